@@ -1,0 +1,1 @@
+"""HTTP: the front door, the Quart application and the command line."""

@@ -1,0 +1,1 @@
+"""Destination actors: mailboxes, turns, timers, activation and supervision around the pure core."""

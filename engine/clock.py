@@ -1,0 +1,20 @@
+"""Time for the engine: seconds since the epoch that never go back while the process lives.
+
+The wall clock is read once and then advanced by trio's clock, so that a clock that jumps moves no due
+time, and so that tests under `MockClock` move it too.
+"""
+
+import time
+
+import trio
+
+
+class Clock:
+    """Seconds since the epoch, monotonic within one process."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - trio.current_time()
+
+    def now(self) -> float:
+        """Return the present instant in seconds since the epoch."""
+        return self._offset + trio.current_time()

@@ -1,0 +1,51 @@
+"""A destination as the engine sees it: one immutable version of its configuration.
+
+A PATCH makes a new version; the actor is told and uses it for every attempt not yet begun.
+"""
+
+from msgspec import Struct
+
+from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+
+DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
+
+
+class SigningKey(Struct, frozen=True):
+    """One signing key. `expires_at` (seconds since the epoch) is set on a rotated-out one."""
+
+    algorithm: SigningAlgorithm
+    key: bytes  # HMAC: the raw secret; Ed25519: the 32-byte private seed
+    expires_at: float | None = None
+
+
+class Target(Struct, frozen=True):
+    """Where a destination's requests go, split once at configuration time."""
+
+    tls: bool
+    host: str  # a name in ASCII (IDNA) or an address without brackets; what SNI carries
+    port: int
+    authority: bytes  # the Host header
+    path: bytes  # origin form, with the query
+
+
+class Destination(Struct, frozen=True, kw_only=True):
+    """One version of a destination's configuration."""
+
+    id: str
+    environment: int
+    workspace: str
+    version: int  # counts from 1; attempts record it
+    status: DestinationStatus
+    name: str
+    url: str
+    target: Target
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    concurrency: int = 8
+    ordering: Ordering = Ordering.NONE
+    timeout_ms: int = 15_000
+    rate_per_second: float | None = None
+    dry_run: bool = False
+    retry_schedule_s: tuple[int, ...] = DEFAULT_RETRY_SCHEDULE_S
+    signing: tuple[SigningKey, ...] = ()  # the current key first
+    customer: str | None = None  # customerExternalId it is tied to
+    customer_account: str | None = None

@@ -1,0 +1,116 @@
+"""What moves through the engine: events, deliveries, attempts and settlements.
+
+Ids are UUIDv7 in their canonical 36-character text everywhere: it is what requests, headers, JSON and
+the database driver take, so that no id is ever converted on the hot path. Instants are seconds since
+the epoch as floats inside the engine, whole milliseconds in rows (`..._ms`).
+"""
+
+from msgspec import Struct
+
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DlqStatus,
+    ErrorCategory,
+    Origin,
+    Priority,
+)
+
+
+class Event(Struct, gc=False):
+    """One accepted event. `payload`, `metadata` and `attachments` are JSON exactly as received."""
+
+    id: str
+    environment: int
+    type: str
+    occurred_at_ms: int
+    payload: bytes
+    metadata: bytes | None = None
+    source: str | None = None
+    customer: str | None = None  # customerExternalId
+    correlation_id: str | None = None
+    request_id: str | None = None
+    idempotency_key: str | None = None
+    attachments: bytes | None = None
+    origin: Origin = Origin.API
+    file: str | None = None
+    body: bytes | None = None  # the outbound body, built once and shared by its deliveries
+
+    @property
+    def lane(self) -> str | None:
+        """The KEY lane: of customer, correlation id and source the first that is there."""
+        if self.customer is not None:
+            return "c:" + self.customer
+        if self.correlation_id is not None:
+            return "k:" + self.correlation_id
+        if self.source is not None:
+            return "s:" + self.source
+        return None
+
+
+class Delivery(Struct, gc=False):
+    """One event on its way to one destination. After acceptance its destination's actor owns it."""
+
+    id: str
+    event: Event
+    destination: str
+    queue: DeliveryClass
+    lane: str | None = None
+    seq: int = 0  # order of acceptance; set by the commit that accepted it
+    priority: Priority = Priority.STANDARD
+    kind: DeliveryKind = DeliveryKind.EVENT
+    origin: DeliveryOrigin = DeliveryOrigin.NORMAL
+    customer: str | None = None  # the customer that the destination is tied to
+    attempt_count: int = 0  # attempts that ended
+    schedule_start: int = 0  # attempt_count when the present schedule began (a requeue begins anew)
+    next_attempt_at: float | None = None  # seconds since the epoch; only while RETRYING
+    dlq_status: DlqStatus | None = None
+    replay_of: str | None = None
+    replay_job: str | None = None
+
+
+class Outcome(Struct, gc=False):
+    """What one attempt came to, as the wire judged it. A receiver's 500 is a value, not an exception."""
+
+    started_at: float  # seconds since the epoch
+    duration_ms: int
+    success: bool
+    status: int | None = None  # of the response, where its head arrived
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    body: bytes = b""  # at most 16 KiB, raw
+    truncated: bool = False
+    category: ErrorCategory | None = None  # None exactly where success
+    message: str | None = None
+    retry_after_s: float | None = None  # asked for by a 429 or 503, seconds from the end of the attempt
+
+
+class Attempt(Struct, gc=False):
+    """One row of the attempt log: an outcome with the versions that it was made with."""
+
+    number: int  # from 1, over the whole life of the delivery
+    outcome: Outcome
+    destination_version: int
+    transform_version: int | None = None
+
+
+class Settlement(Struct, gc=False):
+    """A delivery's next durable state, with the attempt that led to it, if one did.
+
+    `expects` guards the update: the attempt count that the row must have, so that a group that is
+    written twice changes nothing the second time.
+    """
+
+    delivery: Delivery
+    status: DeliveryStatus
+    attempt: Attempt | None
+    expects: int
+    next_attempt_at: float | None = None
+    dlq_status: DlqStatus | None = None
+    dead_lettered: bool = False  # this settlement put it into the DLQ
+    error_category: ErrorCategory | None = None
+    response_status: int | None = None
+    last_error: str | None = None
+    at: float = 0.0  # when it was decided, seconds since the epoch
+    skipped: bool = False

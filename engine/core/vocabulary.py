@@ -1,0 +1,145 @@
+"""The enumerations of the service, with the small numbers that PostgreSQL stores for them.
+
+A number is never reused or renumbered: rows outlive releases. The names are the API's words.
+"""
+
+from enum import IntEnum
+
+
+class Environment(IntEnum):
+    """One of the three environments that every workspace has."""
+
+    DEVELOPMENT = 1
+    STAGING = 2
+    PRODUCTION = 3
+
+
+class Origin(IntEnum):
+    """How an event entered."""
+
+    API = 1
+    FILE = 2
+    OWN = 3
+    TEST = 4
+
+
+class DeliveryStatus(IntEnum):
+    """Where a delivery stands. DELIVERING is never stored: it is laid over from what is in flight."""
+
+    PENDING = 0
+    DELIVERING = 1
+    DELIVERED = 2
+    FAILED = 3
+    RETRYING = 4
+    DRY_RUN = 5
+
+
+class Trouble(IntEnum):
+    """Why a delivery row is in the narrow partial indexes; null while all goes well."""
+
+    RETRYING = 1
+    FAILED = 2
+
+
+class DlqStatus(IntEnum):
+    """What became of a delivery whose schedule was used up; null where it never was."""
+
+    IN_DLQ = 1
+    RETRIED_FROM_DLQ = 2
+    DISCARDED = 3
+
+
+class Priority(IntEnum):
+    """How urgent a routing rule says that a delivery is."""
+
+    STANDARD = 1
+    HIGH = 2
+    CRITICAL = 3
+
+
+class DeliveryClass(IntEnum):
+    """The queue that a delivery waits in; the smaller number goes first."""
+
+    CRITICAL = 0
+    HIGH = 1
+    STANDARD = 2
+    REPLAY = 3
+
+
+class DeliveryKind(IntEnum):
+    """What a delivery carries."""
+
+    EVENT = 1
+    FILE = 2
+
+
+class DeliveryOrigin(IntEnum):
+    """Why a delivery exists."""
+
+    NORMAL = 1
+    REPLAY = 2
+    INSPECTION = 3
+
+
+class DestinationStatus(IntEnum):
+    """Whether a destination is sent to."""
+
+    ACTIVE = 1
+    DISABLED = 2
+    ARCHIVED = 3
+
+
+class Ordering(IntEnum):
+    """What first-in first-out holds for at a destination."""
+
+    NONE = 0
+    KEY = 1
+    STRICT = 2
+
+
+class SigningAlgorithm(IntEnum):
+    """How outbound bodies are signed."""
+
+    HMAC_SHA256 = 1
+    ED25519 = 2
+
+
+class ErrorCategory(IntEnum):
+    """Why an attempt failed, in the words that customers filter by."""
+
+    TIMEOUT = 1
+    DNS = 2
+    CONNECTION = 3
+    TLS = 4
+    BLOCKED_ADDRESS = 5
+    PROTOCOL = 6
+    REDIRECT = 7
+    HTTP_4XX = 8
+    HTTP_5XX = 9
+    RATE_LIMITED = 10
+    TRANSFORM = 11
+    DESTINATION_GONE = 12
+    INTERNAL = 13
+
+
+class Scope(IntEnum):
+    """What a key may do."""
+
+    INGEST = 1
+    READ = 2
+    MANAGE = 3
+
+
+class CredentialKind(IntEnum):
+    """What sort of credential a caller showed."""
+
+    API_KEY = 1
+    MCP_KEY = 2
+    EMBED_SESSION = 3
+
+
+CLASS_OF_PRIORITY = {
+    Priority.STANDARD: DeliveryClass.STANDARD,
+    Priority.HIGH: DeliveryClass.HIGH,
+    Priority.CRITICAL: DeliveryClass.CRITICAL,
+}

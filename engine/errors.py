@@ -1,0 +1,51 @@
+"""Refusals: what a caller did wrong, or what the service cannot take now, in the API's codes."""
+
+from dataclasses import dataclass
+
+STATUS_OF_CODE = {
+    "invalid_request": 400,
+    "schema_violation": 400,
+    "idempotency_mismatch": 400,
+    "unauthorized": 401,
+    "plan_limit": 402,
+    "forbidden": 403,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "request_timeout": 408,
+    "conflict": 409,
+    "payload_too_large": 413,
+    "unsupported_media_type": 415,
+    "rate_limited": 429,
+    "internal": 500,
+    "overloaded": 503,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One offending place of a request: a path such as `delivery.timeoutMs` and what is wrong there."""
+
+    path: str
+    message: str
+
+
+class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of ours
+    """A request that is answered with an error envelope."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        details: tuple[Detail, ...] = (),
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.details = details
+        self.retry_after_s = retry_after_s
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that belongs to the code."""
+        return STATUS_OF_CODE[self.code]

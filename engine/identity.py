@@ -1,0 +1,70 @@
+"""UUIDv7 ids in order of their making: monotonic in one process, clamped to what the clock allows.
+
+An event's id ends in twelve zero bits; its k-th delivery is the same id with k there, so that one key
+serves an event's deliveries as a range, and so that both fall into the same partition.
+"""
+
+import secrets
+import time
+from random import Random
+
+MAX_FANOUT = 0xFFF
+_COUNTER_LIMIT = 0xFFF
+
+
+class Identity:
+    """Makes ids. Owner: the trio thread.
+
+    The milliseconds never go back. Should the wall clock stand far behind (it was set back), ids go on
+    from the last one, so that partitions and keyset pages keep their order.
+    """
+
+    def __init__(self, floor_ms: int = 0, ceiling_ms: int | None = None) -> None:
+        self._ms = floor_ms
+        self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
+        self._counter = 0
+        self._prefix = ""
+        # Ids need to be unique, not unguessable, and the system's generator costs a call each.
+        self._bits = Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
+
+    def limit(self, ceiling_ms: int) -> None:
+        """Do not make ids at or after `ceiling_ms`, where no partition exists yet."""
+        self._ceiling_ms = ceiling_ms
+
+    def event(self) -> str:
+        """Return a new event id (its last three hex digits are 000)."""
+        self._advance()
+        bits = self._bits(50)
+        return f"{self._prefix}{self._counter:03x}-{bits >> 36 | 0x8000:04x}-{bits & 0xFFFFFFFFF:09x}000"
+
+    def other(self) -> str:
+        """Return a new id for anything else."""
+        self._advance()
+        bits = self._bits(62)
+        return f"{self._prefix}{self._counter:03x}-{bits >> 48 | 0x8000:04x}-{bits & 0xFFFFFFFFFFFF:012x}"
+
+    def _advance(self) -> None:
+        now = time.time_ns() // 1_000_000
+        if self._ceiling_ms is not None and now >= self._ceiling_ms:
+            now = self._ceiling_ms - 1
+        if now > self._ms or not self._prefix:
+            self._ms = max(now, self._ms)
+            self._counter = 0
+        elif self._counter < _COUNTER_LIMIT:
+            self._counter += 1
+            return
+        else:
+            self._ms += 1
+            self._counter = 0
+        stamp = f"{self._ms:012x}"
+        self._prefix = f"{stamp[:8]}-{stamp[8:]}-7"
+
+
+def delivery_id(event: str, ordinal: int) -> str:
+    """Return the id of an event's delivery number `ordinal` (1 to `MAX_FANOUT`)."""
+    return f"{event[:-3]}{ordinal:03x}"
+
+
+def created_at_ms(identifier: str) -> int:
+    """Return the instant in an id, in milliseconds since the epoch."""
+    return int(identifier[:8] + identifier[9:13], 16)

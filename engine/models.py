@@ -1,0 +1,146 @@
+"""The read models of the hot path: who may call, what exists and where events go, all in memory.
+
+One owner: the trio thread. Everything in here is an immutable version of a row; a write replaces it
+after its commit and before its answer, and other processes' writes arrive by notification. Nothing
+here awaits.
+"""
+
+import hashlib
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from engine.core.destination import Destination
+from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
+
+
+class Workspace(Struct, frozen=True):
+    """A tenant. `plan` is `free`, `pro` or `scale`."""
+
+    id: str
+    name: str
+    plan: str
+
+
+class EnvironmentModel(Struct, frozen=True):
+    """One environment of a workspace; `number` is what the hot tables' keys begin with."""
+
+    number: int
+    workspace: str
+    name: Environment
+
+
+class Credential(Struct, frozen=True, kw_only=True):
+    """What a secret stands for. An MCP key has no environment of its own."""
+
+    kind: CredentialKind
+    key_id: str
+    workspace: str
+    environment: EnvironmentModel | None
+    scope: Scope
+    expires_at: float | None = None  # of this secret, in seconds since the epoch
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A routing rule. `event_types` are patterns: `*` is one segment, at the end one or more."""
+
+    id: str
+    environment: int
+    destination: str
+    name: str
+    event_types: tuple[str, ...]
+    priority: Priority
+    enabled: bool
+    created_at_ms: int
+    updated_at_ms: int
+
+
+def digest_of(secret: bytes) -> bytes:
+    """Return what is stored of a secret: its SHA-256."""
+    return hashlib.sha256(secret).digest()
+
+
+class Models:
+    """All read models of this process."""
+
+    def __init__(self) -> None:
+        self.workspaces: dict[str, Workspace] = {}
+        self.environments: dict[int, EnvironmentModel] = {}
+        self.destinations: dict[str, Destination] = {}
+        self.rules: dict[str, Rule] = {}
+        self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
+        self._credentials: dict[bytes, Credential] = {}  # by digest
+        self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
+        self._rules_of: dict[int, dict[str, Rule]] = {}
+        self._destinations_of: dict[int, dict[str, Destination]] = {}
+        self.routing_version = 0  # raised by whatever changes where events go
+
+    # --- workspaces and environments
+
+    def put_workspace(self, workspace: Workspace, environments: Iterable[EnvironmentModel]) -> None:
+        """Add or replace a workspace with its environments."""
+        self.workspaces[workspace.id] = workspace
+        for environment in environments:
+            self.environments[environment.number] = environment
+            self._environment_of[workspace.id, environment.name] = environment
+
+    def environment_of(self, workspace: str, name: Environment) -> EnvironmentModel | None:
+        """Return a workspace's environment by its name."""
+        return self._environment_of.get((workspace, name))
+
+    # --- credentials
+
+    def put_key(self, key_id: str, secrets: dict[bytes, Credential]) -> None:
+        """Replace all secrets (by digest) of a key; none ends it."""
+        for digest in self._digests_of.pop(key_id, ()):
+            self._credentials.pop(digest, None)
+        if secrets:
+            self._credentials.update(secrets)
+            self._digests_of[key_id] = tuple(secrets)
+
+    def credential(self, secret: bytes, now: float) -> Credential | None:
+        """Return what `secret` stands for at `now`, None when it is unknown or has expired."""
+        credential = self._credentials.get(digest_of(secret))
+        if credential is None:
+            return None
+        if credential.expires_at is not None and credential.expires_at <= now:
+            return None
+        return credential
+
+    # --- destinations and rules
+
+    def put_destination(self, destination: Destination) -> None:
+        """Add or replace a destination; an older version than the present one is ignored."""
+        present = self.destinations.get(destination.id)
+        if present is not None and present.version > destination.version:
+            return
+        self.destinations[destination.id] = destination
+        self._destinations_of.setdefault(destination.environment, {})[destination.id] = destination
+        self.routing_version += 1
+
+    def put_rule(self, rule: Rule) -> None:
+        """Add or replace a rule."""
+        self.rules[rule.id] = rule
+        self._rules_of.setdefault(rule.environment, {})[rule.id] = rule
+        self.routing_version += 1
+
+    def remove_rule(self, rule_id: str) -> None:
+        """Forget a rule; harmless when it is unknown."""
+        rule = self.rules.pop(rule_id, None)
+        if rule is not None:
+            self._rules_of[rule.environment].pop(rule_id, None)
+            self.routing_version += 1
+
+    def rules_of(self, environment: int) -> Iterable[Rule]:
+        """All rules of an environment."""
+        return self._rules_of.get(environment, {}).values()
+
+    def destinations_of(self, environment: int) -> Iterable[Destination]:
+        """All destinations of an environment, archived ones too."""
+        return self._destinations_of.get(environment, {}).values()
+
+    def clear(self) -> None:
+        """Forget everything, for a full reload."""
+        version = self.routing_version
+        self.__init__()  # type: ignore[misc]  # a reload starts from the very same empty state
+        self.routing_version = version + 1

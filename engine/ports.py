@@ -1,0 +1,258 @@
+"""What the engine needs of the world: a store and a sender, as protocols. `storage` and `engine.wire`
+implement them; tests put fakes in their place.
+
+Every store method may raise `StoreAwayError` (the database cannot be reached, or did not answer in time).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.core.destination import Destination
+from engine.core.records import Delivery, Event, Outcome, Settlement
+from engine.core.vocabulary import DeliveryClass
+
+# --- failures of the store -------------------------------------------------------------------------
+
+
+class StoreError(Exception):
+    """The store did not do what it was asked."""
+
+
+class StoreAwayError(StoreError):
+    """No answer: the database is unreachable or too slow. A statement that was sent may still commit."""
+
+
+class PoisonError(StoreError):
+    """The statement was refused for what is in its rows (SQLSTATE 22, 23, 54 or an encoding)."""
+
+
+class ContentionError(StoreError):
+    """A serialisation failure or deadlock (40001, 40P01): nothing was written, run it again."""
+
+
+class OwnershipLostError(StoreError):
+    """Another process owns what this one wrote for; nothing was written."""
+
+
+# --- intake ----------------------------------------------------------------------------------------
+
+
+class KeyClaim(Struct, gc=False):
+    """An idempotency key that an event of the group claims."""
+
+    environment: int
+    key: str
+    event: str
+    deliveries: int
+    digest: bytes
+    expires_at_ms: int
+
+
+class NewCustomer(Struct, gc=False):
+    """A customer account that the group opens, unless it exists."""
+
+    environment: int
+    external_id: str
+    id: str
+
+
+class DirtyDestination(Struct, gc=False, frozen=True):
+    """A destination that had no unsettled work before this group."""
+
+    environment: int
+    destination: str
+    shard: int
+
+
+class IntakeGroup(Struct):
+    """Everything that one intake statement writes. A delivery's `event` is one of `events`."""
+
+    events: list[Event]
+    deliveries: list[Delivery]
+    claims: list[KeyClaim]
+    customers: list[NewCustomer]
+    dirty: list[DirtyDestination]
+    now_ms: int
+    again: bool = False  # an earlier run of this very group had an unknown outcome
+
+
+class Claimed(Struct, gc=False):
+    """Who holds an idempotency key already."""
+
+    event: str
+    deliveries: int
+    digest: bytes
+
+
+class Acceptance(Struct):
+    """What an intake statement did. `base` + k is the seq of the group's k-th delivery. Events whose
+    claim was lost (`lost`, by event id) were not written, nor were their deliveries."""
+
+    base: int
+    lost: dict[str, Claimed]
+
+
+class IntakeStore(Protocol):
+    """The one statement that makes events durable."""
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        """Write the group in one transaction: all of it or, on any error, none (see `StoreAwayError`)."""
+
+    async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
+        """Delete backlog rows. Runs on the intake connection, so never beside an `accept`."""
+
+
+# --- settlement ------------------------------------------------------------------------------------
+
+
+class MinuteDelta(Struct):
+    """What a group adds to one destination's counters of one minute.
+
+    `errors` has a count per ErrorCategory (index = code - 1, 13 of them), `latency` one per bucket
+    (24: index k counts attempts of at most 1.6^k ms, the last all slower).
+    """
+
+    environment: int
+    destination: str
+    minute: int
+    attempts: int
+    failed: int
+    retried: int
+    delivered: int
+    dead_lettered: int
+    errors: list[int]
+    latency: list[int]
+
+
+class BacklogMark(Struct, gc=False):
+    """A destination's backlog row, raised."""
+
+    environment: int
+    destination: str
+    low_seq: int
+    next_due_at_ms: int | None
+
+
+class SnapshotWrite(Struct, gc=False):
+    """An actor's snapshot, replaced."""
+
+    environment: int
+    destination: str
+    state: bytes
+
+
+class SettleGroup(Struct):
+    """Everything that one settle statement writes, in one transaction."""
+
+    settlements: list[Settlement]
+    minutes: list[MinuteDelta]
+    marks: list[BacklogMark]
+    snapshots: list[SnapshotWrite]
+    shards: list[int]  # of the destinations concerned, each once
+    now_ms: int
+    again: bool = False
+
+
+class SettleStore(Protocol):
+    """The one statement that makes outcomes durable."""
+
+    async def settle(self, group: SettleGroup) -> None:
+        """Write the group. Run again after an unknown outcome it changes nothing twice: attempts are
+        unique by (environment, delivery, number), deliveries are guarded by `expects`, and counters
+        move only with the attempts and states that this statement really wrote."""
+
+
+# --- reading back ----------------------------------------------------------------------------------
+
+
+class BacklogRow(Struct, gc=False):
+    """A destination that had unsettled work when its row was last written."""
+
+    environment: int
+    destination: str
+    low_seq: int
+    next_due_at_ms: int | None
+
+
+class ReadBack(Struct):
+    """A stretch of a destination's queue.
+
+    `deliveries` are in seq order. Everything up to and including `through` that was asked for has been
+    examined (so a cursor may move there); `skipped` has, for every lane that was passed over within the
+    stretch, its first seq. `end`: there was nothing beyond.
+    """
+
+    deliveries: list[Delivery]
+    through: int
+    skipped: dict[str, int]
+    end: bool
+
+
+class BacklogStore(Protocol):
+    """Reads of what waits in PostgreSQL. None of these writes."""
+
+    async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
+        """All destinations with unsettled work."""
+
+    async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
+        """Destinations whose `next_due_at_ms` is before the given instant, earliest first."""
+
+    async def read_queue(
+        self,
+        environment: int,
+        destination: str,
+        classes: Sequence[DeliveryClass],
+        after: int,
+        limit: int,
+        max_bytes: int,
+        *,
+        ordered: bool,
+        skip_lanes: Sequence[str] = (),
+        only_lane: str | None = None,
+    ) -> ReadBack:
+        """Read waiting deliveries with seq > `after`, merged by seq over `classes`, at most `limit` and
+        about `max_bytes` of payload. Unordered: PENDING only. `ordered`: PENDING and RETRYING, since a
+        retrying head keeps its place. Lanes in `skip_lanes` are passed over and reported."""
+
+    async def read_due(
+        self, environment: int, destination: str, before_ms: int, limit: int
+    ) -> list[Delivery]:
+        """RETRYING deliveries that are due before the given instant, earliest first."""
+
+    async def first_retry(self, environment: int, destination: str) -> tuple[int | None, int | None]:
+        """(lowest seq, earliest next_attempt_at_ms) over the RETRYING deliveries; None where none."""
+
+    async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
+        """PENDING deliveries from `from_seq` on, plus all RETRYING ones."""
+
+    async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
+        """The highest committed seq of each class that has any."""
+
+    async def read_dead(
+        self, environment: int, destination: str, limit: int
+    ) -> list[Delivery]:
+        """Deliveries that are IN_DLQ, for discarding when their destination is archived."""
+
+    async def snapshot(self, environment: int, destination: str) -> bytes | None:
+        """The actor's last snapshot."""
+
+
+# --- sending ---------------------------------------------------------------------------------------
+
+
+class Transmission(Struct, gc=False):
+    """One attempt to be sent: to whom, what, and the number that it will be recorded under."""
+
+    destination: Destination
+    delivery: Delivery
+    number: int
+
+
+class Sender(Protocol):
+    """Performs attempts. A test double answers at once or never."""
+
+    def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        """Begin an attempt; never raises and never blocks. `done` is called exactly once, later, on the
+        trio thread, within the destination's timeout (plus the time to notice it)."""

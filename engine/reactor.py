@@ -1,0 +1,111 @@
+"""The reactor: every socket of the hot path in one selector, served by one trio task.
+
+A registered object has one method, `ready(readable, writable)`, which does a bounded amount of work
+and never awaits. A descriptor is registered for something or not at all: an idle registration would
+report a hang-up for ever. An exception in `ready()` closes that object alone.
+"""
+
+import select
+import socket
+from collections.abc import Callable
+from typing import Protocol
+
+import trio
+
+READ = select.EPOLLIN if hasattr(select, "epoll") else 1
+WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
+_HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
+PASS_EVENTS = 256  # a pass is bounded, so that every other trio task runs between two
+
+
+class Ready(Protocol):
+    """What a descriptor is registered with."""
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Read and write what can be without blocking."""
+
+    def abort(self, error: BaseException | None) -> None:
+        """Close at once: the peer hung up, or `ready` raised `error`. Must not raise."""
+
+
+class Registration:
+    """A descriptor in the selector: its handler, and what it waits for."""
+
+    __slots__ = ("fd", "handler", "interest")
+
+    def __init__(self, fd: int, handler: Ready, interest: int) -> None:
+        self.fd = fd
+        self.handler = handler
+        self.interest = interest
+
+
+class Reactor:
+    """Owner of the selector. `register`, `modify` and `close` are called on the trio thread only."""
+
+    def __init__(self, on_error: Callable[[Exception], None]) -> None:
+        self._poll = select.epoll()
+        self._registrations: dict[int, Registration] = {}
+        self._dying: list[socket.socket] = []
+        self._on_error = on_error
+        self.passes = 0
+
+    def register(self, sock: socket.socket, handler: Ready, interest: int = READ) -> Registration:
+        """Watch `sock` for `interest` (READ, WRITE or both, never nothing)."""
+        registration = Registration(sock.fileno(), handler, interest)
+        self._poll.register(registration.fd, interest)
+        self._registrations[registration.fd] = registration
+        return registration
+
+    def modify(self, registration: Registration, interest: int) -> None:
+        """Change what is waited for; `interest` must not be 0 (use `unregister`)."""
+        if registration.interest != interest:
+            registration.interest = interest
+            self._poll.modify(registration.fd, interest)
+
+    def unregister(self, registration: Registration) -> None:
+        """Stop watching, leaving the socket open. Harmless when that was done already."""
+        if self._registrations.get(registration.fd) is registration:
+            del self._registrations[registration.fd]
+            self._poll.unregister(registration.fd)
+
+    def close(self, registration: Registration, sock: socket.socket) -> None:
+        """Stop watching and close at the end of the pass, so that no number is reused within it."""
+        self.unregister(registration)
+        self._dying.append(sock)
+
+    async def run(self) -> None:
+        """Serve until cancelled; one pass handles what was ready when it began."""
+        poll, registrations = self._poll, self._registrations
+        wait_readable = trio.lowlevel.wait_readable
+        while True:
+            await wait_readable(poll.fileno())
+            # Objects are looked up before any of them runs: one that is closed and replaced within
+            # the pass, under the same number, must not be woken by its predecessor's readiness.
+            batch = [(registrations.get(fd), mask) for fd, mask in poll.poll(0, PASS_EVENTS)]
+            for registration, mask in batch:
+                if registration is None or registrations.get(registration.fd) is not registration:
+                    continue
+                self._serve(registration, mask)
+            self.passes += 1
+            self._bury()
+
+    def _serve(self, registration: Registration, mask: int) -> None:
+        handler = registration.handler
+        try:
+            if mask & (READ | WRITE):
+                handler.ready(bool(mask & READ), bool(mask & WRITE))
+            elif mask & _HANGUP:
+                handler.abort(None)
+        except Exception as error:  # one of the five barriers: one ready()
+            self._on_error(error)
+            handler.abort(error)
+
+    def _bury(self) -> None:
+        for sock in self._dying:
+            sock.close()
+        self._dying.clear()
+
+    def shut(self) -> None:
+        """Release the selector. Registered sockets belong to their handlers."""
+        self._bury()
+        self._poll.close()
