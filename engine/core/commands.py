@@ -1,0 +1,53 @@
+"""What the machine asks of its shell, and the bounds that the shell sets it. Data only, no behaviour."""
+
+from msgspec import Struct, field
+
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryClass
+
+
+class Limits(Struct, frozen=True):
+    """What one destination may hold in memory: a count, and bytes of payload."""
+
+    deliveries: int
+    bytes: int
+
+
+class ReadRequest(Struct, frozen=True):
+    """Read waiting deliveries in seq order: `BacklogStore.read_queue`; answered by `loaded()`."""
+
+    classes: tuple[DeliveryClass, ...]
+    after: int
+    limit: int
+    max_bytes: int
+    ordered: bool
+    skip_lanes: tuple[str, ...] = ()
+    only_lane: str | None = None
+
+
+class DueRequest(Struct, frozen=True):
+    """Read RETRYING deliveries due before an instant: `BacklogStore.read_due`; answered by `due()`."""
+
+    before: float  # seconds since the epoch
+    limit: int
+
+
+class DeadRequest(Struct, frozen=True):
+    """Read what is IN_DLQ, to discard it: `BacklogStore.read_dead`; answered by `dead()`."""
+
+    limit: int
+
+
+AnyRequest = ReadRequest | DueRequest | DeadRequest
+
+
+class Commands(Struct):
+    """What is to be done now. An empty one means: nothing before `wake_at`, unless something happens."""
+
+    send: list[Delivery] = field(default_factory=list)  # begin now; number = attempt_count + 1
+    settle: list[Settlement] = field(default_factory=list)  # make durable, in this order
+    read: AnyRequest | None = None  # one is outstanding at most; a failed one: `read_failed()`
+    wake_at: float | None = None  # seconds since the epoch; None: nothing is waited for
+    disable: bool = False  # a 410 was met: DISABLE the destination by a command (once)
+    rebuild: bool = False  # replace the machine by a fresh one, restored from the store
+    snapshot: bool = False  # durable state changed: write `snapshot()`

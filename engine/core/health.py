@@ -1,0 +1,46 @@
+"""What a destination's machine knows of its health: a frozen record. Words are made elsewhere."""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+
+class HealthState(IntEnum):
+    """How a destination does, in the API's words."""
+
+    HEALTHY = 0
+    DEGRADED = 1
+    FAILING = 2
+    IDLE = 3
+    DISABLED = 4
+
+
+class CircuitState(IntEnum):
+    """Whether a destination's circuit lets deliveries through."""
+
+    CLOSED = 0
+    OPEN = 1
+    HALF_OPEN = 2
+
+
+class Health(Struct, frozen=True, kw_only=True):
+    """A destination's health at one instant. Instants are seconds since the epoch, latencies ms."""
+
+    state: HealthState
+    circuit: CircuitState
+    opened_at: float | None
+    next_probe_at: float | None
+    success_rate: float | None  # 0-1 over the last 5 minutes, None without attempts
+    consecutive_failures: int
+    latency_p50_ms: int | None
+    latency_p95_ms: int | None
+    latency_p99_ms: int | None
+    last_success_at: float | None
+    last_failure_at: float | None
+    last_error: str | None
+    pending: int  # what waits, in memory and in the store, RETRYING too, in flight not
+    in_flight: int
+    uncommitted: int  # attempts that ended and are not recorded yet
+    concurrency: int
+    oldest_pending_s: float | None  # age of the oldest waiting delivery
+    paused_until: float | None  # Retry-After
