@@ -53,6 +53,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     enabled: bool
     created_at_ms: int
     updated_at_ms: int
+    version: int = 1  # counts from 1
 
 
 def digest_of(secret: bytes) -> bytes:
@@ -73,7 +74,7 @@ class Models:
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
         self._rules_of: dict[int, dict[str, Rule]] = {}
         self._destinations_of: dict[int, dict[str, Destination]] = {}
-        self.routing_version = 0  # raised by whatever changes where events go
+        self._routing_versions: dict[int, int] = {}  # by environment
 
     # --- workspaces and environments
 
@@ -116,20 +117,20 @@ class Models:
             return
         self.destinations[destination.id] = destination
         self._destinations_of.setdefault(destination.environment, {})[destination.id] = destination
-        self.routing_version += 1
+        self._reroute(destination.environment)
 
     def put_rule(self, rule: Rule) -> None:
         """Add or replace a rule."""
         self.rules[rule.id] = rule
         self._rules_of.setdefault(rule.environment, {})[rule.id] = rule
-        self.routing_version += 1
+        self._reroute(rule.environment)
 
     def remove_rule(self, rule_id: str) -> None:
         """Forget a rule; harmless when it is unknown."""
         rule = self.rules.pop(rule_id, None)
         if rule is not None:
             self._rules_of[rule.environment].pop(rule_id, None)
-            self.routing_version += 1
+            self._reroute(rule.environment)
 
     def rules_of(self, environment: int) -> Iterable[Rule]:
         """All rules of an environment."""
@@ -139,8 +140,9 @@ class Models:
         """All destinations of an environment, archived ones too."""
         return self._destinations_of.get(environment, {}).values()
 
-    def clear(self) -> None:
-        """Forget everything, for a full reload."""
-        version = self.routing_version
-        self.__init__()  # type: ignore[misc]  # a reload starts from the very same empty state
-        self.routing_version = version + 1
+    def routing_version(self, environment: int) -> int:
+        """Return a number that rises with every change of where an environment's events go."""
+        return self._routing_versions.get(environment, 0)
+
+    def _reroute(self, environment: int) -> None:
+        self._routing_versions[environment] = self._routing_versions.get(environment, 0) + 1

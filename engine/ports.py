@@ -21,7 +21,10 @@ class StoreError(Exception):
 
 
 class StoreAwayError(StoreError):
-    """No answer: the database is unreachable or too slow. A statement that was sent may still commit."""
+    """No answer: the database is unreachable or too slow. A statement that was sent may still commit,
+    unless `maybe_written` is False: then it never left."""
+
+    maybe_written: bool = True
 
 
 class PoisonError(StoreError):
@@ -221,7 +224,9 @@ class BacklogStore(Protocol):
     ) -> list[Delivery]:
         """RETRYING deliveries that are due before the given instant, earliest first."""
 
-    async def first_retry(self, environment: int, destination: str) -> tuple[int | None, int | None]:
+    async def first_retry(
+        self, environment: int, destination: str
+    ) -> tuple[int | None, int | None]:
         """(lowest seq, earliest next_attempt_at_ms) over the RETRYING deliveries; None where none."""
 
     async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
@@ -230,9 +235,7 @@ class BacklogStore(Protocol):
     async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
         """The highest committed seq of each class that has any."""
 
-    async def read_dead(
-        self, environment: int, destination: str, limit: int
-    ) -> list[Delivery]:
+    async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
         """Deliveries that are IN_DLQ, for discarding when their destination is archived."""
 
     async def snapshot(self, environment: int, destination: str) -> bytes | None:

@@ -1,0 +1,248 @@
+"""Reads events from request bodies, strictly and without ever re-serialising a payload.
+
+msgspec does the ordinary case in a microsecond. What it cannot see (duplicate keys, depth,
+surrogates that only a payload may hold) is first excluded by cheap counts; only a body that they
+cannot clear is walked token by token in `engine.json_members`.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from engine.errors import Detail, Refusal
+from engine.json_members import MAX_DEPTH, deepest, members, tile, without_surrogates
+
+EVENT_BYTES = 256 * 1024
+BATCH_BYTES = 5 * 1024 * 1024
+BATCH_EVENTS = 1_000
+OWN_PREFIX = "angarium."
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
+_BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"events"[ \t\r\n]*:[ \t\r\n]*\[')
+
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+
+
+class EventInput(Struct, forbid_unknown_fields=True, gc=False):
+    """One event as a caller wrote it. Raw fields are slices of the request."""
+
+    eventType: str  # noqa: N815 - the wire's name
+    payload: Raw
+    occurredAt: Annotated[datetime, Meta(tz=True)] | UnsetType | None = UNSET  # noqa: N815
+    metadata: Raw | UnsetType = UNSET
+    source: Name | UnsetType | None = UNSET
+    customerExternalId: Name | UnsetType | None = UNSET  # noqa: N815
+    idempotencyKey: Name | UnsetType | None = UNSET  # noqa: N815
+    correlationId: Name | UnsetType | None = UNSET  # noqa: N815
+    requestId: Name | UnsetType | None = UNSET  # noqa: N815
+    attachments: Raw | UnsetType = UNSET
+
+    def occurred_at_ms(self, received_at_ms: int) -> int:
+        """Return when it occurred, in ms since the epoch: by default when it was received."""
+        occurred_at = self.occurredAt
+        if isinstance(occurred_at, datetime):
+            return (occurred_at - _EPOCH) // _MILLISECOND
+        return received_at_ms
+
+
+class _Batch(Struct, forbid_unknown_fields=True):
+    events: list[Raw]
+
+
+class _Source(Struct, forbid_unknown_fields=True):
+    kind: Annotated[str, Meta(pattern="^(URL|FILE|INLINE)$")]
+    uri: Annotated[str, Meta(min_length=1)]
+
+
+class _Attachment(Struct, forbid_unknown_fields=True):
+    source: _Source
+    fileType: str | None = None  # noqa: N815
+    contentType: str | None = None  # noqa: N815
+    sizeBytes: Annotated[float, Meta(ge=0)] | None = None  # noqa: N815
+    fileName: str | None = None  # noqa: N815
+    metadata: dict[str, Raw] | None = None
+
+
+_event = msgspec.json.Decoder(EventInput)
+_batch = msgspec.json.Decoder(_Batch)
+_attachments = msgspec.json.Decoder(list[_Attachment])
+_KEYS = tuple(
+    (name, b'"' + name.encode() + b'"') for name in EventInput.__struct_fields__
+)  # what a duplicate would be spelt like
+_NAMES = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
+# "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is
+_AT = re.compile(r"^(.*?) - at `\$\.?(.*)`$", re.DOTALL)
+_FIELD = re.compile(r"(?:unknown|required) field `(.*)`$", re.DOTALL)
+
+
+def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> EventInput:
+    """Decode and check one event. Raises Refusal `invalid_request`, naming the offending field."""
+    if not body.isascii():
+        _require_utf8(body)
+    try:
+        event = _event.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        event = _with_surrogates(body, error, max_depth)
+    else:
+        if not _plain(body, event, max_depth):
+            _walk(body, max_depth)
+    _check(event)
+    return event
+
+
+def read_batch(body: bytes) -> list[bytes]:
+    """Slice a batch into its events, unread.
+
+    Raises Refusal `invalid_request`, or `payload_too_large` for too many events.
+    """
+    if not body.isascii():
+        _require_utf8(body)
+    try:
+        events = [bytes(raw) for raw in _batch.decode(body).events]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        events = _slices_with_surrogates(body, error)
+    else:
+        head = _BATCH_HEAD.match(body)
+        plain = head is not None and body.count(b'"events"') == 1 and b"\\" not in body
+        if not plain and (head is None or tile(body, head.end(), events) is None):
+            _walk(body)
+    if not events:
+        raise Refusal("invalid_request", "events is empty", (Detail("events", "is empty"),))
+    if len(events) > BATCH_EVENTS:
+        raise Refusal("payload_too_large", f"a batch holds at most {BATCH_EVENTS} events")
+    return events
+
+
+def check_type(event_type: str) -> None:
+    """Refuse what is no event type, or one of the service's own."""
+    if _TYPE.fullmatch(event_type) is None:
+        raise invalid("eventType", "must be 1-256 characters of A-Za-z0-9._:/-")
+    if event_type.startswith(OWN_PREFIX):
+        raise invalid("eventType", f"types that begin with {OWN_PREFIX} are the service's own")
+
+
+def invalid(path: str, message: str) -> Refusal:
+    """Return a refusal of one field."""
+    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+
+
+def _plain(body: bytes, event: EventInput, max_depth: int) -> bool:
+    """Whether counts alone exclude duplicate keys and too much depth."""
+    if body.count(b"{") + body.count(b"[") > max_depth:
+        return False
+    rest = body.replace(bytes(event.payload), b"", 1)
+    if b"\\" in rest:
+        return False
+    return all(
+        rest.count(quoted) == 1 for name, quoted in _KEYS if getattr(event, name) is not UNSET
+    )
+
+
+def _check(event: EventInput) -> None:
+    payload = bytes(event.payload)
+    if payload[:1] != b"{":
+        raise invalid("payload", "must be an object")
+    if event.metadata is not UNSET:
+        metadata = bytes(event.metadata)
+        if metadata == b"null":
+            event.metadata = UNSET
+        elif metadata[:1] != b"{":
+            raise invalid("metadata", "must be an object")
+    for name in _NAMES:
+        value = getattr(event, name)
+        if value is not UNSET and value is not None and "\0" in value:
+            raise invalid(name, "must not contain NUL")
+    if event.attachments is not UNSET:
+        _check_attachments(event)
+
+
+def _check_attachments(event: EventInput) -> None:
+    raw = bytes(event.attachments) if event.attachments is not UNSET else b""
+    if raw == b"null":
+        event.attachments = UNSET
+        return
+    try:
+        attachments = _attachments.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _refusal(error, "attachments") from None
+    for index, attachment in enumerate(attachments):
+        if attachment.source.kind == "INLINE" and not attachment.source.uri.startswith("data:"):
+            raise invalid(f"attachments[{index}].source.uri", "must be a data: URI")
+        if attachment.source.kind == "FILE":
+            raise Refusal("not_found", f"attachments[{index}].source.uri: no such file")
+
+
+def _walk(body: bytes, max_depth: int = MAX_DEPTH) -> list[tuple[str, int, int]]:
+    """Check depth and duplicate keys of a well-formed object token by token; return its members."""
+    if deepest(body) > max_depth:
+        raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    found = members(body)
+    seen: set[str] = set()
+    for key, _, _ in found:
+        if key in seen:
+            raise invalid(key, "is given twice")
+        seen.add(key)
+    return found
+
+
+def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> EventInput:
+    """Decode a body whose payload holds lone surrogates, which JSON allows and msgspec does not."""
+    fixed = without_surrogates(body)
+    if fixed == body:
+        raise _refusal(error) from None
+    try:
+        _event.decode(fixed)
+        spans = {key: (start, end) for key, start, end in _walk(body, max_depth)}
+        start, end = spans["payload"]
+        event = _event.decode(body[:start] + fixed[start:end] + body[end:])
+    except msgspec.ValidationError as again:
+        raise _refusal(again) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError):
+        raise Refusal(
+            "invalid_request", "malformed JSON, or a lone surrogate outside the payload"
+        ) from None
+    event.payload = Raw(body[start:end])
+    return event
+
+
+def _slices_with_surrogates(body: bytes, error: Exception) -> list[bytes]:
+    fixed = without_surrogates(body)
+    if fixed == body:
+        raise _refusal(error) from None
+    try:
+        events = [bytes(raw) for raw in _batch.decode(fixed).events]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as again:
+        raise _refusal(again) from None
+    head = _BATCH_HEAD.match(fixed)
+    spans = tile(fixed, head.end(), events) if head is not None else None
+    if spans is None:
+        raise Refusal("invalid_request", "events is given twice, or its key is escaped")
+    return [body[start:end] for start, end in spans]
+
+
+def _require_utf8(body: bytes) -> None:
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise Refusal(
+            "invalid_request", f"the body is not valid UTF-8 at byte {error.start}"
+        ) from None
+
+
+def _refusal(error: Exception, prefix: str = "") -> Refusal:
+    """Say a decoder's error in the API's words."""
+    if isinstance(error, RecursionError):
+        return Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    message, path = str(error), prefix
+    if at := _AT.match(message):
+        message, where = at[1], at[2]
+        path = f"{prefix}.{where}".strip(".") if not where.startswith("[") else prefix + where
+    if field := _FIELD.search(message):
+        path = f"{path}.{field[1]}".strip(".")
+    if path:
+        return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+    return Refusal("invalid_request", message)

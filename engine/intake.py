@@ -1,0 +1,320 @@
+"""The intake: what is waiting becomes durable in one group commit, then its waiters are told.
+
+One group is open at a time; while it commits, the next one gathers. Statements that draw a seq never
+overlap, and the deletion of backlog rows takes its turn between two groups.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import structlog
+import trio
+from msgspec import Struct
+
+from engine.core.records import Delivery
+from engine.identity import Identity
+from engine.ports import (
+    Acceptance,
+    Claimed,
+    ContentionError,
+    DirtyDestination,
+    IntakeGroup,
+    IntakeStore,
+    KeyClaim,
+    NewCustomer,
+    PoisonError,
+    StoreAwayError,
+)
+from engine.settings import Settings
+from engine.shards import shard_of
+from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
+
+PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
+RETRY_S = 0.1  # between two tries while the database is away
+KNOWN_CUSTOMERS = 100_000  # accounts remembered as open: about 15 MB; then all are asked for again
+
+log = structlog.get_logger("angarium.intake")
+
+
+class Destinations(Protocol):
+    """What the intake needs of the directory of actors."""
+
+    dirty: set[str]
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        """Take committed deliveries, in seq order."""
+
+    def take_forgettable(self) -> list[tuple[int, str]]:
+        """Return backlog rows that may go now; they leave `dirty` in the same call."""
+
+
+class IntakeStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    groups: int
+    events: int
+    deliveries: int
+    waiting_events: int
+    waiting_bytes: int
+    refused: int
+    away: bool
+
+
+class Intake:
+    """Owner of everything between acceptance and commit. `submit` never blocks."""
+
+    def __init__(
+        self,
+        store: IntakeStore,
+        destinations: Destinations,
+        identity: Identity,
+        settings: Settings,
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._destinations = destinations
+        self._identity = identity
+        self._settings = settings
+        self._now = now
+        self._waiting: deque[Submission] = deque()
+        self._waiting_weight = 0
+        self._waiting_bytes = 0
+        self._wake = trio.Event()
+        self._away = False
+        self._closed = False
+        self._customers: set[tuple[int, str]] = set()
+        self._groups = self._events = self._deliveries = self._refused = 0
+
+    # --- what callers do
+
+    def submit(self, submission: Submission) -> None:
+        """Queue a submission for the next group, or refuse it at once."""
+        settings = self._settings
+        if (
+            self._away
+            or self._closed
+            or self._waiting_weight + submission.weight > 2 * settings.intake_events
+            or self._waiting_bytes + submission.size > settings.intake_bytes
+        ):
+            self._refused += 1
+            submission.settle(OVERLOADED)
+            return
+        self._waiting.append(submission)
+        self._waiting_weight += submission.weight
+        self._waiting_bytes += submission.size
+        self._wake.set()
+
+    def nudge(self) -> None:
+        """Look for backlog rows to forget, when no events come."""
+        self._wake.set()
+
+    def close(self) -> None:
+        """Refuse everything from now on; what waits is still committed."""
+        self._closed = True
+        self._wake.set()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits for its commit."""
+        return not self._waiting
+
+    def statistics(self) -> IntakeStatistics:
+        """Return a record of what happened so far."""
+        return IntakeStatistics(
+            groups=self._groups,
+            events=self._events,
+            deliveries=self._deliveries,
+            waiting_events=sum(len(waiting.events) for waiting in self._waiting),
+            waiting_bytes=self._waiting_bytes,
+            refused=self._refused,
+            away=self._away,
+        )
+
+    # --- the loop
+
+    async def run(self) -> None:
+        """Commit group after group until closed and empty."""
+        while True:
+            await self._wake.wait()
+            self._wake = trio.Event()
+            while self._waiting:
+                await self._commit(self._gather())
+                await self._forget()
+            await self._forget()
+            if self._closed:
+                return
+
+    def _gather(self) -> list[Submission]:
+        """Take whole submissions, in order, until the group is full."""
+        settings, waiting = self._settings, self._waiting
+        group: list[Submission] = []
+        events = size = 0
+        while waiting:
+            first = waiting[0]
+            if group and (
+                events + len(first.events) > settings.group_events
+                or size + first.size > settings.group_bytes
+            ):
+                break
+            group.append(waiting.popleft())
+            events += len(first.events)
+            size += first.size
+            self._waiting_weight -= first.weight
+            self._waiting_bytes -= first.size
+        return group
+
+    async def _commit(self, submissions: list[Submission]) -> None:
+        group, twins = self._build(submissions)
+        pending = submissions
+        began = trio.current_time()
+        while True:
+            try:
+                acceptance = await self._store.accept(group)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+                continue
+            except PoisonError as error:
+                await self._bisect(submissions, error)
+                return
+            except StoreAwayError as error:
+                if pending and not error.maybe_written and not group.again:
+                    self._fail(pending, OVERLOADED)
+                    await self._wait_out()
+                    return
+                group.again = True
+                if pending and trio.current_time() - began >= PATIENCE_S:
+                    self._fail(pending, UNKNOWN)
+                    pending = []
+                await self._wait_out()
+                continue
+            break
+        self._away = False
+        self._account(group)
+        self._tell(pending, acceptance, twins)
+        self._deliver(group, acceptance)
+
+    def _build(
+        self, submissions: list[Submission]
+    ) -> tuple[IntakeGroup, dict[str, tuple[KeyClaim, KeyClaim]]]:
+        """Make one group of submissions.
+
+        Of equal idempotency keys the first claim goes into the statement; the others are its twins
+        (by their event's id, with the first claim), whose fate follows from its own.
+        """
+        group = IntakeGroup([], [], [], [], [], now_ms=int(self._now() * 1000))
+        first: dict[tuple[int, str], KeyClaim] = {}
+        twins: dict[str, tuple[KeyClaim, KeyClaim]] = {}
+        for submission in submissions:
+            group.events += submission.events
+            group.deliveries += submission.deliveries
+            for claim in submission.claims:
+                winner = first.setdefault((claim.environment, claim.key), claim)
+                if winner is not claim:
+                    twins[claim.event] = (winner, claim)
+        if twins:
+            group.events = [event for event in group.events if event.id not in twins]
+            group.deliveries = [each for each in group.deliveries if each.event.id not in twins]
+        group.claims = list(first.values())
+        group.customers = self._new_customers(group)
+        group.dirty = self._dirtied(group.deliveries)
+        return group, twins
+
+    def _new_customers(self, group: IntakeGroup) -> list[NewCustomer]:
+        new = {
+            (event.environment, event.customer)
+            for event in group.events
+            if event.customer is not None
+        } - self._customers
+        return [
+            NewCustomer(environment, external_id, self._identity.other())
+            for environment, external_id in sorted(new)
+        ]
+
+    def _dirtied(self, deliveries: list[Delivery]) -> list[DirtyDestination]:
+        dirty = self._destinations.dirty
+        fresh = {
+            (each.event.environment, each.destination)
+            for each in deliveries
+            if each.destination not in dirty
+        }
+        return [DirtyDestination(env, each, shard_of(each)) for env, each in sorted(fresh)]
+
+    def _account(self, group: IntakeGroup) -> None:
+        self._groups += 1
+        self._events += len(group.events)
+        self._deliveries += len(group.deliveries)
+        if group.customers:
+            if len(self._customers) + len(group.customers) > KNOWN_CUSTOMERS:
+                self._customers.clear()
+            self._customers.update((each.environment, each.external_id) for each in group.customers)
+
+    def _tell(
+        self,
+        submissions: Iterable[Submission],
+        acceptance: Acceptance,
+        twins: dict[str, tuple[KeyClaim, KeyClaim]],
+    ) -> None:
+        lost = acceptance.lost
+        if twins:
+            lost = lost | {
+                event: lost.get(winner.event)
+                or Claimed(winner.event, winner.deliveries, winner.digest)
+                for event, (winner, _) in twins.items()
+            }
+        fate = Fate(lost=lost) if lost else DURABLE
+        for submission in submissions:
+            submission.settle(fate)
+
+    def _deliver(self, group: IntakeGroup, acceptance: Acceptance) -> None:
+        for seq, delivery in enumerate(group.deliveries, acceptance.base):
+            delivery.seq = seq
+        deliveries = group.deliveries
+        if acceptance.lost:
+            deliveries = [each for each in deliveries if each.event.id not in acceptance.lost]
+        if deliveries:
+            self._destinations.arrived(deliveries)
+
+    # --- trouble
+
+    async def _bisect(self, submissions: list[Submission], error: PoisonError) -> None:
+        """Find the submission that the database refuses: it alone fails."""
+        if len(submissions) == 1:
+            log.warning("request refused by the database", cause=type(error.__cause__).__name__)
+            self._fail(submissions, UNKNOWN)
+            return
+        middle = len(submissions) // 2
+        await self._commit(submissions[:middle])
+        await self._commit(submissions[middle:])
+
+    async def _wait_out(self) -> None:
+        """Refuse what waits (it was surely not accepted) and pause before the next try."""
+        if not self._away:
+            self._away = True
+            log.warning("database away, refusing events")
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        self._waiting_weight = self._waiting_bytes = 0
+        self._fail(waiting, OVERLOADED)
+        await trio.sleep(RETRY_S)
+
+    def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
+        for submission in submissions:
+            self._refused += 1
+            submission.settle(fate)
+
+    async def _forget(self) -> None:
+        """Delete the backlog rows of destinations that have nothing left."""
+        rows = self._destinations.take_forgettable()
+        while rows:
+            try:
+                await self._store.forget_backlog(rows)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+            except StoreAwayError:
+                # A row too many costs one look at the next start; but the next group must not run
+                # beside a deletion that may still be under way, so this one is tried until it is done.
+                await self._wait_out()
+            else:
+                self._away = False
+                return

@@ -1,0 +1,263 @@
+"""The recorder: outcomes become durable in one group commit, with the counters that agree with them.
+
+One group is open at a time. Past two groups of waiting outcomes it is congested, and the actors start
+no attempt until that ends.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import structlog
+import trio
+from msgspec import Struct, structs
+
+from engine.core.counters import latency_bucket
+from engine.core.records import Attempt, Settlement
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus
+from engine.ports import (
+    BacklogMark,
+    ContentionError,
+    MinuteDelta,
+    PoisonError,
+    SettleGroup,
+    SettleStore,
+    SnapshotWrite,
+    StoreAwayError,
+)
+from engine.shards import shard_of
+
+RETRY_S = 0.1  # between two tries while the database is away
+GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
+LATENCY_BUCKETS = 24
+ERROR_CATEGORIES = 13
+
+log = structlog.get_logger("angarium.recorder")
+
+
+class SettlementOwner(Protocol):
+    """Who decided a settlement and waits for its commit."""
+
+    def committed(self, settlements: list[Settlement]) -> None:
+        """Learn that these are durable."""
+
+
+class RecorderStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    groups: int
+    settlements: int
+    waiting: int
+    away: bool
+
+
+class Recorder:
+    """Owner of outcomes between their judgement and their commit. `put` never blocks."""
+
+    def __init__(self, store: SettleStore, group: int, now: Callable[[], float]) -> None:
+        self._store = store
+        self._group = group
+        self._now = now
+        self._waiting: deque[tuple[Settlement, SettlementOwner]] = deque()
+        self._marks: dict[str, BacklogMark] = {}
+        self._snapshots: dict[str, SnapshotWrite] = {}
+        self._wake = trio.Event()
+        self._idle = trio.Event()
+        self._idle.set()
+        self._closed = False
+        self._away = False
+        self.on_relief: Callable[[], None] | None = None
+        self.congested = False
+        self._groups = self._settlements = 0
+
+    # --- what the actors do
+
+    def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
+        """Queue settlements, in order; `owner.committed` is called with them once they are durable."""
+        self._waiting.extend([(settlement, owner) for settlement in settlements])
+        self.congested = len(self._waiting) > 2 * self._group
+        self._wake.set()
+
+    def mark(self, mark: BacklogMark) -> None:
+        """Raise a destination's backlog row with the next group; the latest wins."""
+        self._marks[mark.destination] = mark
+        self._wake.set()
+
+    def write_snapshot(self, write: SnapshotWrite) -> None:
+        """Replace a destination's snapshot with the next group; the latest wins."""
+        self._snapshots[write.destination] = write
+        self._wake.set()
+
+    def close(self) -> None:
+        """Let `run` return once everything is durable."""
+        self._closed = True
+        self._wake.set()
+
+    async def wait_empty(self) -> None:
+        """Wait until nothing is queued or being written."""
+        while self._busy:
+            await self._idle.wait()
+
+    def statistics(self) -> RecorderStatistics:
+        """Return a record of what happened so far."""
+        return RecorderStatistics(self._groups, self._settlements, len(self._waiting), self._away)
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self._waiting or self._marks or self._snapshots) or not self._idle.is_set()
+
+    # --- the loop
+
+    async def run(self) -> None:
+        """Commit group after group until closed and empty."""
+        while True:
+            await self._wake.wait()
+            self._wake = trio.Event()
+            self._idle = trio.Event()
+            while self._waiting or self._marks or self._snapshots:
+                taken = self._take()
+                marks, self._marks = list(self._marks.values()), {}
+                snapshots, self._snapshots = list(self._snapshots.values()), {}
+                await self._commit(taken, marks, snapshots)
+            self._idle.set()
+            if self._closed:
+                return
+
+    def _take(self) -> list[tuple[Settlement, SettlementOwner]]:
+        waiting = self._waiting
+        taken: list[tuple[Settlement, SettlementOwner]] = []
+        size = 0
+        while waiting and len(taken) < self._group and size < GROUP_BYTES:
+            pair = waiting.popleft()
+            taken.append(pair)
+            if pair[0].attempt is not None:
+                size += len(pair[0].attempt.outcome.body)
+        return taken
+
+    async def _commit(
+        self,
+        taken: list[tuple[Settlement, SettlementOwner]],
+        marks: list[BacklogMark],
+        snapshots: list[SnapshotWrite],
+    ) -> None:
+        group = build_group([settlement for settlement, _ in taken], marks, snapshots)
+        group.now_ms = int(self._now() * 1000)
+        while True:
+            try:
+                await self._store.settle(group)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+            except StoreAwayError:
+                group.again = True
+                if not self._away:
+                    self._away = True
+                    log.warning("database away, outcomes wait")
+                await trio.sleep(RETRY_S)
+            except PoisonError as error:
+                if len(taken) > 1:
+                    middle = len(taken) // 2
+                    await self._commit(taken[:middle], marks, snapshots)
+                    await self._commit(taken[middle:], [], [])
+                    return
+                if taken and (emptied := _emptied(taken[0][0])) is not None:
+                    log.warning(
+                        "response not recordable, left out", cause=type(error.__cause__).__name__
+                    )
+                    group = build_group([emptied], marks, snapshots)
+                    group.now_ms = int(self._now() * 1000)
+                    continue
+                log.warning("outcome refused by the database", cause=type(error.__cause__).__name__)
+                break
+            else:
+                break
+        self._away = False
+        self._groups += 1
+        self._settlements += len(taken)
+        self._tell(taken)
+
+    def _tell(self, taken: list[tuple[Settlement, SettlementOwner]]) -> None:
+        by_owner: dict[int, tuple[SettlementOwner, list[Settlement]]] = {}
+        for settlement, owner in taken:
+            entry = by_owner.get(id(owner))
+            if entry is None:
+                by_owner[id(owner)] = (owner, [settlement])
+            else:
+                entry[1].append(settlement)
+        for owner, settlements in by_owner.values():
+            owner.committed(settlements)
+        if self.congested and len(self._waiting) <= self._group:
+            self.congested = False
+            if self.on_relief is not None:
+                self.on_relief()
+
+
+def build_group(
+    settlements: list[Settlement],
+    marks: list[BacklogMark],
+    snapshots: list[SnapshotWrite],
+) -> SettleGroup:
+    """Make a group, with what it adds to the counters of each destination and minute."""
+    destinations = {each.delivery.destination for each in settlements}
+    destinations.update(mark.destination for mark in marks)
+    destinations.update(write.destination for write in snapshots)
+    return SettleGroup(
+        settlements=settlements,
+        minutes=_minutes(settlements),
+        marks=marks,
+        snapshots=snapshots,
+        shards=sorted({shard_of(each) for each in destinations}),
+        now_ms=0,
+    )
+
+
+def _minutes(settlements: list[Settlement]) -> list[MinuteDelta]:
+    deltas: dict[tuple[str, int], MinuteDelta] = {}
+    for settlement in settlements:
+        delivery = settlement.delivery
+        if delivery.origin is DeliveryOrigin.INSPECTION:
+            continue
+        attempt = settlement.attempt
+        if attempt is None and not settlement.dead_lettered:
+            continue
+        minute = int(_ended_at(settlement, attempt)) // 60
+        delta = deltas.get((delivery.destination, minute))
+        if delta is None:
+            delta = deltas[delivery.destination, minute] = MinuteDelta(
+                delivery.event.environment, delivery.destination, minute,
+                0, 0, 0, 0, 0, [0] * ERROR_CATEGORIES, [0] * LATENCY_BUCKETS,
+            )  # fmt: skip
+        delta.delivered += settlement.status is DeliveryStatus.DELIVERED
+        delta.dead_lettered += settlement.dead_lettered
+        if attempt is not None:
+            _count_attempt(delta, attempt)
+    return list(deltas.values())
+
+
+def _count_attempt(delta: MinuteDelta, attempt: Attempt) -> None:
+    outcome = attempt.outcome
+    delta.attempts += 1
+    delta.retried += attempt.number > 1
+    delta.latency[latency_bucket(outcome.duration_ms)] += 1
+    if outcome.category is not None:
+        delta.failed += 1
+        delta.errors[outcome.category - 1] += 1
+
+
+def _ended_at(settlement: Settlement, attempt: Attempt | None) -> float:
+    if attempt is None:
+        return settlement.at
+    return attempt.outcome.started_at + attempt.outcome.duration_ms / 1000
+
+
+def _emptied(settlement: Settlement) -> Settlement | None:
+    """Return the settlement without anything that the receiver sent; None if that is so already."""
+    attempt = settlement.attempt
+    if attempt is None:
+        return None
+    outcome = attempt.outcome
+    if not (outcome.body or outcome.headers or outcome.message or settlement.last_error):
+        return None
+    bare = structs.replace(outcome, body=b"", headers=(), message=None)
+    return structs.replace(
+        settlement, attempt=structs.replace(attempt, outcome=bare), last_error=None
+    )

@@ -1,0 +1,51 @@
+"""A submission: the events of one request on their way to a commit, and what came of them."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from engine.core.records import Delivery, Event
+from engine.ports import Claimed, KeyClaim
+
+
+class Fate(Struct, frozen=True):
+    """What came of a submission.
+
+    `refusal` is None when its events are durable; `lost` then has, by event id, who held the
+    idempotency keys of those that were not written. Otherwise it is the code of an error:
+    `overloaded` (surely not accepted) or `internal` (it may have been).
+    """
+
+    refusal: str | None = None
+    lost: dict[str, Claimed] | None = None
+
+
+class Submission:
+    """What one request wants to have committed together. Its owner is the intake until `settle`."""
+
+    __slots__ = ("claims", "deliveries", "events", "settle", "since", "size")
+
+    def __init__(
+        self,
+        events: list[Event],
+        deliveries: list[Delivery],
+        claims: list[KeyClaim],
+        size: int,
+        settle: Callable[[Fate], None],
+    ) -> None:
+        self.events = events
+        self.deliveries = deliveries
+        self.claims = claims
+        self.size = size  # bytes of its events, for the bounds
+        self.settle = settle  # called exactly once
+        self.since = 0.0  # trio's clock when it was queued
+
+    @property
+    def weight(self) -> int:
+        """Rows that it will write: what the bounds on counts are about."""
+        return len(self.events) + len(self.deliveries)
+
+
+DURABLE = Fate()
+OVERLOADED = Fate("overloaded")
+UNKNOWN = Fate("internal")
