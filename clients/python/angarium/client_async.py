@@ -1,0 +1,79 @@
+"""The asynchronous client, for asyncio and trio: a connection pool, retries, and the resources."""
+
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+import anyio  # what httpx itself runs on: sleeps under asyncio and trio alike
+import httpx
+
+from angarium import calls
+from angarium.calls import Call
+from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options
+from angarium.resources_async import (
+    AsyncDeliveries,
+    AsyncDestinations,
+    AsyncEvents,
+    AsyncRoutingRules,
+)
+from angarium.retry import RetryPolicy
+from angarium.shapes import AuthContext
+
+Answer = TypeVar("Answer")
+
+
+class AsyncClient:
+    """Talks to one Angarium service with one key. Share it between tasks.
+
+    `environment` is for MCP keys only, which name it on every call. `trust_env=False` ignores proxy
+    variables. `transport` is for tests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        environment: str | None = None,
+        timeout_s: float = TIMEOUT_S,
+        retry: RetryPolicy | None = None,
+        trust_env: bool = True,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        options = client_options(base_url, api_key, environment, timeout_s, trust_env)
+        self._http = httpx.AsyncClient(transport=transport, **options)
+        self._policy = retry or RetryPolicy()
+        self.events = AsyncEvents(self.send)
+        self.destinations = AsyncDestinations(self.send)
+        self.routing_rules = AsyncRoutingRules(self.send)
+        self.deliveries = AsyncDeliveries(self.send)
+
+    async def auth_context(self) -> AuthContext:
+        """Return who the key is."""
+        return await self.send(calls.auth_context())
+
+    async def send(self, call: Call[Answer]) -> Answer:
+        """Perform a call, again where that is safe and useful. Raises AngariumError."""
+        exchange = Exchange(call, self._policy)
+        while True:
+            try:
+                verdict = exchange.answered(await self._http.send(exchange.request(self._http)))
+            except httpx.RequestError as error:
+                verdict = exchange.failed(error)
+            if not isinstance(verdict, Again):
+                return cast(Answer, verdict)
+            await anyio.sleep(verdict.delay_s)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()

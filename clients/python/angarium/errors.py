@@ -1,0 +1,120 @@
+"""What can go wrong, by whose fault it is; nothing of the HTTP library leaks through."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+class AngariumError(Exception):
+    """Anything that this package raises."""
+
+
+class VerificationError(AngariumError, ValueError):
+    """A webhook that must not be trusted: answer it with 400 and do nothing else."""
+
+
+class ConnectionFailedError(AngariumError):
+    """The service was not reached, or the connection broke.
+
+    An event without an answer may have been accepted: send it again with the same idempotency key.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """One offending place of a request, such as `delivery.timeoutMs`, and what is wrong there."""
+
+    path: str
+    message: str
+
+
+class ApiError(AngariumError):
+    """The service refused. `code` is stable and for programs, `str(error)` is for people."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        details: tuple[Detail, ...] = (),
+        request_id: str | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        places = "".join(f"; {detail.path}: {detail.message}" for detail in details)
+        super().__init__(f"{message}{places} ({status} {code})")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.details = details
+        self.request_id = request_id
+        self.retry_after_s = retry_after_s
+
+
+class InvalidRequestError(ApiError):
+    """400, 405, 413 or 415: the request itself is wrong and will be refused again."""
+
+
+class AuthenticationError(ApiError):
+    """401: the key is missing, unknown, revoked or expired."""
+
+
+class PlanLimitError(ApiError):
+    """402: the workspace's plan ends here."""
+
+
+class PermissionDeniedError(ApiError):
+    """403: the key is valid, its scope or environment is another."""
+
+
+class NotFoundError(ApiError):
+    """404: unknown here (what belongs to another workspace is unknown as well)."""
+
+
+class ConflictError(ApiError):
+    """409: not in this state, such as a change of an archived destination."""
+
+
+class RateLimitedError(ApiError):
+    """429 after all retries; `retry_after_s` says when there is room again."""
+
+
+class ServerError(ApiError):
+    """5xx or 408 after all retries. With code `overloaded` surely nothing was accepted."""
+
+
+class UnexpectedAnswerError(AngariumError):
+    """An answer that is not this service's: a proxy's page, or a wrong address."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    401: AuthenticationError,
+    402: PlanLimitError,
+    403: PermissionDeniedError,
+    404: NotFoundError,
+    408: ServerError,
+    409: ConflictError,
+    429: RateLimitedError,
+}
+
+
+def error_from(status: int, body: Any, retry_after_s: float | None) -> AngariumError:
+    """Return the error that an answer stands for; `body` is its JSON, or None where it is none."""
+    if not isinstance(body, dict) or not isinstance(body.get("code"), str):
+        return UnexpectedAnswerError(
+            f"status {status} without an error envelope: is this address Angarium's?"
+        )
+    kind = _BY_STATUS.get(status, ServerError if status >= 500 else InvalidRequestError)
+    listed = body.get("details")
+    details = tuple(
+        Detail(str(entry.get("path", "")), str(entry.get("message", "")))
+        for entry in (listed if isinstance(listed, list) else [])
+        if isinstance(entry, dict)
+    )
+    request_id = body.get("requestId")
+    return kind(
+        status,
+        body["code"],
+        str(body.get("message", "")),
+        details,
+        request_id if isinstance(request_id, str) else None,
+        retry_after_s,
+    )

@@ -1,0 +1,114 @@
+"""One call's exchange, for both clients: how it is written, read and judged. No network here."""
+
+import json
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from angarium.calls import Call
+from angarium.errors import ConnectionFailedError, UnexpectedAnswerError, error_from
+from angarium.retry import RetryPolicy, retry_after_s
+
+VERSION = "0.1.0"
+TIMEOUT_S = 30.0  # a commit takes milliseconds; half a minute covers a database that is restarting
+
+# What httpx raises before a byte of the request was sent: the call surely did nothing.
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """The verdict "once more, after that long"."""
+
+    delay_s: float
+
+
+@dataclass(slots=True)
+class Exchange:
+    """The state of one call over its attempts."""
+
+    call: Call[Any]
+    policy: RetryPolicy
+    attempt: int = field(default=0)
+
+    def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
+        """Return the next attempt's request."""
+        self.attempt += 1
+        content = None
+        headers = {}
+        if self.call.body is not None:
+            content = json.dumps(self.call.body, ensure_ascii=False, allow_nan=False).encode()
+            headers["content-type"] = "application/json"
+        return http.build_request(
+            self.call.method,
+            self.call.path,
+            params=dict(self.call.query),
+            content=content,
+            headers=headers,
+        )
+
+    def answered(self, response: httpx.Response) -> Any:
+        """Return the answer's JSON, or `Again`. Raises ApiError or UnexpectedAnswerError."""
+        if response.is_success:
+            try:
+                return response.json()
+            except ValueError:
+                raise UnexpectedAnswerError(
+                    f"status {response.status_code} without JSON: is this address Angarium's?"
+                ) from None
+        wait_s = retry_after_s(response.headers.get("retry-after"))
+        delay_s = self._delay_s(response.status_code, reached=True, wait_s=wait_s)
+        if delay_s is not None:
+            return Again(delay_s)
+        raise error_from(response.status_code, _json_or_none(response), wait_s)
+
+    def failed(self, error: httpx.RequestError) -> Again:
+        """Return `Again` after an attempt without an answer. Raises ConnectionFailedError."""
+        delay_s = self._delay_s(None, reached=not isinstance(error, NOT_SENT), wait_s=None)
+        if delay_s is not None:
+            return Again(delay_s)
+        what = str(error) or type(error).__name__
+        raise ConnectionFailedError(f"{self.call.method} {self.call.path}: {what}") from error
+
+    def _delay_s(self, status: int | None, *, reached: bool, wait_s: float | None) -> float | None:
+        return self.policy.delay_s(
+            self.attempt,
+            status=status,
+            repeatable=self.call.repeatable,
+            reached=reached,
+            retry_after_s=wait_s,
+            jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
+        )
+
+
+def client_options(
+    base_url: str, api_key: str, environment: str | None, timeout_s: float, trust_env: bool
+) -> dict[str, Any]:
+    """Return the keyword arguments for either of httpx's clients. Raises ValueError."""
+    if not base_url.startswith(("http://", "https://")):
+        raise ValueError("base_url begins with http:// or https://")
+    if not api_key.isascii() or not api_key or any(character <= " " for character in api_key):
+        raise ValueError("the API key is empty or has spaces or line ends in it")
+    headers = {
+        "authorization": f"Bearer {api_key}",
+        "accept": "application/json",
+        "user-agent": f"angarium-client-python/{VERSION}",
+    }
+    if environment is not None:
+        headers["x-environment"] = environment
+    return {
+        "base_url": base_url.rstrip("/"),
+        "headers": headers,
+        "timeout": timeout_s,
+        "trust_env": trust_env,
+        "follow_redirects": False,  # a key is never carried to another address
+    }
+
+
+def _json_or_none(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return None

@@ -1,0 +1,288 @@
+"""Both clients write the API's requests, retry what is safe, and raise what is meant."""
+
+import inspect
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+import trio
+
+import angarium
+from angarium import resources, resources_async
+from angarium.calls import DeliveryFilter, instant
+
+ADDRESS = "http://service.test:8080/"
+KEY = "ang_dev_secret"
+QUICK = angarium.RetryPolicy(retries=2, first_delay_s=0.0)
+Script = Callable[[httpx.Request], httpx.Response]
+
+
+class Service:
+    """A transport for both clients that answers from a script and keeps what was asked."""
+
+    def __init__(self, *answers: httpx.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        kept = {"content-type", "retry-after", "location"}
+        headers = {name: value for name, value in answer.headers.items() if name in kept}
+        return httpx.Response(answer.status_code, headers=headers, content=answer.content)
+
+    def sync_client(self, **options: Any) -> angarium.Client:
+        return angarium.Client(
+            ADDRESS, KEY, retry=QUICK, transport=httpx.MockTransport(self), **options
+        )
+
+    def async_client(self, **options: Any) -> angarium.AsyncClient:
+        return angarium.AsyncClient(
+            ADDRESS, KEY, retry=QUICK, transport=httpx.MockTransport(self), **options
+        )
+
+    def body(self, number: int = -1) -> Any:
+        return json.loads(self.requests[number].content)
+
+
+def ok(body: Any = None, status: int = 200) -> httpx.Response:
+    return httpx.Response(status, json={} if body is None else body)
+
+
+def refused(status: int, code: str, headers: dict[str, str] | None = None) -> httpx.Response:
+    envelope = {
+        "code": code,
+        "message": "no",
+        "requestId": "r1",
+        "details": [{"path": "delivery.timeoutMs", "message": "too small"}],
+    }
+    return httpx.Response(status, json=envelope, headers=headers)
+
+
+Use = Callable[[angarium.Client], Any]
+CALLS: list[tuple[str, Use, str, str]] = [
+    ("context", lambda c: c.auth_context(), "GET", "/auth/context"),
+    ("send", lambda c: c.events.send("a.b", {}), "POST", "/events"),
+    ("batch", lambda c: c.events.send_batch([]), "POST", "/events/batch"),
+    ("event", lambda c: c.events.get("i"), "GET", "/events/i"),
+    ("events", lambda c: c.events.list(limit=5), "GET", "/events?limit=5"),
+    ("create", lambda c: c.destinations.create("n", "u"), "POST", "/destinations"),
+    ("get", lambda c: c.destinations.get("a/b"), "GET", "/destinations/a%2Fb"),
+    ("list", lambda c: c.destinations.list(status="ACTIVE"), "GET", "/destinations?status=ACTIVE"),
+    ("update", lambda c: c.destinations.update("i", {"name": "x"}), "PATCH", "/destinations/i"),
+    ("rotate", lambda c: c.destinations.rotate_secret("i"), "PATCH", "/destinations/i"),
+    ("archive", lambda c: c.destinations.archive("i"), "DELETE", "/destinations/i"),
+    ("enable", lambda c: c.destinations.enable("i"), "POST", "/destinations/i/enable"),
+    ("disable", lambda c: c.destinations.disable("i"), "POST", "/destinations/i/disable"),
+    ("test", lambda c: c.destinations.test("i"), "POST", "/destinations/i/test"),
+    ("health", lambda c: c.destinations.health("i"), "GET", "/destinations/i/health"),
+    ("rule", lambda c: c.routing_rules.create("n", "d", ["*"]), "POST", "/routing-rules"),
+    ("rule get", lambda c: c.routing_rules.get("i"), "GET", "/routing-rules/i"),
+    ("rules", lambda c: c.routing_rules.list(enabled=True), "GET", "/routing-rules?enabled=true"),
+    ("rule up", lambda c: c.routing_rules.update("i", {}), "PATCH", "/routing-rules/i"),
+    ("rule del", lambda c: c.routing_rules.delete("i"), "DELETE", "/routing-rules/i"),
+    ("rule on", lambda c: c.routing_rules.enable("i"), "POST", "/routing-rules/i/enable"),
+    ("rule off", lambda c: c.routing_rules.disable("i"), "POST", "/routing-rules/i/disable"),
+    ("delivery", lambda c: c.deliveries.get("i"), "GET", "/deliveries/i"),
+    ("deliveries", lambda c: c.deliveries.list(), "GET", "/deliveries"),
+]
+
+
+@pytest.mark.parametrize(
+    ("use", "method", "path"), [c[1:] for c in CALLS], ids=[c[0] for c in CALLS]
+)
+async def test_both_clients_make_the_same_request(use: Use, method: str, path: str) -> None:
+    service = Service(ok())
+    with service.sync_client() as client:
+        use(client)
+    async with service.async_client() as aclient:
+        await use(aclient)  # type: ignore[arg-type]  # the same methods, awaited
+    for request in service.requests:
+        assert (request.method, request.url.raw_path.decode()) == (method, path)
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+    first, second = service.requests
+    bodies = [json.loads(r.content) if r.content else None for r in (first, second)]
+    for body in bodies:
+        if body:
+            body.pop("idempotencyKey", None)
+    assert bodies[0] == bodies[1]
+
+
+def test_both_clients_have_the_same_methods() -> None:
+    for name in ("Events", "Destinations", "RoutingRules", "Deliveries"):
+        ours, theirs = getattr(resources, name), getattr(resources_async, f"Async{name}")
+        public = [m for m in vars(ours) if not m.startswith("_")]
+        assert public == [m for m in vars(theirs) if not m.startswith("_")]
+        for method in public:
+            parameters = inspect.signature(getattr(ours, method)).parameters
+            assert parameters == inspect.signature(getattr(theirs, method)).parameters
+
+
+def test_an_event_is_written_in_the_apis_words() -> None:
+    service = Service(ok(status=202))
+    with service.sync_client() as client:
+        client.events.send(
+            "a.b",
+            {"n": 1},
+            occurred_at=datetime(2026, 1, 2, 3, 4, 5, 6000, tzinfo=UTC),
+            customer_external_id="c",
+            idempotency_key="k",
+            correlation_id="o",
+        )
+    assert service.body() == {
+        "eventType": "a.b",
+        "payload": {"n": 1},
+        "occurredAt": "2026-01-02T03:04:05.006Z",
+        "customerExternalId": "c",
+        "idempotencyKey": "k",
+        "correlationId": "o",
+    }
+
+
+def test_retries_of_an_event_carry_one_idempotency_key() -> None:
+    service = Service(refused(500, "internal"), httpx.ReadError("reset"), ok(status=202))
+    with service.sync_client() as client:
+        client.events.send("a.b", {})
+    keys = [service.body(number)["idempotencyKey"] for number in range(3)]
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+
+
+def test_each_event_of_a_batch_gets_a_key_unless_it_has_one() -> None:
+    service = Service(ok(status=202))
+    events: list[Any] = [
+        {"eventType": "a", "payload": {}},
+        {"eventType": "b", "payload": {}, "idempotencyKey": "mine"},
+        {"eventType": "c", "payload": {}},
+    ]
+    with service.sync_client() as client:
+        client.events.send_batch(events)
+    keys = [event["idempotencyKey"] for event in service.body()["events"]]
+    assert keys[1] == "mine"
+    assert len(set(keys)) == 3
+    assert "idempotencyKey" not in events[0], "the caller's own data is left alone"
+
+
+@pytest.mark.parametrize(
+    ("answer", "tries"),
+    [
+        (refused(503, "overloaded", {"retry-after": "0"}), 3),
+        (refused(429, "rate_limited", {"retry-after": "0"}), 3),
+        (refused(429, "rate_limited", {"retry-after": "3600"}), 1),
+        (refused(500, "internal"), 1),
+        (httpx.ReadTimeout("late"), 1),
+        (httpx.ConnectError("refused"), 3),
+    ],
+    ids=["overloaded", "limited", "limited for long", "internal", "no answer", "not reached"],
+)
+def test_a_create_is_repeated_only_when_it_surely_did_nothing(
+    answer: httpx.Response | Exception, tries: int
+) -> None:
+    service = Service(answer)
+    with service.sync_client() as client, pytest.raises(angarium.AngariumError):
+        client.destinations.create("n", "u")
+    assert len(service.requests) == tries
+
+
+async def test_the_asynchronous_client_retries_under_trio() -> None:
+    service = Service(refused(503, "overloaded"), httpx.ConnectError("refused"), ok({"id": "i"}))
+    async with service.async_client() as client:
+        with trio.fail_after(5):
+            assert (await client.destinations.get("i"))["id"] == "i"
+    assert len(service.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (400, "invalid_request", angarium.InvalidRequestError),
+        (401, "unauthorized", angarium.AuthenticationError),
+        (402, "plan_limit", angarium.PlanLimitError),
+        (403, "forbidden", angarium.PermissionDeniedError),
+        (404, "not_found", angarium.NotFoundError),
+        (405, "method_not_allowed", angarium.InvalidRequestError),
+        (408, "request_timeout", angarium.ServerError),
+        (409, "conflict", angarium.ConflictError),
+        (413, "payload_too_large", angarium.InvalidRequestError),
+        (415, "unsupported_media_type", angarium.InvalidRequestError),
+        (429, "rate_limited", angarium.RateLimitedError),
+        (500, "internal", angarium.ServerError),
+        (503, "overloaded", angarium.ServerError),
+    ],
+)
+def test_each_refusal_has_its_error(status: int, code: str, kind: type[angarium.ApiError]) -> None:
+    service = Service(refused(status, code, {"retry-after": "0"}))
+    with service.sync_client() as client, pytest.raises(kind) as raised:
+        client.destinations.get("i")
+    error = raised.value
+    assert (error.status, error.code, error.request_id) == (status, code, "r1")
+    assert error.details[0].path == "delivery.timeoutMs"
+    assert "delivery.timeoutMs: too small" in str(error)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, text="<html>"),
+        httpx.Response(404, text="<html>"),
+        httpx.Response(404, json=["no"]),
+        httpx.Response(302, headers={"location": "http://elsewhere.test/"}),
+    ],
+)
+def test_an_answer_of_something_else_is_said_to_be_one(answer: httpx.Response) -> None:
+    service = Service(answer)
+    with service.sync_client() as client, pytest.raises(angarium.UnexpectedAnswerError):
+        client.destinations.get("i")
+    assert {request.url.host for request in service.requests} == {"service.test"}
+
+
+def page(items: list[int], cursor: str | None) -> httpx.Response:
+    return ok({"items": [{"id": str(item)} for item in items], "nextCursor": cursor})
+
+
+async def test_iteration_goes_on_over_short_and_empty_pages_to_the_end() -> None:
+    answers = [page([3], "a"), page([], "b"), page([2, 1], None)]
+    service = Service(*answers, *answers)
+    chosen = DeliveryFilter(status="FAILED", is_replay=False, since="2026-01-01T00:00:00Z")
+    with service.sync_client() as client:
+        assert [entry["id"] for entry in client.deliveries.iterate(chosen)] == ["3", "2", "1"]
+    async with service.async_client() as aclient:
+        assert [entry["id"] async for entry in aclient.deliveries.iterate(chosen)] == [
+            "3",
+            "2",
+            "1",
+        ]
+    cursors = [request.url.params.get("cursor") for request in service.requests]
+    assert cursors == [None, "a", "b"] * 2
+    assert dict(service.requests[0].url.params) == {
+        "status": "FAILED",
+        "isReplay": "false",
+        "from": "2026-01-01T00:00:00Z",
+        "limit": "100",
+    }
+
+
+def test_an_mcp_key_names_its_environment_on_every_call() -> None:
+    service = Service(ok())
+    with service.sync_client(environment="STAGING") as client:
+        client.auth_context()
+    assert service.requests[0].headers["x-environment"] == "STAGING"
+
+
+@pytest.mark.parametrize(
+    ("address", "key"),
+    [("service.test", KEY), ("http://a", ""), ("http://a", "a b"), ("http://a", "a\r\nx: y")],
+)
+def test_a_wrong_address_or_key_is_said_at_once(address: str, key: str) -> None:
+    with pytest.raises(ValueError, match=r"base_url|key"):
+        angarium.Client(address, key)
+
+
+def test_a_datetime_without_a_zone_is_refused() -> None:
+    with pytest.raises(ValueError, match="time zone"):
+        instant(datetime(2026, 1, 1))
