@@ -47,6 +47,7 @@ class Reactor:
         self._registrations: dict[int, Registration] = {}
         self._dying: list[socket.socket] = []
         self._on_error = on_error
+        self._in_pass = False
         self.passes = 0
 
     def register(self, sock: socket.socket, handler: Ready, interest: int = READ) -> Registration:
@@ -69,25 +70,37 @@ class Reactor:
             self._poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
-        """Stop watching and close at the end of the pass, so that no number is reused within it."""
+        """Stop watching and close: at the end of the pass where one runs, so that no number is reused
+        within it, else at once, since nobody knows when the next pass will be."""
         self.unregister(registration)
-        self._dying.append(sock)
+        if self._in_pass:
+            self._dying.append(sock)
+        else:
+            sock.close()
 
     async def run(self) -> None:
         """Serve until cancelled; one pass handles what was ready when it began."""
-        poll, registrations = self._poll, self._registrations
+        poll = self._poll
         wait_readable = trio.lowlevel.wait_readable
         while True:
             await wait_readable(poll.fileno())
-            # Objects are looked up before any of them runs: one that is closed and replaced within
-            # the pass, under the same number, must not be woken by its predecessor's readiness.
-            batch = [(registrations.get(fd), mask) for fd, mask in poll.poll(0, PASS_EVENTS)]
-            for registration, mask in batch:
-                if registration is None or registrations.get(registration.fd) is not registration:
-                    continue
-                self._serve(registration, mask)
+            self._in_pass = True
+            try:
+                self._pass(poll.poll(0, PASS_EVENTS))
+            finally:
+                self._in_pass = False
+                self._bury()
             self.passes += 1
-            self._bury()
+
+    def _pass(self, events: list[tuple[int, int]]) -> None:
+        # Objects are looked up before any of them runs: one that is closed and replaced within the
+        # pass, under the same number, must not be woken by its predecessor's readiness.
+        registrations = self._registrations
+        batch = [(registrations.get(fd), mask) for fd, mask in events]
+        for registration, mask in batch:
+            if registration is None or registrations.get(registration.fd) is not registration:
+                continue
+            self._serve(registration, mask)
 
     def _serve(self, registration: Registration, mask: int) -> None:
         handler = registration.handler

@@ -1,6 +1,7 @@
-"""Deadlines: one heap for all of them, served by one task; a cancelled one is skipped when it surfaces.
+"""Deadlines: one heap for all of them, served by one task.
 
-Callbacks are synchronous. One that raises is reported and costs only itself.
+Callbacks are synchronous. One that raises is reported and costs only itself. Most deadlines are
+cancelled, so these leave the heap in bulk as soon as they are its larger part, and wake nobody.
 """
 
 import heapq
@@ -10,20 +11,25 @@ from collections.abc import Callable
 import trio
 
 Callback = Callable[[], None]
+PASS_CALLS = 256  # calls in a row, so that every other trio task runs between two passes
+DEAD_KEPT = 256  # cancelled entries that are not worth a sweep of the heap
 
 
 class Timer:
     """A call that is due at some instant of trio's clock."""
 
-    __slots__ = ("callback", "due")
+    __slots__ = ("_timers", "callback", "due")
 
-    def __init__(self, due: float, callback: Callback) -> None:
+    def __init__(self, due: float, callback: Callback, timers: "Timers") -> None:
         self.due = due
         self.callback: Callback | None = callback
+        self._timers = timers
 
     def cancel(self) -> None:
         """Forget the call; harmless when it has been made already."""
-        self.callback = None
+        if self.callback is not None:
+            self.callback = None
+            self._timers.bury_one()
 
 
 class Timers:
@@ -34,10 +40,15 @@ class Timers:
         self._order = itertools.count()
         self._on_error = on_error
         self._sleep: trio.CancelScope | None = None
+        self._dead = 0  # cancelled entries still in the heap
+
+    def __len__(self) -> int:
+        """How many calls are to be made."""
+        return len(self._heap) - self._dead
 
     def call_at(self, due: float, callback: Callback) -> Timer:
         """Call `callback` at `due`, an instant of `trio.current_time()`, in seconds."""
-        timer = Timer(due, callback)
+        timer = Timer(due, callback, self)
         first = not self._heap or due < self._heap[0][0]
         heapq.heappush(self._heap, (due, next(self._order), timer))
         if first and self._sleep is not None:
@@ -48,22 +59,42 @@ class Timers:
         """Call `callback` after `delay_s` seconds."""
         return self.call_at(trio.current_time() + delay_s, callback)
 
+    def bury_one(self) -> None:
+        """Note that an entry of the heap was cancelled (called by `Timer.cancel` alone)."""
+        self._dead += 1
+        # A sweep costs the length of the heap and is due after as many cancellations: constant each.
+        if self._dead > DEAD_KEPT and self._dead * 2 > len(self._heap):
+            self._heap[:] = [entry for entry in self._heap if entry[2].callback is not None]
+            heapq.heapify(self._heap)
+            self._dead = 0
+
     async def run(self) -> None:
         """Serve the deadlines until cancelled."""
         while True:
-            due = self._heap[0][0] if self._heap else float("inf")
-            with trio.CancelScope(deadline=due) as self._sleep:
+            with trio.CancelScope(deadline=self._next_due()) as self._sleep:
                 await trio.sleep_forever()
             self._sleep = None
             self._fire(trio.current_time())
             await trio.lowlevel.checkpoint()
 
+    def _next_due(self) -> float:
+        heap = self._heap
+        while heap and heap[0][2].callback is None:
+            heapq.heappop(heap)
+            self._dead -= 1
+        return heap[0][0] if heap else float("inf")
+
     def _fire(self, now: float) -> None:
         heap = self._heap
-        while heap and heap[0][0] <= now:
-            callback = heapq.heappop(heap)[2].callback
+        for _ in range(PASS_CALLS):
+            if not heap or heap[0][0] > now:
+                return
+            timer = heapq.heappop(heap)[2]
+            callback = timer.callback
             if callback is None:
+                self._dead -= 1
                 continue
+            timer.callback = None
             try:
                 callback()
             except Exception as error:  # one of the five barriers: one timer callback
