@@ -1,0 +1,96 @@
+"""Whom the embedded PostgreSQL runs as: ourselves, or, started by root, an account without rights.
+
+PostgreSQL refuses to run as root. Only this module gives or takes permissions of files.
+"""
+
+import os
+import pwd
+import shutil
+import stat
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+log = structlog.get_logger("angarium.storage")
+
+NAME = "angarium"  # made by us when root starts the server and no such account exists
+FALLBACK = "nobody"  # where accounts cannot be made (a read-only /etc)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account to start processes as. `switches`: it is not ours, so we are root."""
+
+    uid: int
+    gid: int
+    switches: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """Return what `subprocess` needs to start a process as this account."""
+        own: dict[str, Any] = {"umask": 0o077}
+        if self.switches:
+            own |= {"user": self.uid, "group": self.gid, "extra_groups": []}
+        return own
+
+    def own(self, path: Path) -> None:
+        """Give it a file or folder, with everything below."""
+        if not self.switches:
+            return
+        for folder, _, files in os.walk(path):
+            os.lchown(folder, self.uid, self.gid)
+            for name in files:
+                os.lchown(os.path.join(folder, name), self.uid, self.gid)
+
+    def let_through(self, path: Path) -> None:
+        """See to it that the account may pass through every folder above `path`.
+
+        Where one is closed to it (/root, most often), others are allowed to pass through, not to
+        list it; a line in the log says so.
+        """
+        if not self.switches:
+            return
+        for folder in path.resolve().parents:
+            mode = folder.stat()
+            if mode.st_uid == self.uid:
+                needed = stat.S_IXUSR
+            elif mode.st_gid == self.gid:
+                needed = stat.S_IXGRP
+            else:
+                needed = stat.S_IXOTH
+            if not mode.st_mode & needed:
+                folder.chmod(stat.S_IMODE(mode.st_mode) | needed)
+                log.warning("embedded.folder_opened", folder=str(folder), permission="pass through")
+
+
+def account_for(data: Path) -> Account:
+    """Return the account for a server on `data`: whoever owns it already, else a suitable one."""
+    if os.geteuid() != 0:
+        return Account(os.geteuid(), os.getegid(), switches=False)
+    if data.exists() and (owner := data.stat()).st_uid != 0:
+        return Account(owner.st_uid, owner.st_gid, switches=True)
+    entry = _found(NAME) or _made() or _found(FALLBACK)
+    if entry is None:
+        raise OSError(f"started by root: PostgreSQL needs an account, so please make one: {NAME}")
+    return Account(entry.pw_uid, entry.pw_gid, switches=True)
+
+
+def _found(name: str) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def _made() -> pwd.struct_passwd | None:
+    useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    if useradd is None:
+        return None
+    command = [useradd, "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", NAME]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+    entry = _found(NAME)  # two that make it at once: one fails, both find it
+    if entry is None:
+        log.warning("embedded.account_not_made", name=NAME, error=done.stderr.strip())
+    return entry

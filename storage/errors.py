@@ -1,0 +1,94 @@
+"""What PostgreSQL and its driver may fail with, in the engine's words: nothing of asyncpg leaks.
+
+Errors are told apart by whose fault they are: the world's (`StoreAwayError`), the rows'
+(`PoisonError`), nobody's (`ContentionError`), or a fault of this program (plain `StoreError`).
+"""
+
+import asyncpg
+
+from engine.ports import (
+    ContentionError,
+    OwnershipLostError,
+    PoisonError,
+    StoreAwayError,
+    StoreError,
+)
+
+__all__ = [
+    "AccessDeniedError",
+    "ContentionError",
+    "OwnershipLostError",
+    "PartitionMissingError",
+    "PoisonError",
+    "StoreAwayError",
+    "StoreError",
+    "UnsuitableDatabaseError",
+    "is_doubtful",
+    "translated",
+]
+
+
+class AccessDeniedError(StoreAwayError):
+    """The server refuses us: password, role or database are wrong. Told at start, else waited out."""
+
+
+class PartitionMissingError(StoreAwayError):
+    """A row's instant has no partition. It is not the row's fault, so the writer waits for one."""
+
+
+class UnsuitableDatabaseError(StoreError):
+    """The database cannot be used as it is: too old, another encoding, a schema not ours."""
+
+
+# SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
+_POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
+_CONTENTION = frozenset({"40001", "40P01", "55P03"})  # serialisation, deadlock, lock not available
+_DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
+# Connection, resources, operator's intervention, system; read-only: the server became a replica.
+_AWAY_CLASSES = frozenset({"08", "53", "57", "58"})
+_AWAY = frozenset({"25006", "25P03", "40003"})
+# What arguments of a wrong type, size or encoding make the driver raise before anything is sent.
+_BAD_VALUES = (ValueError, TypeError, OverflowError)
+
+
+def translated(error: Exception, *, closed: bool) -> StoreError:
+    """Return the engine's error for one of the driver's. `closed`: the connection is gone."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _of_server(error)
+    if isinstance(error, asyncpg.OutdatedSchemaCacheError):
+        return StoreAwayError(f"the schema changed meanwhile: {error}")
+    if isinstance(error, (TimeoutError, OSError, asyncpg.InternalClientError)) or closed:
+        return StoreAwayError(f"{type(error).__name__}: {error}")
+    if isinstance(error, (asyncpg.InterfaceError, *_BAD_VALUES)):
+        return PoisonError(f"a value cannot be sent: {error}")
+    return StoreError(f"{type(error).__name__}: {error}")
+
+
+def _of_server(error: asyncpg.PostgresError) -> StoreError:
+    state = error.sqlstate or ""
+    text = f"{state} {error.args[0] if error.args else error}"
+    if isinstance(error, asyncpg.InvalidCachedStatementError) or state in _CONTENTION:
+        return ContentionError(text)  # a cached plan that is out of date has not run either
+    if state == "23514" and error.server_source_function == "ExecFindPartition":
+        return PartitionMissingError(text)
+    if state[:2] in _POISON_CLASSES:
+        return PoisonError(text)
+    if state[:2] in _DENIED_CLASSES:
+        return AccessDeniedError(text)
+    if state in _AWAY or state[:2] in _AWAY_CLASSES:
+        return StoreAwayError(text)
+    return StoreError(text)
+
+
+def is_doubtful(cause: Exception) -> bool:
+    """Whether a connection must be thrown away after `cause`: all but a plain answer of the server.
+
+    A value that the driver could not encode leaves the connection as it was: nothing was sent.
+    """
+    if isinstance(cause, asyncpg.InvalidCachedStatementError):
+        return True  # its other prepared statements may be out of date as well
+    if isinstance(cause, asyncpg.PostgresError):
+        return (cause.sqlstate or "")[:2] in {"08", "57", "58", "XX"} or cause.sqlstate in _AWAY
+    return not isinstance(cause, (asyncpg.DataError, *_BAD_VALUES)) or isinstance(
+        cause, asyncpg.OutdatedSchemaCacheError
+    )

@@ -1,0 +1,124 @@
+"""A PostgreSQL server process, ours or one found running: whether it lives, is ready, and its end.
+
+Everything is known from the `postmaster.pid` of its data folder and from the process itself.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+POLL_S = 0.01
+_PID_FILE = "postmaster.pid"
+
+
+@dataclass(frozen=True, slots=True)
+class Postmaster:
+    """What a data folder's `postmaster.pid` says."""
+
+    pid: int
+    socket_folder: str
+    port: int
+    status: str  # "starting", "ready", "stopping"
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs and is a PostgreSQL server, not another that has its number."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass  # alive, of another account
+        return "postgres" in _command_of(self.pid)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it accepts connections now."""
+        if self.status != "ready":
+            return False
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(f"{self.socket_folder}/.s.PGSQL.{self.port}")
+            except OSError:
+                return False
+        return True
+
+    def stop(self, fast_s: float = 30.0, immediate_s: float = 5.0) -> bool:
+        """End it. False when it did not end in order within `fast_s` seconds.
+
+        Fast mode ends sessions and writes a checkpoint. Past its time the server is told to quit
+        without one, which loses nothing: its next start replays the log.
+        """
+        for number, patience_s in (
+            (signal.SIGINT, fast_s),
+            (signal.SIGQUIT, immediate_s),
+            (signal.SIGKILL, immediate_s),
+        ):
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:
+                return True
+            if self._wait_gone(patience_s):
+                return number == signal.SIGINT
+        return False
+
+    def _wait_gone(self, patience_s: float) -> bool:
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            reap(self.pid)
+            if not self.alive:
+                return True
+            time.sleep(POLL_S)
+        return False
+
+
+def read_postmaster(data: Path) -> Postmaster | None:
+    """Return what the data folder's pid file says, None when it has none or an unfinished one."""
+    try:
+        lines = (data / _PID_FILE).read_text("utf-8", "replace").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    try:
+        status = lines[7].strip() if len(lines) > 7 else "starting"
+        return Postmaster(int(lines[0]), lines[4].strip(), int(lines[3]), status)
+    except (IndexError, ValueError):
+        return None  # being written this very moment, or cut off by a crash
+
+
+def remove_stale_pid_file(data: Path) -> bool:
+    """Remove a pid file whose process is not a PostgreSQL server; True when there was one.
+
+    PostgreSQL itself refuses to start if any process has that number, as in a container, where
+    the same few numbers come again at each start.
+    """
+    postmaster = read_postmaster(data)
+    if postmaster is not None and postmaster.alive:
+        return False
+    path = data / _PID_FILE
+    existed = path.exists()
+    path.unlink(missing_ok=True)
+    return existed
+
+
+def reap(pid: int) -> None:
+    """Collect a child that has ended, so that it does not look alive; harmless for others."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def _command_of(pid: int) -> str:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return ""
+        command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]  # where there is no /proc
+        found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        return "" if found.stdout.startswith("Z") else found.stdout
+    name, _, rest = state.rpartition(")")
+    return "" if rest.split()[0] in {"Z", "X"} else name

@@ -1,0 +1,56 @@
+"""What kinds of connection there are: their session settings and time limits. Data only."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How a connection is set up. All times in seconds."""
+
+    purpose: str  # shown in pg_stat_activity as `angarium <purpose>`
+    # The server gives up first, so that an answer is definite; the driver's limit is for a server
+    # that does not answer at all.
+    statement_timeout_s: float | None
+    command_timeout_s: float | None
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def server_settings(self) -> dict[str, str]:
+        """Return what goes into the startup packet, so that nothing can run before it holds."""
+        milliseconds = (
+            0 if self.statement_timeout_s is None else int(self.statement_timeout_s * 1000)
+        )
+        return {
+            "application_name": f"angarium {self.purpose}",
+            "statement_timeout": str(milliseconds),
+            # A client that died within a transaction holds its locks no longer than this.
+            "idle_in_transaction_session_timeout": "30000",
+            "timezone": "UTC",
+            "jit": "off",  # compiling costs more than any of our statements
+            # A 202 promises durability, whatever the server's default is.
+            "synchronous_commit": "on",
+            **self.settings,
+        }
+
+
+def hot(purpose: str) -> Profile:
+    """Return the profile of a connection that runs a few prepared statements all day."""
+    return Profile(
+        purpose,
+        statement_timeout_s=8.0,  # a group takes 100 ms at most; 8 s is a server in trouble
+        command_timeout_s=10.0,
+        settings={
+            # A plan made while a table was empty scans it for ever: 3 ms an event later on.
+            "enable_seqscan": "off",
+            # One plan for all groups: planning again for each costs more than the statement.
+            "plan_cache_mode": "force_generic_plan",
+        },
+    )
+
+
+# Queries of the control plane; lists examine a bounded number of rows, so 15 s is trouble.
+POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0)
+# Migrations and partitions: may rewrite a table, but must not queue others behind a lock for long.
+UPKEEP = Profile(
+    "upkeep", statement_timeout_s=None, command_timeout_s=3600.0, settings={"lock_timeout": "60000"}
+)
+LISTENER = Profile("listener", statement_timeout_s=5.0, command_timeout_s=8.0)

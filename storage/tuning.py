@@ -1,0 +1,71 @@
+"""The embedded PostgreSQL's configuration: every value that is not the default, with its reason."""
+
+import os
+
+KIB = 1024
+MIB = 1024 * KIB
+
+# What an operator may add to; ours is included first, so that theirs wins.
+MAIN_FILE = """\
+# Angarium writes angarium.conf anew at each start; settings of your own go below this line.
+include = 'angarium.conf'
+"""
+
+
+def configuration(memory: int, *, durable: bool = True) -> str:
+    """Return angarium.conf for a machine with `memory` bytes. `durable=False` is for tests alone."""
+    buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
+    return f"""\
+# Written by Angarium at each start: changes here are lost, see postgresql.conf.
+
+# A sixteenth of memory, 512 MB at most: recent partitions are what is read, the rest is for files.
+shared_buffers = '{buffers // MIB}MB'
+max_connections = 40            # two hot ones, a listener, upkeep, a pool of six; commands; a person
+max_locks_per_transaction = 256 # a look at every partition of 30 days locks it and its indexes
+autovacuum_max_workers = 2
+
+# Durability: a 202 means that the event is on the disk.
+fsync = {"on" if durable else "off"}
+synchronous_commit = {"on" if durable else "off"}
+full_page_writes = {"on" if durable else "off"}
+
+# Checkpoints write each changed page in full once more, so they are rare and slow; 1 GB of log is
+# replayed in some ten seconds after a crash.
+max_wal_size = '1GB'
+min_wal_size = '128MB'
+checkpoint_timeout = '15min'
+wal_buffers = '16MB'
+
+# Short statements on few rows: neither compiling nor sharing them among processes pays.
+jit = off
+max_parallel_workers_per_gather = 0
+max_worker_processes = 4
+max_wal_senders = 2             # for pg_basebackup
+max_replication_slots = 2
+random_page_cost = 1.1          # solid state
+
+# Nothing but our own socket, in a folder that only its owner enters.
+listen_addresses = ''
+unix_socket_permissions = 0700
+
+timezone = 'UTC'
+log_timezone = 'UTC'
+lc_messages = 'C'
+log_destination = 'stderr'
+log_line_prefix = '%m [%p] %a '
+log_checkpoints = on
+log_lock_waits = on
+# Neither keys nor payloads: DETAIL lines quote rows, STATEMENT lines quote scripts.
+log_error_verbosity = terse
+log_min_error_statement = panic
+"""
+
+
+def memory_of_machine() -> int:
+    """Return the bytes of memory of this machine, or of the container that we are in if it has less."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        with open("/sys/fs/cgroup/memory.max", encoding="ascii") as file:
+            return min(whole, int(file.read()))
+    except (OSError, ValueError):  # not Linux, another cgroup version, or "max"
+        return whole
