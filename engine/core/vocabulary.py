@@ -37,8 +37,10 @@ class DeliveryStatus(IntEnum):
 class Trouble(IntEnum):
     """Why a delivery row is in the narrow partial indexes; null while all goes well."""
 
-    RETRYING = 1
-    FAILED = 2
+    RETRYING = 1  # waits for its next attempt, requeued ones too
+    FAILED = 2  # FAILED and not in the DLQ: archived, discarded, or a failed inspection
+    DEAD = 3  # FAILED and IN_DLQ
+    REQUEUED = 4  # RETRIED_FROM_DLQ, and neither RETRYING nor FAILED
 
 
 class DlqStatus(IntEnum):

@@ -4,19 +4,21 @@
 
 CREATE SEQUENCE intake_group AS bigint;
 
+-- Within a row the fixed-width columns that are never null come first: their offsets are then known, which
+-- every index entry and every update needs.
 CREATE TABLE events (
-    environment     integer  NOT NULL,
-    id              uuid     NOT NULL,
-    origin          smallint NOT NULL,
-    type            text     NOT NULL,
     occurred_at_ms  bigint   NOT NULL,
+    environment     integer  NOT NULL,
     deliveries      smallint NOT NULL DEFAULT 0,
+    origin          smallint NOT NULL,
+    id              uuid     NOT NULL,
+    type            text     NOT NULL,
+    payload         bytea    NOT NULL,
     customer        text,
     source          text,
     correlation_id  text,
     request_id      text,
     idempotency_key text,
-    payload         bytea    NOT NULL,
     metadata        bytea,
     attachments     bytea,
     file            uuid,
@@ -24,28 +26,28 @@ CREATE TABLE events (
 ) PARTITION BY RANGE (id);
 
 CREATE TABLE deliveries (
+    seq                bigint   NOT NULL,   -- 0 for an INSPECTION, which never waits
     environment        integer  NOT NULL,
+    attempt_count      integer  NOT NULL DEFAULT 0,
+    schedule_start     integer  NOT NULL DEFAULT 0,
     id                 uuid     NOT NULL,   -- a NORMAL delivery's is its event's, with the last 12 bits counted up
     event              uuid     NOT NULL,
-    event_type         text     NOT NULL,
     destination        uuid     NOT NULL,
-    seq                bigint   NOT NULL,
     class              smallint NOT NULL,
     kind               smallint NOT NULL DEFAULT 1,
     origin             smallint NOT NULL DEFAULT 1,
     priority           smallint NOT NULL DEFAULT 1,
     status             smallint NOT NULL DEFAULT 0,
-    attempt_count      integer  NOT NULL DEFAULT 0,
-    schedule_start     integer  NOT NULL DEFAULT 0,
+    skipped            boolean  NOT NULL DEFAULT false,
+    event_type         text     NOT NULL,
     response_status    smallint,
-    trouble            smallint,            -- 1 retrying, 2 failed: what the partial indexes name
+    trouble            smallint,            -- null while all goes well: what the partial indexes name
     dlq_status         smallint,
     error_category     smallint,
-    skipped            boolean  NOT NULL DEFAULT false,
     next_attempt_at_ms bigint,
     delivered_at_ms    bigint,
     dead_lettered_at_ms bigint,
-    updated_at_ms      bigint,
+    updated_at_ms      bigint,              -- null until something happened
     lane               text,
     customer           text,
     last_error         bytea,
@@ -58,23 +60,25 @@ CREATE INDEX deliveries_queue ON deliveries (environment, destination, class, se
 CREATE INDEX deliveries_by_destination ON deliveries (environment, destination, id);
 CREATE INDEX deliveries_due ON deliveries (environment, destination, next_attempt_at_ms) WHERE trouble = 1;
 CREATE INDEX deliveries_trouble ON deliveries (environment, trouble, id) WHERE trouble IS NOT NULL;
+CREATE INDEX deliveries_trouble_by_destination ON deliveries (environment, destination, trouble, id)
+    WHERE trouble IS NOT NULL;
 -- NORMAL deliveries of an event are a range of the primary key; the others are few.
 CREATE INDEX deliveries_by_event ON deliveries (environment, event, id) WHERE origin <> 1;
 
 CREATE TABLE attempts (
-    environment         integer  NOT NULL,
-    delivery            uuid     NOT NULL,
-    number              integer  NOT NULL,
     started_at_ms       bigint   NOT NULL,
+    environment         integer  NOT NULL,
+    number              integer  NOT NULL,
     duration_ms         integer  NOT NULL,
+    destination_version integer  NOT NULL,
+    delivery            uuid     NOT NULL,
     success             boolean  NOT NULL,
+    response_truncated  boolean  NOT NULL DEFAULT false,
     response_status     smallint,
     error_category      smallint,
-    destination_version integer  NOT NULL,
     transform_version   integer,
-    response_truncated  boolean  NOT NULL DEFAULT false,
-    error_message       bytea,
-    response_headers    bytea,
+    error_message       bytea,              -- UTF-8
+    response_headers    bytea,              -- `name: value` lines, ended by CR LF
     response_body       bytea,
     logs                bytea,
     PRIMARY KEY (environment, delivery, number)
@@ -100,6 +104,7 @@ CREATE TABLE destination_backlog (
     next_due_at_ms bigint,                  -- the earliest RETRYING one that is not in memory
     PRIMARY KEY (environment, destination)
 ) WITH (fillfactor = 50);
+CREATE INDEX destination_backlog_due ON destination_backlog (next_due_at_ms) WHERE next_due_at_ms IS NOT NULL;
 
 -- What an actor must not forget over a restart: circuit, Retry-After, cursors. Written on change.
 CREATE TABLE destination_snapshots (
