@@ -180,7 +180,7 @@ class Intake:
             except StoreAwayError as error:
                 if pending and not error.maybe_written and not group.again:
                     self._fail(pending, OVERLOADED)
-                    await self._wait_out()
+                    await self._wait_back()
                     return
                 group.again = True
                 if pending and trio.current_time() - began >= PATIENCE_S:
@@ -297,6 +297,17 @@ class Intake:
         self._waiting_weight = self._waiting_bytes = 0
         self._fail(waiting, OVERLOADED)
         await trio.sleep(RETRY_S)
+
+    async def _wait_back(self) -> None:
+        """Return when the database answers again; nothing is under way meanwhile."""
+        while True:
+            await self._wait_out()
+            try:
+                await self._store.check()
+            except StoreAwayError:
+                continue
+            self._away = False
+            return
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
         for submission in submissions:

@@ -103,6 +103,9 @@ class IntakeStore(Protocol):
     async def accept(self, group: IntakeGroup) -> Acceptance:
         """Write the group in one transaction: all of it or, on any error, none (see `StoreAwayError`)."""
 
+    async def check(self) -> None:
+        """Return when the intake's connection works, reconnecting if it must; else StoreAwayError."""
+
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows. Runs on the intake connection, so never beside an `accept`."""
 

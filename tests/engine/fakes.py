@@ -1,0 +1,112 @@
+"""Real fakes: a store that keeps what it is given and fails as told, and destinations that listen."""
+
+from collections.abc import Callable, Sequence
+
+import trio
+
+from engine.core.records import Delivery, Settlement
+from engine.ports import Acceptance, Claimed, IntakeGroup, SettleGroup, StoreError
+
+
+class FakeIntakeStore:
+    """Accepts groups; `script` holds an error (or None) for each coming call."""
+
+    def __init__(self) -> None:
+        self.groups: list[IntakeGroup] = []
+        self.keys: dict[tuple[int, str], Claimed] = {}
+        self.written: dict[str, int] = {}
+        self.script: list[StoreError | None] = []
+        self.forgotten: list[tuple[int, str]] = []
+        self.poison: Callable[[IntakeGroup], StoreError | None] = lambda _: None
+        self.gate: trio.Event | None = None
+        self.overlaps = self.running = 0
+        self._group = 0
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        self.running += 1
+        self.overlaps = max(self.overlaps, self.running)
+        try:
+            if self.gate is not None:
+                await self.gate.wait()
+            await trio.lowlevel.checkpoint()
+            error = self.script.pop(0) if self.script else self.poison(group)
+            if error is not None and not getattr(error, "commits", False):
+                raise error
+            acceptance = self._write(group)
+            if error is not None:
+                raise error
+            return acceptance
+        finally:
+            self.running -= 1
+
+    def _write(self, group: IntakeGroup) -> Acceptance:
+        if group.again and group.events and group.events[0].id in self.written:
+            return Acceptance(self.written[group.events[0].id], {})
+        self._group += 1
+        base = self._group << 20
+        self.groups.append(group)
+        lost: dict[str, Claimed] = {}
+        for claim in group.claims:
+            held = self.keys.setdefault(
+                (claim.environment, claim.key), Claimed(claim.event, claim.deliveries, claim.digest)
+            )
+            if held.event != claim.event:
+                lost[claim.event] = held
+        self.written.update((event.id, base) for event in group.events if event.id not in lost)
+        return Acceptance(base, lost)
+
+    async def check(self) -> None:
+        await trio.lowlevel.checkpoint()
+        if self.script and (error := self.script.pop(0)) is not None:
+            raise error
+
+    async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
+        assert self.running == 0, "a deletion beside an intake statement"
+        await trio.lowlevel.checkpoint()
+        error = self.script.pop(0) if self.script else None
+        if error is not None:
+            raise error
+        self.forgotten += destinations
+
+
+class FakeDestinations:
+    """Takes what arrives."""
+
+    def __init__(self) -> None:
+        self.dirty: set[str] = set()
+        self.deliveries: list[Delivery] = []
+        self.forgettable: list[tuple[int, str]] = []
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        self.deliveries += deliveries
+        self.dirty.update(each.destination for each in deliveries)
+
+    def take_forgettable(self) -> list[tuple[int, str]]:
+        taken, self.forgettable = self.forgettable, []
+        return taken
+
+
+class FakeSettleStore:
+    """Settles groups; `script` holds an error (or None) for each coming call."""
+
+    def __init__(self) -> None:
+        self.groups: list[SettleGroup] = []
+        self.script: list[StoreError | None] = []
+        self.poison: Callable[[SettleGroup], StoreError | None] = lambda _: None
+
+    async def settle(self, group: SettleGroup) -> None:
+        await trio.lowlevel.checkpoint()
+        error = self.script.pop(0) if self.script else self.poison(group)
+        if error is not None:
+            raise error
+        self.groups.append(group)
+
+
+class Owner:
+    """Remembers what became durable."""
+
+    def __init__(self) -> None:
+        self.durable: list[Settlement] = []
+
+    def committed(self, settlements: list[Settlement]) -> None:
+        self.durable += settlements

@@ -1,0 +1,264 @@
+"""The intake under virtual time: groups, bounds, idempotency twins, and every way a commit can fail."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from engine.core.records import Delivery, Event
+from engine.core.vocabulary import DeliveryClass
+from engine.identity import Identity, delivery_id
+from engine.intake import Intake
+from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError
+from engine.settings import Settings
+from engine.submission import Fate, Submission
+from tests.engine.fakes import FakeDestinations, FakeIntakeStore
+
+IDENTITY = Identity()
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+@pytest.fixture
+def store() -> FakeIntakeStore:
+    return FakeIntakeStore()
+
+
+@pytest.fixture
+def destinations() -> FakeDestinations:
+    return FakeDestinations()
+
+
+def make(
+    fates: list[Fate],
+    *,
+    events: int = 1,
+    to: str | None = "d1",
+    key: str | None = None,
+    digest: bytes = b"x",
+) -> Submission:
+    """Return a submission of `events` events, each with a delivery to `to`, that reports its fate."""
+    made = [
+        Event(IDENTITY.event(), 1, "t", 0, b"{}", idempotency_key=key, customer="c1")
+        for _ in range(events)
+    ]
+    deliveries = [
+        Delivery(delivery_id(event.id, 1), event, to, DeliveryClass.STANDARD)
+        for event in made
+        if to is not None
+    ]
+    claims = [KeyClaim(1, key, event.id, 1, digest, 10**15) for event in made if key is not None]
+    return Submission(made, deliveries, claims, 100 * events, fates.append)
+
+
+@asynccontextmanager
+async def running(
+    store: FakeIntakeStore, destinations: FakeDestinations, **settings: int
+) -> AsyncIterator[Intake]:
+    intake = Intake(store, destinations, IDENTITY, Settings(**settings), trio.current_time)  # type: ignore[arg-type]  # numbers only
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(intake.run)
+        yield intake
+        nursery.cancel_scope.cancel()
+
+
+async def test_what_waits_is_written_in_one_group_in_order(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    async with running(store, destinations) as intake:
+        submissions = [make(fates) for _ in range(5)]
+        for each in submissions:
+            intake.submit(each)
+        await wait_all_tasks_blocked()
+    assert [len(group.events) for group in store.groups] == [5]
+    assert [fate.refusal for fate in fates] == [None] * 5
+    assert [each.seq for each in destinations.deliveries] == [(1 << 20) + k for k in range(5)]
+    assert [each.id for each in destinations.deliveries] == [
+        s.deliveries[0].id for s in submissions
+    ]
+
+
+async def test_a_second_group_gathers_while_the_first_commits_and_never_overlaps(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    store.gate = trio.Event()
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates))
+        await wait_all_tasks_blocked()
+        for _ in range(3):
+            intake.submit(make(fates))
+        await wait_all_tasks_blocked()
+        assert fates == []
+        store.gate.set()
+        await wait_all_tasks_blocked()
+    assert [len(group.events) for group in store.groups] == [1, 3]
+    assert store.overlaps == 1
+
+
+async def test_a_submission_is_never_split_over_groups(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    async with running(store, destinations, group_events=10) as intake:
+        for count in (6, 6, 25, 1):
+            intake.submit(make(fates, events=count))
+        await wait_all_tasks_blocked()
+    assert [len(group.events) for group in store.groups] == [6, 6, 25, 1]
+
+
+async def test_past_its_bounds_the_intake_refuses_at_once(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    store.gate = trio.Event()
+    async with running(store, destinations, intake_events=3) as intake:
+        for _ in range(5):
+            intake.submit(make(fates))
+        assert [fate.refusal for fate in fates] == ["overloaded", "overloaded"]
+        store.gate.set()
+        await wait_all_tasks_blocked()
+    assert [fate.refusal for fate in fates[2:]] == [None] * 3
+
+
+async def test_only_new_destinations_and_customers_are_written(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    async with running(store, destinations) as intake:
+        for _ in range(2):
+            intake.submit(make(fates))
+            await wait_all_tasks_blocked()
+    assert [len(group.dirty) for group in store.groups] == [1, 0]
+    assert [len(group.customers) for group in store.groups] == [1, 0]
+
+
+async def test_of_equal_keys_in_a_group_the_first_wins_and_the_others_repeat_it(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    async with running(store, destinations) as intake:
+        first, second = make(fates, key="k"), make(fates, key="k")
+        intake.submit(first)
+        intake.submit(second)
+        await wait_all_tasks_blocked()
+        third = make(fates, key="k")
+        intake.submit(third)
+        await wait_all_tasks_blocked()
+    winner = first.events[0].id
+    assert fates[1].lost is not None
+    assert fates[1].lost[second.events[0].id].event == winner
+    assert fates[2].lost is not None
+    assert fates[2].lost[third.events[0].id].event == winner
+    assert [each.event.id for each in destinations.deliveries] == [winner]
+
+
+async def test_a_statement_of_unknown_outcome_is_run_again_before_anyone_is_told(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    committed = StoreAwayError()
+    committed.commits = True  # type: ignore[attr-defined]  # what the fake store looks at
+    store.script = [committed, StoreAwayError(), None]
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates, events=2))
+        await trio.sleep(1)
+    assert [fate.refusal for fate in fates] == [None]
+    assert [each.seq for each in destinations.deliveries] == [1 << 20, (1 << 20) + 1]
+
+
+async def test_what_was_surely_not_written_is_refused_as_overloaded(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    away = StoreAwayError()
+    away.maybe_written = False
+    store.script = [away, StoreAwayError(), None]
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates))
+        await trio.sleep(1)
+        assert [fate.refusal for fate in fates] == ["overloaded"]
+        intake.submit(make(fates))
+        await trio.sleep(1)
+    assert fates[-1].refusal is None
+
+
+async def test_who_cannot_wait_longer_is_told_so_and_the_group_is_still_delivered(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    store.script = [StoreAwayError() for _ in range(80)]
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates))
+        await trio.sleep(6)
+        assert [fate.refusal for fate in fates] == ["internal"]
+        intake.submit(make(fates))
+        assert fates[-1].refusal == "overloaded"
+        await trio.sleep(10)
+    assert len(destinations.deliveries) == 1
+    assert len(fates) == 2
+
+
+async def test_contention_is_run_again(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    store.script = [ContentionError(), ContentionError()]
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates))
+        await wait_all_tasks_blocked()
+    assert [fate.refusal for fate in fates] == [None]
+
+
+async def test_a_poisonous_request_fails_alone(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: dict[int, str | None] = {}
+    bad = "bad00e"
+    store.poison = lambda group: (
+        PoisonError() if any(each.destination == bad for each in group.deliveries) else None
+    )
+    async with running(store, destinations) as intake:
+        for number in range(7):
+            submission = make([], to=bad if number == 4 else "d1")
+            submission.settle = lambda fate, number=number: fates.__setitem__(number, fate.refusal)  # type: ignore[misc]  # binds the number
+            intake.submit(submission)
+        await wait_all_tasks_blocked()
+    assert fates == {n: "internal" if n == 4 else None for n in range(7)}
+
+
+async def test_backlog_rows_are_forgotten_between_groups_only(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    async with running(store, destinations) as intake:
+        destinations.forgettable = [(1, "d9")]
+        intake.nudge()
+        intake.submit(make(fates))
+        await wait_all_tasks_blocked()
+        destinations.forgettable = [(1, "d8")]
+        store.script = [StoreAwayError(), ContentionError(), None]
+        intake.nudge()
+        await trio.sleep(1)
+        intake.submit(make(fates))
+        await wait_all_tasks_blocked()
+    assert store.forgotten == [(1, "d9"), (1, "d8")]
+    assert [fate.refusal for fate in fates] == [None, None]
+
+
+async def test_once_closed_it_commits_what_waits_and_ends(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
+    intake.submit(make(fates))
+    intake.close()
+    intake.submit(make(fates))
+    await intake.run()
+    assert [fate.refusal for fate in fates] == ["overloaded", None]

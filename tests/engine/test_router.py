@@ -1,0 +1,103 @@
+"""Routing: patterns, priorities, customers, and that a change of the models is seen at once."""
+
+import pytest
+
+from engine.core.destination import Destination, Target
+from engine.core.vocabulary import DestinationStatus, Priority
+from engine.models import Models, Rule
+from engine.router import Router, compile_pattern
+
+
+def destination(identifier: str, version: int = 1, **changes: object) -> Destination:
+    values: dict[str, object] = {
+        "id": identifier,
+        "environment": 1,
+        "workspace": "w",
+        "version": version,
+        "status": DestinationStatus.ACTIVE,
+        "name": identifier,
+        "url": "http://127.0.0.1/",
+        "target": Target(False, "127.0.0.1", 80, b"127.0.0.1", b"/"),
+    }
+    return Destination(**(values | changes))  # type: ignore[arg-type]  # a table of keywords
+
+
+def rule(identifier: str, to: str, *patterns: str, **changes: object) -> Rule:
+    values: dict[str, object] = {
+        "id": identifier,
+        "environment": 1,
+        "destination": to,
+        "name": identifier,
+        "event_types": patterns,
+        "priority": Priority.STANDARD,
+        "enabled": True,
+        "created_at_ms": 0,
+        "updated_at_ms": 0,
+    }
+    return Rule(**(values | changes))  # type: ignore[arg-type]  # a table of keywords
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches", "not_"),
+    [
+        ("*", ["a", "a.b.c"], ["angarium.x"]),
+        (
+            "order.created",
+            ["order.created"],
+            ["order.createdx", "orderxcreated", "order.created.eu"],
+        ),
+        ("order.*", ["order.created", "order.created.eu"], ["order", "orders.created"]),
+        ("*.created", ["order.created"], ["a.b.created", "angarium.created", "created"]),
+        ("order.*.eu", ["order.created.eu"], ["order.eu", "order.a.b.eu"]),
+        ("angarium.*", ["angarium.destination.disabled"], ["order.created"]),
+        ("a+b", ["a+b"], ["aab"]),
+    ],
+)
+def test_patterns_match_by_segment(pattern: str, matches: list[str], not_: list[str]) -> None:
+    compiled = compile_pattern(pattern)
+    assert [text for text in matches + not_ if compiled.fullmatch(text)] == matches
+
+
+def test_several_rules_of_a_destination_make_one_choice_of_the_highest_priority() -> None:
+    models = Models()
+    models.put_destination(destination("d1"))
+    models.put_rule(rule("r1", "d1", "order.*"))
+    models.put_rule(rule("r2", "d1", "order.created", priority=Priority.CRITICAL))
+    models.put_rule(rule("r3", "d1", "*", priority=Priority.HIGH, enabled=False))
+    (choice,) = Router(models).route(1, "order.created").choices(None)
+    assert choice.priority is Priority.CRITICAL
+
+
+def test_a_customers_events_go_to_its_destinations_and_to_those_tied_to_none() -> None:
+    models = Models()
+    models.put_destination(destination("all"))
+    models.put_destination(destination("mine", customer="c1"))
+    models.put_destination(destination("other", customer="c2"))
+    for each in ("all", "mine", "other"):
+        models.put_rule(rule("r-" + each, each, "*"))
+    route = Router(models).route(1, "order.created")
+
+    def chosen(customer: str | None) -> set[str]:
+        return {choice.destination.id for choice in route.choices(customer)}
+
+    assert chosen(None) == {"all"}
+    assert chosen("c1") == {"all", "mine"}
+    assert chosen("c3") == {"all"}
+
+
+def test_a_change_is_seen_by_the_next_event_and_only_in_its_environment() -> None:
+    models = Models()
+    router = Router(models)
+    assert router.route(1, "t").choices(None) == ()
+    models.put_destination(destination("d1"))
+    models.put_rule(rule("r1", "d1", "t"))
+    assert len(router.route(1, "t").choices(None)) == 1
+    assert router.route(2, "t").choices(None) == ()
+    models.put_destination(destination("d1", version=2, status=DestinationStatus.DISABLED))
+    assert len(router.route(1, "t").choices(None)) == 1
+    models.put_destination(destination("d1", version=1))
+    assert models.destinations["d1"].version == 2
+    models.put_destination(destination("d1", version=3, status=DestinationStatus.ARCHIVED))
+    assert router.route(1, "t").choices(None) == ()
+    models.remove_rule("r1")
+    assert router.route(1, "t").choices(None) == ()
