@@ -60,7 +60,7 @@ def make(
 async def running(
     store: FakeIntakeStore, destinations: FakeDestinations, **settings: int
 ) -> AsyncIterator[Intake]:
-    intake = Intake(store, destinations, IDENTITY, Settings(**settings), trio.current_time)  # type: ignore[arg-type]  # numbers only
+    intake = Intake(store, destinations, IDENTITY, Settings(**settings), trio.current_time)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(intake.run)
         yield intake

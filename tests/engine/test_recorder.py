@@ -1,0 +1,172 @@
+"""The recorder under virtual time: groups, counters, congestion, and every way a commit can fail."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryOrigin,
+    DeliveryStatus,
+    ErrorCategory,
+)
+from engine.ports import BacklogMark, ContentionError, PoisonError, SnapshotWrite, StoreAwayError
+from engine.recorder import Recorder, build_group
+from tests.engine.fakes import FakeSettleStore, Owner
+
+DESTINATION = "00000000-0000-7000-8000-0000000000a1"
+OTHER = "00000000-0000-7000-8000-0000000000a2"
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+@pytest.fixture
+def store() -> FakeSettleStore:
+    return FakeSettleStore()
+
+
+def settled(
+    number: int = 1,
+    *,
+    failed: ErrorCategory | None = None,
+    to: str = DESTINATION,
+    body: bytes = b"ok",
+    duration_ms: int = 3,
+    origin: DeliveryOrigin = DeliveryOrigin.NORMAL,
+    started_at: float = 119.999,
+) -> Settlement:
+    """Return a settlement of attempt `number`, delivered or (with a category) to be tried again."""
+    delivery = Delivery(
+        "d", Event("e", 1, "t", 0, b"{}"), to, DeliveryClass.STANDARD, origin=origin
+    )
+    outcome = Outcome(started_at, duration_ms, failed is None, 200, body=body, category=failed)
+    status = DeliveryStatus.DELIVERED if failed is None else DeliveryStatus.RETRYING
+    return Settlement(delivery, status, Attempt(number, outcome, 1), number - 1)
+
+
+@asynccontextmanager
+async def running(store: FakeSettleStore, group: int = 1000) -> AsyncIterator[Recorder]:
+    recorder = Recorder(store, group, trio.current_time)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(recorder.run)
+        yield recorder
+        nursery.cancel_scope.cancel()
+
+
+async def test_settlements_are_written_in_order_and_their_owners_told(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    one, two = Owner(), Owner()
+    first, second, third = settled(1), settled(2), settled(3)
+    async with running(store) as recorder:
+        recorder.put([first], one)
+        recorder.put([second], two)
+        recorder.put([third], one)
+        await recorder.wait_empty()
+    assert [group.settlements for group in store.groups] == [[first, second, third]]
+    assert (one.durable, two.durable) == ([first, third], [second])
+
+
+async def test_marks_and_snapshots_go_along_and_the_latest_wins(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    async with running(store) as recorder:
+        recorder.mark(BacklogMark(1, DESTINATION, 1, None))
+        recorder.mark(BacklogMark(1, DESTINATION, 2, None))
+        recorder.write_snapshot(SnapshotWrite(1, OTHER, b"s"))
+        await recorder.wait_empty()
+    (group,) = store.groups
+    assert [mark.low_seq for mark in group.marks] == [2]
+    assert [write.state for write in group.snapshots] == [b"s"]
+    assert group.shards == [0xA1, 0xA2]
+
+
+async def test_past_two_groups_it_is_congested_until_relieved(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    relieved: list[bool] = []
+    recorder = Recorder(store, 10, trio.current_time)
+    recorder.on_relief = lambda: relieved.append(recorder.congested)
+    recorder.put([settled()] * 20, Owner())
+    assert not recorder.congested
+    recorder.put([settled()], Owner())
+    assert recorder.congested
+    recorder.close()
+    await recorder.run()
+    assert relieved == [False]
+    assert [len(group.settlements) for group in store.groups] == [10, 10, 1]
+
+
+async def test_an_unknown_outcome_is_written_again_until_it_is_known(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    owner = Owner()
+    store.script = [StoreAwayError(), ContentionError(), None]
+    async with running(store) as recorder:
+        recorder.put([settled()], owner)
+        await recorder.wait_empty()
+    assert [group.again for group in store.groups] == [True]
+    assert len(owner.durable) == 1
+
+
+async def test_a_poisonous_outcome_is_recorded_with_its_response_emptied(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    owner = Owner()
+    store.poison = lambda group: (
+        PoisonError()
+        if any(each.attempt and each.attempt.outcome.body == b"bad" for each in group.settlements)
+        else None
+    )
+    batch = [settled(n, body=b"bad" if n == 3 else b"ok") for n in range(1, 8)]
+    async with running(store) as recorder:
+        recorder.put(batch, owner)
+        await recorder.wait_empty()
+    written = [each for group in store.groups for each in group.settlements]
+    bodies = {each.attempt.number: each.attempt.outcome.body for each in written if each.attempt}
+    assert bodies == {n: b"" if n == 3 else b"ok" for n in range(1, 8)}
+    assert owner.durable == batch
+    assert sum(delta.attempts for group in store.groups for delta in group.minutes) == 7
+
+
+async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    owner = Owner()
+    store.poison = lambda group: (
+        PoisonError() if any(each.expects == 1 for each in group.settlements) else None
+    )
+    async with running(store) as recorder:
+        recorder.put([settled(1), settled(2), settled(3)], owner)
+        await recorder.wait_empty()
+    assert [each.expects for group in store.groups for each in group.settlements] == [0, 2]
+    assert len(owner.durable) == 3
+
+
+def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
+    dead = settled(2, failed=ErrorCategory.HTTP_5XX, duration_ms=1, started_at=10.0)
+    dead.dead_lettered = True
+    group = build_group(
+        [
+            settled(1),  # began at 119.999 s, ended 3 ms later: in minute 2
+            dead,
+            settled(1, to=OTHER),
+            settled(1, origin=DeliveryOrigin.INSPECTION),
+        ],
+        [],
+        [],
+    )
+    table = {(delta.destination, delta.minute): delta for delta in group.minutes}
+    assert set(table) == {(DESTINATION, 2), (DESTINATION, 0), (OTHER, 2)}
+    first, failed = table[DESTINATION, 2], table[DESTINATION, 0]
+    assert (first.attempts, first.delivered, first.failed, first.retried) == (1, 1, 0, 0)
+    assert (failed.attempts, failed.failed, failed.retried, failed.dead_lettered) == (1, 1, 1, 1)
+    assert failed.errors[ErrorCategory.HTTP_5XX - 1] == 1
+    assert sum(first.latency) == 1
