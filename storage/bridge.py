@@ -151,15 +151,22 @@ class Bridge:
 @asynccontextmanager
 async def open_bridge(url: str) -> AsyncIterator[Bridge]:
     """Open a bridge for as long as the block runs. Connects nothing yet."""
+    failure: Exception | None = None
     async with trio_asyncio.open_loop() as loop:
         # The default handler would end everything for a stray future of a lost connection.
         loop.set_exception_handler(_report)
         bridge = Bridge(loop, url)
         try:
             yield bridge
+        except (
+            Exception
+        ) as error:  # raised below, bare: the loop's nurseries would wrap it in groups
+            failure = error
         finally:
             with trio.CancelScope(shield=True):
                 await bridge.aclose()
+    if failure is not None:
+        raise failure
 
 
 def _report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

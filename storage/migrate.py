@@ -13,11 +13,10 @@ import structlog
 
 from storage.connection import Connection
 from storage.errors import UnsuitableDatabaseError
+from storage.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 
-# "angarium" as a number: any program that migrates this database takes the same advisory lock.
-_LOCK = 0x616E_6761_7269_756D
 _LEDGER = """
     CREATE TABLE IF NOT EXISTS schema_migrations (
         number     integer     PRIMARY KEY,
@@ -68,19 +67,14 @@ async def migrate(connection: Connection, migrations: Sequence[Migration] | None
     """
     migrations = known_migrations() if migrations is None else migrations
     applied = 0
-    await connection.fetch("SELECT pg_advisory_lock($1)", _LOCK)
-    try:
+    async with locked(connection, Lock.MIGRATIONS):
         await connection.execute(_LEDGER)
-        done = await connection.fetch(
-            "SELECT number, name, digest FROM schema_migrations ORDER BY 1"
-        )
-        _check({row["number"]: (row["name"], row["digest"]) for row in done}, migrations)
+        rows = await connection.fetch("SELECT number, name, digest FROM schema_migrations")
+        done = {row["number"]: (row["name"], row["digest"]) for row in rows}
+        _check(done, migrations)
         for migration in migrations[len(done) :]:
             await _apply(connection, migration)
             applied += 1
-    finally:
-        if connection.connected:  # a lost session has let go of the lock by itself
-            await connection.fetch("SELECT pg_advisory_unlock($1)", _LOCK)
     return applied
 
 

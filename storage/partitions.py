@@ -1,0 +1,171 @@
+"""Partitions of the delivery log: a day wide in UTC, by the time in UUIDv7 keys, made a week ahead.
+
+A partition is created beside its table and then attached, so that no long lock is held. Which days
+exist is read from PostgreSQL's catalog alone; nothing else remembers them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import structlog
+
+from storage.connection import Connection
+from storage.locks import Lock, locked
+
+log = structlog.get_logger("angarium.storage")
+
+DAY_MS = 86_400_000
+DAYS_BACK = 1  # a clock that is behind ours, or was set back, still finds its partition
+DAYS_AHEAD = 8  # a job that fails for a week is noticed before anything stops
+_EPOCH = date(1970, 1, 1)
+_NAME = re.compile(r"(?P<table>[a-z]+)_(?P<day>\d{8})\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTable:
+    """A table of the log: the column it is partitioned by, and its partitions' storage settings."""
+
+    name: str
+    key: str
+    settings: str
+
+
+# Autovacuum looks at a table when a share of it has changed. Of a day's partition that grows to
+# millions of rows it would come late and then work long: a fixed number of rows, often, is smoother.
+# Inserts count as well, since only vacuum marks pages all-visible.
+_INSERTED = (
+    "autovacuum_vacuum_insert_threshold = 200000, autovacuum_vacuum_insert_scale_factor = 0,"
+    " autovacuum_analyze_threshold = 50000, autovacuum_analyze_scale_factor = 0.1"
+)
+TABLES = (
+    PartitionedTable("events", "id", _INSERTED),
+    PartitionedTable(
+        "deliveries",
+        "id",
+        # Half of each page is left for the new version that a success makes: 100 % of these updates
+        # touch no index then (at 70: 45 %). Dead versions are pruned as pages are visited, so vacuum
+        # need not hurry either.
+        "fillfactor = 50, autovacuum_vacuum_threshold = 100000,"
+        " autovacuum_vacuum_scale_factor = 0.05, " + _INSERTED,
+    ),
+    PartitionedTable("attempts", "delivery", _INSERTED),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One day of one table. `detaching`: a removal was interrupted half way."""
+
+    table: str
+    day: date
+    detaching: bool = False
+
+    @property
+    def name(self) -> str:
+        """Such as `deliveries_20261121`."""
+        return f"{self.table}_{self.day:%Y%m%d}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The instants, in milliseconds since the epoch, that all tables have partitions for."""
+
+    floor_ms: int
+    ceiling_ms: int  # exclusive
+
+
+def lowest_id(instant_ms: int) -> str:
+    """Return the lowest UUID whose first 48 bits are that instant: a bound between partitions."""
+    stamp = f"{instant_ms:012x}"
+    return f"{stamp[:8]}-{stamp[8:]}-0000-0000-000000000000"
+
+
+def midnight_ms(day: date) -> int:
+    """Return the beginning of a day in UTC, in milliseconds since the epoch."""
+    return (day - _EPOCH).days * DAY_MS
+
+
+def day_of(instant_ms: int) -> date:
+    """Return the UTC day of an instant in milliseconds since the epoch."""
+    return datetime.fromtimestamp(instant_ms / 1000, UTC).date()
+
+
+async def existing_partitions(connection: Connection) -> list[Partition]:
+    """Return all attached partitions. Tables of other names are not ours and are left alone."""
+    rows = await connection.fetch(
+        """
+        SELECT parent.relname AS parent, child.relname AS child, inhdetachpending AS detaching
+        FROM pg_inherits
+        JOIN pg_class child ON child.oid = inhrelid
+        JOIN pg_class parent ON parent.oid = inhparent
+        WHERE parent.oid = ANY($1::regclass[])
+        ORDER BY child.relname
+        """,
+        [table.name for table in TABLES],
+    )
+    return [
+        Partition(row["parent"], date.fromisoformat(found["day"]), row["detaching"])
+        for row in rows
+        if (found := _NAME.match(row["child"])) and found["table"] == row["parent"]
+    ]
+
+
+async def make_partitions(
+    connection: Connection, now_ms: int, back: int = DAYS_BACK, ahead: int = DAYS_AHEAD
+) -> Range:
+    """Make what is missing from `back` days before now to `ahead` after; return what there is."""
+    today = day_of(now_ms)
+    days = [today + timedelta(days=offset) for offset in range(-back, ahead + 1)]
+    async with locked(connection, Lock.PARTITIONS):
+        present = {(p.table, p.day) for p in await existing_partitions(connection)}
+        made = [
+            Partition(table.name, day)
+            for table in TABLES
+            for day in days
+            if (table.name, day) not in present
+        ]
+        for partition in made:
+            await _make(connection, partition)
+        covered = range_of(await existing_partitions(connection), today)
+    if made:
+        log.info("partitions.made", number=len(made), until=str(days[-1]))
+    return covered
+
+
+def range_of(partitions: Iterable[Partition], today: date) -> Range:
+    """Return the days around `today` that every table has a partition for, without a gap."""
+    days_of = {
+        table.name: {p.day for p in partitions if p.table == table.name and not p.detaching}
+        for table in TABLES
+    }
+    common = set.intersection(*days_of.values())
+    first = last = today
+    while first - timedelta(days=1) in common:
+        first -= timedelta(days=1)
+    while last in common:
+        last += timedelta(days=1)
+    return Range(midnight_ms(first), midnight_ms(last))
+
+
+async def _make(connection: Connection, partition: Partition) -> None:
+    table = next(table for table in TABLES if table.name == partition.table)
+    start = midnight_ms(partition.day)
+    low, high = lowest_id(start), lowest_id(start + DAY_MS)
+    # ATTACH takes a lock on the parent that readers and writers do not notice, unlike CREATE TABLE
+    # ... PARTITION OF, which waits for all of them and holds up all that come after it.
+    async with connection.transaction():
+        await connection.execute(f"""
+            CREATE TABLE {partition.name} (
+                LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE
+            ) WITH ({table.settings});
+            ALTER TABLE {table.name} ATTACH PARTITION {partition.name}
+                FOR VALUES FROM ('{low}') TO ('{high}')
+        """)
+
+
+def oldest_first(partitions: Sequence[Partition]) -> list[Partition]:
+    """Return partitions by day, attempts and deliveries before their events."""
+    order = {"attempts": 0, "deliveries": 1, "events": 2}
+    return sorted(partitions, key=lambda partition: (partition.day, order[partition.table]))

@@ -1,0 +1,59 @@
+"""Fixtures for all tests: a PostgreSQL database of one's own, where SQL is meant."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from storage.bridge import Bridge, open_bridge
+from tests.postgres import TestServer
+
+_SERVER = pytest.StashKey[TestServer]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Agree with all workers on where the run's PostgreSQL server would be."""
+    passed = getattr(config, "workerinput", None)
+    if passed is None:
+        folder, runner = Path(tempfile.mkdtemp(prefix="angarium-test-")), os.getpid()
+        # Whoever the server runs as must get to its folder; what is inside stays its own.
+        folder.chmod(0o755)
+    else:
+        folder, runner = Path(passed["postgres_folder"]), passed["postgres_runner"]
+    config.stash[_SERVER] = TestServer(folder, runner)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: "object") -> None:
+    """Tell a worker of pytest-xdist."""
+    server = node.config.stash[_SERVER]  # type: ignore[attr-defined]  # an xdist class, untyped
+    node.workerinput["postgres_folder"] = str(server.folder)  # type: ignore[attr-defined]
+    node.workerinput["postgres_runner"] = server.runner  # type: ignore[attr-defined]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the server at the very end, in the process that pytest was started as."""
+    if not hasattr(config, "workerinput") and _SERVER in config.stash:
+        config.stash[_SERVER].stop()
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> TestServer:
+    """The run's PostgreSQL server; it starts when a test first asks for a database."""
+    return request.config.stash[_SERVER]
+
+
+@pytest.fixture
+async def database_url(postgres: TestServer) -> AsyncIterator[str]:
+    """A fresh database with all migrations and this week's partitions; dropped afterwards."""
+    async with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+async def bridge(database_url: str) -> AsyncIterator[Bridge]:
+    """A bridge to a fresh database."""
+    async with open_bridge(database_url) as bridge:
+        yield bridge

@@ -1,0 +1,117 @@
+"""One PostgreSQL server for a whole test run, whoever starts it first; a database per test.
+
+The server is not durable (fsync is off) and lives in a temporary folder. It is stopped and removed by
+the process that pytest was started as, or, should that be killed, by a small process that watches it.
+"""
+
+import fcntl
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from storage.bridge import open_bridge
+from storage.connection import Connection
+from storage.embedded import EmbeddedServer, running_url
+from storage.migrate import migrate
+from storage.partitions import make_partitions
+from storage.postmaster import read_postmaster
+from storage.profiles import UPKEEP
+
+TEMPLATE = "angarium_template"
+DRAFT = "angarium_draft"  # until the template is whole
+
+# Outlives a run that was killed: waits for it, then ends the server and removes its folder.
+_WATCHER = """
+while kill -0 "$1" 2>/dev/null; do sleep 1; done
+read -r postmaster < "$2/data/postgres/postmaster.pid" && kill -INT "$postmaster"
+sleep 1
+rm -rf "$2"
+"""
+
+
+class TestServer:
+    """The server of a test run, in `folder`. `runner` is the process whose end ends it."""
+
+    __test__ = False
+
+    def __init__(self, folder: Path, runner: int) -> None:
+        self.folder = folder
+        self.runner = runner
+        self._url: str | None = None
+
+    def url(self, database: str) -> str:
+        """Return the URL of one of its databases. Starts it if nobody has yet (any process may)."""
+        if self._url is None:
+            self._url = self._started()
+        return _with_database(self._url, database)
+
+    def _started(self) -> str:
+        with (self.folder / "starting").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            url = running_url(self.folder / "data") or self._launched()
+            trio.run(self._ensure_template, url)
+            return url
+
+    def _launched(self) -> str:
+        # This process holds the data folder's lock, if it lives; the others only connect.
+        self._server = EmbeddedServer(self.folder / "data", durable=False)
+        url = self._server.start()
+        subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHER, "watcher", str(self.runner), str(self.folder)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        ).returncode = 0  # nobody waits for it
+        return url
+
+    @staticmethod
+    async def _ensure_template(url: str) -> None:
+        async with open_bridge(url) as bridge:
+            if await bridge.pool.fetch("SELECT FROM pg_database WHERE datname = $1", TEMPLATE):
+                return
+            await bridge.pool.execute(f"DROP DATABASE IF EXISTS {DRAFT}")
+            await bridge.pool.execute(f"CREATE DATABASE {DRAFT}")
+            async with open_bridge(_with_database(url, DRAFT)) as draft:
+                upkeep = draft.connection(UPKEEP)
+                await migrate(upkeep)
+                await make_partitions(upkeep, now_ms=time.time_ns() // 1_000_000)
+            await bridge.pool.execute(f"ALTER DATABASE {DRAFT} RENAME TO {TEMPLATE}")
+
+    def stop(self) -> None:
+        """End the server if it was ever started, and remove everything."""
+        postmaster = read_postmaster(self.folder / "data" / "postgres")
+        if postmaster is not None and postmaster.alive:
+            postmaster.stop(fast_s=5.0)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @asynccontextmanager
+    async def database(self, template: str = TEMPLATE) -> AsyncIterator[str]:
+        """Make a database for a while and yield its URL."""
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        async with _administrator(
+            await trio.to_thread.run_sync(self.url, "postgres")
+        ) as connection:
+            await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        try:
+            yield self.url(name)
+        finally:
+            with trio.CancelScope(shield=True):
+                async with _administrator(self.url("postgres")) as connection:
+                    await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@asynccontextmanager
+async def _administrator(url: str) -> AsyncIterator[Connection]:
+    async with open_bridge(url) as bridge:
+        yield bridge.connection(UPKEEP)
+
+
+def _with_database(url: str, database: str) -> str:
+    return url.replace("/postgres?", f"/{database}?", 1)
