@@ -148,7 +148,7 @@ class Connection:
 
     # --- turns: a transaction holds the connection, and its own statements pass within it
 
-    async def _claim(self) -> bool:
+    async def _claim(self, *, connect: bool = False) -> bool:
         """Hold the connection, connected. False where this task holds it already."""
         task = trio.lowlevel.current_task()
         if self._owner is task:
@@ -160,7 +160,7 @@ class Connection:
         self._owner = task
         try:
             if self._raw is None or self._raw.is_closed():
-                await self._connect()
+                await self._connect(asked=connect)
         except BaseException:
             self._release(entered=True)
             raise
@@ -184,8 +184,9 @@ class Connection:
         return self._pid if self.connected else None
 
     async def ensure(self) -> None:
-        """Connect now, if that is not so already. Raises StoreError."""
-        self._release(await self._claim())
+        """Connect now, if that is not so already. Raises StoreError, and what `on_connect` raises."""
+        if self._owner is not trio.lowlevel.current_task():
+            self._release(await self._claim(connect=True))
 
     async def aclose(self) -> None:
         """Close for good, in order where that is possible within two seconds."""
@@ -201,9 +202,11 @@ class Connection:
                     )
                     raw.terminate()
 
-    async def _connect(self) -> None:
+    async def _connect(self, *, asked: bool) -> None:
         if self._shut:
             raise StoreAwayError("the connection is closed")
+        if not (asked or self.profile.connects_itself):
+            raise StoreAwayError("not connected")
         self._prepared.clear()
         # Never cancelled half way: an abandoned attempt would leave its socket to the collector.
         with trio.CancelScope(shield=True):

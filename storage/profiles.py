@@ -13,6 +13,9 @@ class Profile:
     statement_timeout_s: float | None
     command_timeout_s: float | None
     settings: dict[str, str] = field(default_factory=dict)
+    # Whether a statement connects where needed. If not, only `ensure()` does, so that what the
+    # statement was made of (an epoch) cannot be older than the connection that it runs on.
+    connects_itself: bool = True
 
     def server_settings(self) -> dict[str, str]:
         """Return what goes into the startup packet, so that nothing can run before it holds."""
@@ -44,6 +47,7 @@ def hot(purpose: str) -> Profile:
             # One plan for all groups: planning again for each costs more than the statement.
             "plan_cache_mode": "force_generic_plan",
         },
+        connects_itself=False,
     )
 
 

@@ -1,0 +1,202 @@
+"""Who may write: this process's row and its shards' leases, each with an epoch that only rises.
+
+Every statement of the hot path carries `INTAKE_OWNER` or `SETTLE_OWNER`, which read those rows FOR
+SHARE. Whoever takes over updates the rows first, and so waits for a predecessor's running statement:
+that statement has either committed before, or comes later and writes nothing.
+"""
+
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+import trio
+
+from engine.shards import SHARDS
+from storage.bridge import Pool
+from storage.connection import Connection
+from storage.errors import ContentionError, OwnershipLostError, StoreAwayError
+from storage.locks import Lock, locked
+
+log = structlog.get_logger("angarium.storage")
+
+# To be put into a statement's WITH; `{process}` and `{epoch}` are its parameters ($1, $2 ...).
+# Whatever the statement writes must select from `owner`, which has one row or none.
+INTAKE_OWNER = """owner AS (
+    SELECT FROM processes WHERE id = {process}::uuid AND epoch = {epoch}::bigint FOR SHARE
+)"""
+# `{shards}` is a smallint[] without duplicates. `owner` has one row where all of them are ours.
+SETTLE_OWNER = """leases AS MATERIALIZED (
+    SELECT FROM shard_leases
+    WHERE shard = ANY({shards}::smallint[]) AND process = {process}::uuid AND epoch = {epoch}::bigint
+    FOR SHARE
+), owner AS (
+    SELECT FROM (SELECT count(*) AS held FROM leases) AS counted
+    WHERE held = cardinality({shards}::smallint[])
+)"""
+
+# A statement of a dead predecessor ends by itself within its own limit of 8 s; one that is stuck
+# behind a client that does not read is ended after this.
+_PATIENCE_MS = 3_000
+_TRIES = 5
+WATCH_S = 2.0  # for so long a process that is idle may not know that it was replaced
+
+_HIGHEST_EPOCH = """
+    SELECT greatest(
+        (SELECT coalesce(max(epoch), 0) FROM processes),
+        (SELECT coalesce(max(epoch), 0) FROM shard_leases)
+    )
+"""
+_TAKE_SHARDS = """
+    INSERT INTO shard_leases (shard, process, epoch)
+    SELECT shard, $1::uuid, $2::bigint FROM generate_series(0, $3::int - 1) AS shard
+    ON CONFLICT (shard) DO UPDATE SET process = excluded.process, epoch = excluded.epoch
+"""
+# Sessions of servers that hold locks on the two tables.
+_END_HOLDERS = """
+    SELECT pg_terminate_backend(activity.pid, 5000)
+    FROM pg_stat_activity AS activity
+    WHERE activity.application_name IN ('angarium intake', 'angarium settle')
+      AND activity.datname = current_database()
+      AND activity.pid IN (
+          SELECT pid FROM pg_locks
+          WHERE relation IN ('processes'::regclass, 'shard_leases'::regclass)
+      )
+"""
+_LIVE_WRITERS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE application_name IN ('angarium intake', 'angarium settle')
+      AND datname = current_database()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """What a start found. `live_writers`: connections of a predecessor that was still alive."""
+
+    process: str
+    epoch: int
+    live_writers: int
+
+
+class Ownership:
+    """This process's right to write. Owner: the process's trio thread.
+
+    `intake_epoch` and `settle_epoch` are what the statements pass; they rise at each reconnect of the
+    connection concerned, so that a statement left over from a lost connection writes nothing.
+    """
+
+    def __init__(self, process: str | None = None) -> None:
+        self.process = process or str(uuid.uuid4())
+        self.intake_epoch = 0
+        self.settle_epoch = 0
+        self.taken = False
+        self._highest = 0  # epoch that was ever asked for, whatever became of the question
+
+    async def take(self, upkeep: Connection) -> Takeover:
+        """Take over everything, before anything is read: once, at the start.
+
+        A process that still writes to this database loses its right to, notices at its next
+        statement (OwnershipLostError) and stops; a line in the log says that there was one.
+        """
+        async with locked(upkeep, Lock.OWNERSHIP):
+            live = await upkeep.fetch_value(_LIVE_WRITERS)
+            for attempt in range(_TRIES):
+                try:
+                    epoch = await self._take_rows(upkeep)
+                    break
+                except ContentionError:
+                    if attempt == _TRIES - 1:
+                        raise
+                    log.warning("ownership.predecessor_ended", attempt=attempt + 1)
+                    await upkeep.fetch(_END_HOLDERS)
+        self.intake_epoch = self.settle_epoch = self._highest = epoch
+        self.taken = True
+        if live:
+            log.warning(
+                "ownership.taken_from_live_process",
+                connections=live,
+                meaning="another server was using this database; it stops now",
+            )
+        log.info("ownership.taken", process=self.process, epoch=epoch)
+        return Takeover(self.process, epoch, live)
+
+    async def _take_rows(self, upkeep: Connection) -> int:
+        async with upkeep.transaction():
+            await upkeep.execute(f"SET LOCAL lock_timeout = {_PATIENCE_MS}")
+            # Deleting waits for every statement that holds one of these rows FOR SHARE.
+            await upkeep.fetch("SELECT FROM processes FOR UPDATE")
+            await upkeep.fetch("SELECT FROM shard_leases ORDER BY shard FOR UPDATE")
+            epoch = int(await upkeep.fetch_value(_HIGHEST_EPOCH)) + 1
+            await upkeep.fetch("DELETE FROM processes WHERE id <> $1::uuid", self.process)
+            await upkeep.fetch(
+                """
+                INSERT INTO processes (id, epoch) VALUES ($1::uuid, $2)
+                ON CONFLICT (id) DO UPDATE SET epoch = excluded.epoch
+                """,
+                self.process,
+                epoch,
+            )
+            await upkeep.fetch(_TAKE_SHARDS, self.process, epoch, SHARDS)
+        return epoch
+
+    async def renew_intake(self, connection: Connection) -> None:
+        """Take a new epoch for intake: the `on_connect` of the intake connection.
+
+        Raises OwnershipLostError when another process has taken over.
+        """
+        if not self.taken:
+            return
+        self._highest += 1
+        epoch = self._highest
+        # Rows of this process are written by nobody else, so its id alone says that it is the owner.
+        rows = await connection.fetch(
+            "UPDATE processes SET epoch = $2 WHERE id = $1::uuid RETURNING epoch",
+            self.process,
+            epoch,
+        )
+        self._require(len(rows) == 1)
+        self.intake_epoch = epoch
+
+    async def renew_settle(self, connection: Connection) -> None:
+        """Take a new epoch for all shards: the `on_connect` of the settle connection."""
+        if not self.taken:
+            return
+        self._highest += 1
+        epoch = self._highest
+        rows = await connection.fetch(
+            "UPDATE shard_leases SET epoch = $2 WHERE process = $1::uuid RETURNING shard",
+            self.process,
+            epoch,
+        )
+        self._require(len(rows) == SHARDS)
+        self.settle_epoch = epoch
+
+    async def confirm(self, pool: Pool) -> None:
+        """Raise OwnershipLostError if another process has taken over."""
+        held = await pool.fetch_value(
+            """
+            SELECT EXISTS (SELECT FROM processes WHERE id = $1::uuid)
+               AND (SELECT count(*) FROM shard_leases WHERE process = $1::uuid) = $2
+            """,
+            self.process,
+            SHARDS,
+        )
+        self._require(held)
+
+    async def watch(self, pool: Pool, every_s: float = WATCH_S) -> None:
+        """Confirm again and again, for a process that happens to write nothing. Never returns.
+
+        Raises OwnershipLostError. A database that is away is no loss.
+        """
+        while True:
+            await trio.sleep(every_s)
+            with suppress(StoreAwayError):
+                await self.confirm(pool)
+
+    def _require(self, held: bool) -> None:
+        if not held:
+            raise OwnershipLostError(
+                "another server has taken over this database; this one must stop."
+                " Only one may run: stop the other, or give each a database of its own"
+            )
