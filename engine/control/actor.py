@@ -1,0 +1,62 @@
+"""Who changes configuration, and the audit entry that says so."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from engine.control.records import AuditEntry
+from engine.identity import Identity
+
+
+class Actor(Struct, frozen=True, kw_only=True):
+    """Whoever asks for a change: a key, the command line, or the service itself.
+
+    `environment` is the number of the one that is acted in, None for what concerns all of them.
+    """
+
+    kind: str  # API_KEY, MCP_KEY, CLI, SYSTEM
+    id: str
+    workspace: str
+    environment: int | None = None
+    request_id: str | None = None
+
+
+class Auditor:
+    """Makes audit entries."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+
+    def entry(
+        self,
+        actor: Actor,
+        action: str,
+        object_id: str,
+        changes: Mapping[str, Any] | None = None,
+        previous_fingerprint: str | None = None,
+    ) -> AuditEntry:
+        """Return the entry of one action, such as `destination.update`."""
+        return AuditEntry(
+            id=self._identity.other(),
+            workspace=actor.workspace,
+            environment=actor.environment,
+            action=action,
+            object_type=action.partition(".")[0],
+            object_id=object_id,
+            actor_type=actor.kind,
+            actor_id=actor.id,
+            request_id=actor.request_id,
+            changes=json.dumps(changes, ensure_ascii=False).encode() if changes else None,
+            previous_fingerprint=previous_fingerprint,
+        )
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {field: {"from", "to"}} of the fields that differ between two documents as shown."""
+    return {
+        name: {"from": before.get(name), "to": after.get(name)}
+        for name in sorted(before.keys() | after.keys())
+        if before.get(name) != after.get(name) and name != "updatedAt"
+    }

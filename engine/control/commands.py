@@ -1,0 +1,81 @@
+"""Runs writes of configuration one after another, to their end, whatever becomes of who asked for them.
+
+A command is a query, then the read models, then the answer. One at a time, because a model must be
+replaced in the order in which rows were committed; a command takes milliseconds.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import trio
+
+from engine.errors import Refusal
+
+T = TypeVar("T")
+MAX_WAITING = (
+    256  # as many as a database that is slow for a second leaves waiting; the rest is told so
+)
+WAIT_S = 10.0  # for the commands before; after it nothing was begun, which a 503 may say
+
+
+class _Job(Generic[T]):
+    """A command on its way, and how it ended."""
+
+    def __init__(self, command: Callable[[], Awaitable[T]]) -> None:
+        self.command = command
+        self.ended = trio.Event()
+        self.result: list[T] = []
+        self.error: Exception | None = None
+
+
+class Commands:
+    """The one place where configuration is written. Owner of the order: `turn`."""
+
+    def __init__(self) -> None:
+        self.turn = trio.Lock()  # whoever replaces read models holds it
+        self._nursery: trio.Nursery | None = None
+        self._waiting = 0
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Own the tasks that perform commands until cancelled: a child of the engine's supervisor."""
+        try:
+            async with trio.open_nursery() as nursery:
+                self._nursery = nursery
+                task_status.started()
+                await trio.sleep_forever()
+        finally:
+            self._nursery = None
+
+    async def run(self, command: Callable[[], Awaitable[T]]) -> T:
+        """Perform a command and return what it returns, or raise what it raises.
+
+        Raises Refusal `overloaded` when it was not begun. A caller who is cancelled leaves it running.
+        """
+        if self._nursery is None or self._waiting >= MAX_WAITING:
+            raise Refusal("overloaded", "configuration cannot be changed now", retry_after_s=1)
+        job = _Job(command)
+        self._waiting += 1
+        self._nursery.start_soon(self._perform, job)
+        await job.ended.wait()
+        if job.error is not None:
+            raise job.error
+        if not job.result:
+            raise Refusal("internal", "the service stopped while configuration was changed")
+        return job.result[0]
+
+    async def _perform(self, job: _Job[T]) -> None:
+        try:
+            with trio.move_on_after(WAIT_S) as patience:
+                await self.turn.acquire()
+            if patience.cancelled_caught:
+                job.error = Refusal("overloaded", "too many changes wait", retry_after_s=5)
+                return
+            try:
+                job.result.append(await job.command())
+            except Exception as error:  # not swallowed: it is raised to whoever asked
+                job.error = error
+            finally:
+                self.turn.release()
+        finally:
+            self._waiting -= 1
+            job.ended.set()

@@ -1,0 +1,272 @@
+"""Commands on destinations: create, change, enable, disable, archive.
+
+Each reads the present version, decides, writes the next one and shows it; when another process wrote in
+between, it begins again.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+import trio
+
+from engine.control import headers as own_headers
+from engine.control.actor import Actor, Auditor, differences
+from engine.control.commands import Commands
+from engine.control.documents import invalid, merged, read
+from engine.control.drafts import DestinationDraft
+from engine.control.ports import DestinationStore
+from engine.control.projection import Projection
+from engine.control.records import DestinationRecord
+from engine.control.rotation import first_keys, next_keys, shown_secret
+from engine.control.views import destination_document
+from engine.core.destination import Destination
+from engine.core.vocabulary import DestinationStatus
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.wire.target import parse_target
+
+ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
+
+Change = Callable[[DestinationRecord], DestinationRecord]
+
+
+class Destinations:
+    """The destinations of all environments, written."""
+
+    def __init__(
+        self,
+        store: DestinationStore,
+        commands: Commands,
+        projection: Projection,
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._commands = commands
+        self._projection = projection
+        self._identity = identity
+        self._auditor = Auditor(identity)
+        self._now = now
+
+    async def create(
+        self, actor: Actor, environment: int, draft: DestinationDraft
+    ) -> tuple[DestinationRecord, str | None]:
+        """Add a destination; return it with the secret that is shown once (None for Ed25519).
+
+        Raises Refusal: 400 for what the draft says, 404 for an account that is unknown.
+        """
+        parse_target(draft.url)
+        headers = own_headers.created(draft.headers)
+
+        async def command() -> tuple[DestinationRecord, str | None]:
+            customer, account = await self._account(environment, draft)
+            keys = first_keys(draft.algorithm)
+            record = _drafted(
+                draft,
+                id=self._identity.other(),
+                environment=environment,
+                version=1,
+                status=DestinationStatus.ACTIVE,
+                customer=customer,
+                customer_account=account,
+                headers=headers,
+                signing=keys,
+                updated_at_ms=self._now_ms(),
+            )
+            entry = self._auditor.entry(
+                actor, "destination.create", record.id, differences({}, _audited(record))
+            )
+            await self._store.create(record, entry)
+            self._projection.destination(record)
+            return record, shown_secret(keys[0])
+
+        return await self._commands.run(command)
+
+    async def update(
+        self, actor: Actor, environment: int, identifier: str, patch: Mapping[str, Any]
+    ) -> tuple[DestinationRecord, str | None]:
+        """Apply a merge patch; return the next version, with the new secret if one was asked for."""
+        changes = {name: value for name, value in patch.items() if name != "rotateSecret"}
+        rotate = patch.get("rotateSecret", False)
+        if not isinstance(rotate, bool):
+            raise invalid("rotateSecret", "must be true or false")
+
+        def change(present: DestinationRecord) -> DestinationRecord:
+            return self._patched(present, changes, rotate=rotate)
+
+        record, _ = await self._change(
+            actor, environment, identifier, "update", change, rotate=rotate
+        )
+        return record, shown_secret(record.signing[0]) if rotate else None
+
+    async def enable(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
+        """Send what waits, and what comes."""
+        return await self._set(actor, environment, identifier, DestinationStatus.ACTIVE)
+
+    async def disable(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
+        """Hold deliveries as PENDING."""
+        return await self._set(actor, environment, identifier, DestinationStatus.DISABLED)
+
+    async def archive(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
+        """End a destination for good; what waits is discarded. Harmless when it is archived already."""
+        return await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
+
+    async def disable_gone(self, destination: Destination) -> None:
+        """Disable a destination whose receiver answered 410. Waits for a store that is away."""
+        actor = Actor(
+            kind="SYSTEM",
+            id="receiver-gone",
+            workspace=destination.workspace,
+            environment=destination.environment,
+        )
+
+        def change(present: DestinationRecord) -> DestinationRecord:
+            # another version may lead elsewhere, and its receiver has not said that it is gone
+            if present.url != destination.url or present.status is not DestinationStatus.ACTIVE:
+                return present
+            return self._next(present, status=DestinationStatus.DISABLED)
+
+        await self._change(actor, destination.environment, destination.id, "disable", change)
+
+    # --- one change of one destination
+
+    async def _set(
+        self, actor: Actor, environment: int, identifier: str, status: DestinationStatus
+    ) -> DestinationRecord:
+        def change(present: DestinationRecord) -> DestinationRecord:
+            if present.status is status:
+                return present
+            _refuse_archived(present)
+            return self._next(present, status=status)
+
+        action = {
+            DestinationStatus.ACTIVE: "enable",
+            DestinationStatus.DISABLED: "disable",
+            DestinationStatus.ARCHIVED: "archive",
+        }[status]
+        record, _ = await self._change(actor, environment, identifier, action, change)
+        return record
+
+    async def _change(
+        self,
+        actor: Actor,
+        environment: int,
+        identifier: str,
+        action: str,
+        change: Change,
+        *,
+        rotate: bool = False,
+    ) -> tuple[DestinationRecord, bool]:
+        async def command() -> tuple[DestinationRecord, bool]:
+            for _ in range(ATTEMPTS):
+                present = await self._store.get(environment, identifier)
+                if present is None:
+                    raise Refusal("not_found", "no such destination")
+                following = change(present)
+                if following is present:
+                    return present, False
+                shown = differences(_audited(present), _audited(following))
+                if rotate:
+                    shown["secret"] = {"from": "***", "to": "***"}
+                entry = self._auditor.entry(actor, f"destination.{action}", identifier, shown)
+                if await self._store.replace(following, entry):
+                    self._projection.destination(following)
+                    return following, True
+                await trio.lowlevel.checkpoint()
+            raise Refusal("conflict", "the destination is being changed by others: try again")
+
+        return await self._commands.run(command)
+
+    def _patched(
+        self, present: DestinationRecord, patch: Mapping[str, Any], *, rotate: bool
+    ) -> DestinationRecord:
+        _refuse_archived(present)
+        document = destination_document(present)
+        for field in ("customerExternalId", "customerAccountId"):
+            if field in patch and patch[field] != document[field]:
+                raise invalid(field, "cannot be changed")
+        header_patch = patch.get("headers", {})
+        # The draft is judged with what the headers are now: their own merge ignores case and the mask.
+        draft = read(
+            DestinationDraft, merged(document, {**patch, "headers": _plain_headers(header_patch)})
+        )
+        target, before = parse_target(draft.url), parse_target(present.url)
+        moved = (target.tls, target.host, target.port) != (before.tls, before.host, before.port)
+        keys = next_keys(present.signing, draft.algorithm, rotate=rotate, now=self._now())
+        following = _drafted(
+            draft,
+            id=present.id,
+            environment=present.environment,
+            version=present.version,
+            status=present.status,
+            customer=present.customer,
+            customer_account=present.customer_account,
+            headers=own_headers.patched(present.headers, header_patch, moved=moved),
+            signing=keys,
+            updated_at_ms=present.updated_at_ms,
+        )
+        return present if following == present else self._next(following)
+
+    def _next(
+        self, record: DestinationRecord, status: DestinationStatus | None = None
+    ) -> DestinationRecord:
+        return msgspec.structs.replace(
+            record,
+            version=record.version + 1,
+            status=record.status if status is None else status,
+            updated_at_ms=max(self._now_ms(), record.updated_at_ms + 1),
+        )
+
+    async def _account(
+        self, environment: int, draft: DestinationDraft
+    ) -> tuple[str | None, str | None]:
+        """Return the customer that a draft names, as (customerExternalId, customerAccountId)."""
+        name, account = draft.customer_external_id, draft.customer_account_id
+        if account is not None:
+            known = await self._store.account_name(environment, account)
+            if known is None:
+                raise Refusal("not_found", "customerAccountId: no such account")
+            if name not in (None, known):
+                raise invalid("customerExternalId", "is not that of customerAccountId")
+            return known, account
+        if name is not None:
+            opened = await self._store.open_account(environment, name, self._identity.other())
+            return name, opened
+        return None, None
+
+    def _now_ms(self) -> int:
+        return int(self._now() * 1000)
+
+
+def _drafted(draft: DestinationDraft, **rest: Any) -> DestinationRecord:
+    delivery = draft.delivery
+    return DestinationRecord(
+        name=draft.name,
+        description=draft.description,
+        url=draft.url,
+        concurrency=delivery.concurrency,
+        ordering=draft.ordering,
+        timeout_ms=delivery.timeout_ms,
+        rate_per_second=delivery.rate_limit_per_second,
+        dry_run=delivery.dry_run,
+        retry_schedule_s=tuple(delivery.retry_schedule),
+        algorithm=draft.algorithm,
+        **rest,
+    )
+
+
+def _plain_headers(patch: object) -> object:
+    """Return a patch of headers in a shape that the draft can judge: names and strings only."""
+    if not isinstance(patch, Mapping):
+        return patch
+    return {name: value for name, value in patch.items() if value is not None}
+
+
+def _audited(record: DestinationRecord) -> dict[str, Any]:
+    return {**destination_document(record), "status": record.status.name}
+
+
+def _refuse_archived(record: DestinationRecord) -> None:
+    if record.status is DestinationStatus.ARCHIVED:
+        raise Refusal("conflict", "the destination is archived")

@@ -1,0 +1,66 @@
+"""Reads and merges JSON documents: pydantic's complaints in the API's words, and RFC 7396."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from engine.errors import Detail, Refusal
+
+MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read(model: type[Model], document: Mapping[str, Any]) -> Model:
+    """Return the document as `model`. Raises Refusal `invalid_request`, naming every offending field."""
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise refusal_of(error) from None
+
+
+def refusal_of(error: ValidationError) -> Refusal:
+    """Return a validation error as a refusal."""
+    details = tuple(
+        Detail(_path(entry["loc"]), _words(entry["type"], entry["msg"]))
+        for entry in error.errors(include_url=False, include_context=False, include_input=False)[
+            :MAX_DETAILS
+        ]
+    )
+    first = details[0]
+    message = f"{first.path}: {first.message}" if first.path else first.message
+    return Refusal("invalid_request", message, details)
+
+
+def invalid(path: str, message: str) -> Refusal:
+    """Return a refusal of one field."""
+    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+
+
+def merged(target: object, patch: object) -> Any:
+    """Return `target` with the merge patch applied (RFC 7396): null removes, objects merge."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.removeprefix(".")
+
+
+def _words(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return "unknown field"
+    if kind == "missing":
+        return "is required"
+    return message.removeprefix("Value error, ")

@@ -1,0 +1,167 @@
+"""The documents that callers write: destinations and rules as JSON, with every rule about their shape.
+
+A PATCH is merged into the present document and read as the same draft again, so that there is one set of
+rules. What depends on other rows (accounts, archived destinations) is judged by the commands.
+"""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    create_model,
+)
+from pydantic.alias_generators import to_camel
+
+from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
+from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
+
+NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
+DESCRIPTION_LENGTH = 2_000  # some paragraphs
+RULE_PATTERNS = 100  # one rule's; more are better put into several rules
+MAX_RATE_PER_SECOND = 1_000_000  # above it a limit limits nothing
+_PATTERN = re.compile(r"[A-Za-z0-9._:/*-]{1,256}")
+
+
+class Document(BaseModel):
+    """A JSON object in camelCase that refuses what it does not know and converts nothing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
+
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LENGTH)]
+Uuid = Annotated[
+    str,
+    StringConstraints(
+        pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$", to_lower=True
+    ),
+    Field(json_schema_extra={"format": "uuid"}),
+]
+RetryDelay = Annotated[int, Field(ge=1, le=86_400)]
+
+
+def _null_is_default(value: object) -> object:
+    return {} if value is None else value
+
+
+class DeliveryOptions(Document):
+    """How a destination is sent to."""
+
+    concurrency: int = Field(8, ge=1, le=256, description="Requests in flight at once.")
+    ordering: Literal["NONE", "KEY", "STRICT"] = Field(
+        "NONE", description="What first-in first-out holds for: nothing, one key, the destination."
+    )
+    timeout_ms: int = Field(15_000, ge=100, le=60_000, description="From DNS to the last byte.")
+    rate_limit_per_second: float | None = Field(
+        None, gt=0, le=MAX_RATE_PER_SECOND, allow_inf_nan=False,
+        description="Attempts a second, with a burst of one second's worth; null: no limit.",
+    )  # fmt: skip
+    dry_run: bool = Field(False, description="Route and record, but send nothing.")
+    retry_schedule: list[RetryDelay] = Field(
+        list(DEFAULT_RETRY_SCHEDULE_S), max_length=20,
+        description="Seconds after each failed attempt, each give or take 20 %.",
+    )  # fmt: skip
+
+
+class SigningOptions(Document):
+    """How outbound bodies are signed."""
+
+    algorithm: Literal["HMAC_SHA256", "ED25519"] = "HMAC_SHA256"
+
+
+class DestinationDraft(Document):
+    """A destination as a caller writes it."""
+
+    name: Name
+    url: str = Field(max_length=2048, description="http or https, without userinfo.")
+    description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
+    customer_external_id: Name | None = Field(
+        None, description="Ties the destination to this end-customer's events."
+    )
+    customer_account_id: Uuid | None = Field(None, description="The same, by the account's id.")
+    headers: Annotated[dict[str, str], BeforeValidator(_null_is_default)] = Field(
+        default_factory=dict,
+        description="Sent with every request. Names merge whatever their case; values of authorization, "
+        "cookie and whatever is named like a key, token or secret are shown as ***.",
+    )
+    delivery: Annotated[DeliveryOptions, BeforeValidator(_null_is_default)] = Field(
+        default_factory=DeliveryOptions
+    )
+    signing: Annotated[SigningOptions, BeforeValidator(_null_is_default)] = Field(
+        default_factory=SigningOptions
+    )
+
+    @property
+    def ordering(self) -> Ordering:
+        """The ordering as the engine's word."""
+        return Ordering[self.delivery.ordering]
+
+    @property
+    def algorithm(self) -> SigningAlgorithm:
+        """The algorithm as the engine's word."""
+        return SigningAlgorithm[self.signing.algorithm]
+
+
+def _check_pattern(pattern: str) -> str:
+    """Accept `*` alone and segments between dots, each literal or a whole `*`."""
+    if _PATTERN.fullmatch(pattern) is None:
+        raise ValueError("must be 1-256 characters of A-Za-z0-9._:/- and *")
+    if any("*" in segment and segment != "*" for segment in pattern.split(".")):
+        raise ValueError("a * stands for a whole segment between dots")
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+
+
+class RuleDraft(Document):
+    """A routing rule as a caller writes it."""
+
+    name: Name
+    destination_id: Uuid
+    event_types: list[Pattern] = Field(
+        min_length=1, max_length=RULE_PATTERNS,
+        description="Patterns: * is one segment, at the end one or more; * alone is everything but "
+        "angarium.*.",
+    )  # fmt: skip
+    filter: None = Field(None, description="Null: every event of these types.")
+    priority: Annotated[
+        Literal["STANDARD", "HIGH", "CRITICAL"],
+        BeforeValidator(lambda v: "STANDARD" if v is None else v),
+    ] = "STANDARD"
+    enabled: Annotated[bool, BeforeValidator(lambda v: True if v is None else v)] = True
+
+    @property
+    def priority_class(self) -> Priority:
+        """The priority as the engine's word."""
+        return Priority[self.priority]
+
+
+def _patch(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
+    """Return the merge patch of a draft: any subset of its fields, each null for its default."""
+    fields: dict[str, Any] = {}
+    for field, info in draft.model_fields.items():
+        kind = replaced.pop(field, info.annotation)
+        narrowed = Annotated[(kind, *info.metadata, Field())]  # type: ignore[valid-type]  # made at run time
+        fields[field] = (narrowed | None, Field(None, description=info.description))
+    for field, kind in replaced.items():
+        fields[field] = (kind, Field(None))
+    patch: type[Document] = create_model(name, __base__=Document, __doc__=draft.__doc__, **fields)
+    return patch
+
+
+# Their shape alone is judged; what they come to is judged as a draft, merged into what is there.
+DestinationPatch = _patch(
+    DestinationDraft,
+    "DestinationPatch",
+    headers=dict[str, str | None],
+    delivery=_patch(DeliveryOptions, "DeliveryOptionsPatch"),
+    signing=_patch(SigningOptions, "SigningOptionsPatch"),
+    rotate_secret=bool,
+)
+RulePatch = _patch(RuleDraft, "RulePatch")

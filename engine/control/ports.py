@@ -1,0 +1,131 @@
+"""What the control plane needs of a store, as protocols, one for each aggregate.
+
+Every method may raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and the
+notification to other processes. It returns False (or None) when what it expected was not so, having
+written nothing.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from engine.control.records import (
+    AuditEntry,
+    Configuration,
+    DestinationRecord,
+    KeyRecord,
+    KeySecret,
+    Tenant,
+)
+from engine.core.vocabulary import DestinationStatus
+from engine.models import Rule, Workspace
+
+
+class TenantStore(Protocol):
+    """Workspaces and their environments."""
+
+    async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
+        """Add a workspace with its three environments; None when the name is taken."""
+
+    async def find(self, name: str) -> Tenant | None:
+        """Return the workspace of that name."""
+
+    async def get(self, workspace: str) -> Tenant | None:
+        """Return a workspace by its id."""
+
+    async def all(self) -> list[Tenant]:
+        """Return all workspaces, oldest first."""
+
+
+class KeyStore(Protocol):
+    """Keys and what is kept of their secrets."""
+
+    async def create(self, key: KeyRecord, audit: AuditEntry) -> None:
+        """Add a key with its first secret."""
+
+    async def rotate(
+        self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
+    ) -> bool:
+        """Add a secret to the version of the key that is given; the one in force until now ends at
+        `expires_at_ms`."""
+
+    async def revoke(self, key: KeyRecord, at_ms: int, audit: AuditEntry) -> bool:
+        """End all secrets of the version of the key that is given."""
+
+    async def get(self, key: str) -> KeyRecord | None:
+        """Return a key by its id, a revoked one without secrets."""
+
+    async def of_workspace(self, workspace: str) -> list[KeyRecord]:
+        """Return a workspace's keys, newest first."""
+
+
+class DestinationStore(Protocol):
+    """Destinations, their versions and the accounts that they are tied to."""
+
+    async def create(self, destination: DestinationRecord, audit: AuditEntry) -> None:
+        """Add the first version of a destination."""
+
+    async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
+        """Write the next version, if the present one is its predecessor."""
+
+    async def get(self, environment: int, destination: str) -> DestinationRecord | None:
+        """Return the present version."""
+
+    async def find(self, destination: str) -> DestinationRecord | None:
+        """Return the present version, of whatever environment: for read models only."""
+
+    async def page(
+        self,
+        environment: int,
+        statuses: Sequence[DestinationStatus],
+        account: str | None,
+        before: str | None,
+        limit: int,
+    ) -> list[DestinationRecord]:
+        """Return destinations with an id below `before`, newest first."""
+
+    async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
+        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+
+    async def account_name(self, environment: int, account: str) -> str | None:
+        """Return the customerExternalId of an account."""
+
+
+class RuleStore(Protocol):
+    """Routing rules."""
+
+    async def create(self, rule: Rule, at_most: int, audit: AuditEntry) -> bool:
+        """Add a rule, unless the environment has `at_most` of them."""
+
+    async def replace(self, rule: Rule, audit: AuditEntry) -> bool:
+        """Write the next version, if the present one is its predecessor."""
+
+    async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
+        """Remove the version that is given."""
+
+    async def get(self, environment: int, rule: str) -> Rule | None:
+        """Return a rule."""
+
+    async def find(self, rule: str) -> Rule | None:
+        """Return a rule of whatever environment: for read models only."""
+
+    async def page(
+        self,
+        environment: int,
+        destination: str | None,
+        enabled: bool | None,
+        before: str | None,
+        limit: int,
+    ) -> list[Rule]:
+        """Return rules with an id below `before`, newest first."""
+
+
+class ConfigurationStore(Protocol):
+    """All of it, for the read models."""
+
+    tenants: TenantStore
+    keys: KeyStore
+    destinations: DestinationStore
+    rules: RuleStore
+
+    async def load(self) -> Configuration:
+        """Read everything, as of one instant."""

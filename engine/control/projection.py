@@ -1,0 +1,158 @@
+"""Puts committed configuration into the read models, and tells the actors. Nothing here awaits."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import structlog
+
+from engine.control.records import DestinationRecord, KeyRecord, Tenant
+from engine.core.destination import Destination
+from engine.core.vocabulary import CredentialKind
+from engine.errors import Refusal
+from engine.models import Credential, Models, Rule
+from engine.wire.target import parse_target
+
+log = structlog.get_logger("angarium.control")
+
+
+class Projection(Protocol):
+    """Where a committed change is shown in this process."""
+
+    def tenant(self, tenant: Tenant) -> None:
+        """A workspace was made."""
+
+    def key(self, key: KeyRecord) -> None:
+        """A key has other secrets than before."""
+
+    def destination(self, record: DestinationRecord) -> None:
+        """A destination has a new version."""
+
+    def rule(self, rule: Rule) -> None:
+        """A rule has a new version."""
+
+    def rule_removed(self, rule: str) -> None:
+        """A rule is gone."""
+
+
+class NoProjection:
+    """For a process without read models, such as the command line."""
+
+    def tenant(self, tenant: Tenant) -> None:
+        """Do nothing."""
+
+    def key(self, key: KeyRecord) -> None:
+        """Do nothing."""
+
+    def destination(self, record: DestinationRecord) -> None:
+        """Do nothing."""
+
+    def rule(self, rule: Rule) -> None:
+        """Do nothing."""
+
+    def rule_removed(self, rule: str) -> None:
+        """Do nothing."""
+
+
+class ModelProjection:
+    """The read models of a server, and its directory of actors."""
+
+    def __init__(self, models: Models, configure: Callable[[Destination], None]) -> None:
+        self._models = models
+        self._configure = configure
+        self._keys: set[str] = set()
+
+    def tenant(self, tenant: Tenant) -> None:
+        """Show a workspace and its environments."""
+        self._models.put_workspace(tenant.workspace, tenant.environments)
+
+    def key(self, key: KeyRecord) -> None:
+        """Let exactly the secrets of this version of the key in."""
+        self._models.put_key(key.id, self._credentials(key))
+        if key.secrets:
+            self._keys.add(key.id)
+        else:
+            self._keys.discard(key.id)
+
+    def _credentials(self, key: KeyRecord) -> dict[bytes, Credential]:
+        environment = None
+        if key.kind is CredentialKind.API_KEY:
+            environment = self._models.environments.get(key.environment or 0)
+            if environment is None:
+                return {}  # without its environment a key must open nothing
+        return {
+            secret.digest: Credential(
+                kind=key.kind,
+                key_id=key.id,
+                workspace=key.workspace,
+                environment=environment,
+                scope=key.scope,
+                expires_at=None if secret.expires_at_ms is None else secret.expires_at_ms / 1000,
+            )
+            for secret in key.secrets
+        }
+
+    def destination(self, record: DestinationRecord) -> None:
+        """Route to this version and tell its actor, unless a newer one is there."""
+        present = self._models.destinations.get(record.id)
+        if present is not None and present.version >= record.version:
+            return
+        environment = self._models.environments.get(record.environment)
+        if environment is None:
+            log.error("destination.without_environment", destination=record.id)
+            return
+        try:
+            destination = engine_view(record, environment.workspace)
+        except (
+            Refusal
+        ) as refusal:  # the rules for URLs became stricter than they were when it was made
+            log.error("destination.unusable", destination=record.id, reason=refusal.message)  # noqa: TRY400
+            return
+        self._models.put_destination(destination)
+        self._configure(destination)
+
+    def rule(self, rule: Rule) -> None:
+        """Route by this version of a rule."""
+        present = self._models.rules.get(rule.id)
+        if present is None or present.version < rule.version:
+            self._models.put_rule(rule)
+
+    def rule_removed(self, rule: str) -> None:
+        """Route by it no more."""
+        self._models.remove_rule(rule)
+
+    def absent_keys(self, present: Iterable[str]) -> set[str]:
+        """Return the keys that are let in here and not among `present`."""
+        return self._keys.difference(present)
+
+    def absent_rules(self, present: Iterable[str]) -> set[str]:
+        """Return the rules that are routed by here and not among `present`."""
+        return set(self._models.rules).difference(present)
+
+    def key_removed(self, key: str) -> None:
+        """Let none of a key's secrets in."""
+        self._models.put_key(key, {})
+        self._keys.discard(key)
+
+
+def engine_view(record: DestinationRecord, workspace: str) -> Destination:
+    """Return a destination as the engine sees it. Raises Refusal where its URL cannot be used."""
+    return Destination(
+        id=record.id,
+        environment=record.environment,
+        workspace=workspace,
+        version=record.version,
+        status=record.status,
+        name=record.name,
+        url=record.url,
+        target=parse_target(record.url),
+        headers=tuple((name.encode(), value.encode()) for name, value in record.headers),
+        concurrency=record.concurrency,
+        ordering=record.ordering,
+        timeout_ms=record.timeout_ms,
+        rate_per_second=record.rate_per_second,
+        dry_run=record.dry_run,
+        retry_schedule_s=record.retry_schedule_s,
+        signing=record.signing,
+        customer=record.customer,
+        customer_account=record.customer_account,
+    )

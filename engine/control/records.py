@@ -1,0 +1,99 @@
+"""Configuration as it is kept: one immutable version of each thing, in clear.
+
+Nothing here is ever shown as it is: what callers see is rendered elsewhere, with secrets masked.
+"""
+
+from msgspec import Struct
+
+from engine.core.destination import SigningKey
+from engine.core.vocabulary import (
+    CredentialKind,
+    DestinationStatus,
+    Environment,
+    Ordering,
+    Scope,
+    SigningAlgorithm,
+)
+from engine.models import EnvironmentModel, Rule, Workspace
+
+
+class Tenant(Struct, frozen=True):
+    """A workspace with its three environments."""
+
+    workspace: Workspace
+    environments: tuple[EnvironmentModel, ...]
+
+
+class DestinationRecord(Struct, frozen=True, kw_only=True):
+    """One version of a destination. `headers` are in clear; `signing` has the current key first."""
+
+    id: str
+    environment: int
+    version: int
+    status: DestinationStatus
+    name: str
+    description: str | None
+    url: str
+    customer: str | None
+    customer_account: str | None
+    headers: tuple[tuple[str, str], ...]
+    concurrency: int
+    ordering: Ordering
+    timeout_ms: int
+    rate_per_second: float | None
+    dry_run: bool
+    retry_schedule_s: tuple[int, ...]
+    algorithm: SigningAlgorithm
+    signing: tuple[SigningKey, ...]
+    updated_at_ms: int
+
+
+class KeySecret(Struct, frozen=True, kw_only=True):
+    """What is kept of one secret of a key. The last one made has no `expires_at_ms`."""
+
+    digest: bytes
+    prefix: str
+    last_four: str
+    fingerprint: str
+    created_at_ms: int
+    expires_at_ms: int | None = None
+
+
+class KeyRecord(Struct, frozen=True, kw_only=True):
+    """A key with its secrets, the newest first; none when it was revoked."""
+
+    id: str
+    workspace: str
+    environment: int | None  # None for an MCP key
+    environment_name: Environment | None
+    kind: CredentialKind
+    name: str
+    scope: Scope
+    version: int
+    revoked_at_ms: int | None = None
+    secrets: tuple[KeySecret, ...] = ()
+
+
+class AuditEntry(Struct, frozen=True, kw_only=True):
+    """Who changed what. `changes` is JSON, without secrets."""
+
+    id: str
+    workspace: str
+    environment: int | None
+    action: str
+    object_type: str
+    object_id: str
+    actor_type: str
+    actor_id: str
+    request_id: str | None = None
+    changes: bytes | None = None
+    previous_fingerprint: str | None = None
+
+
+class Configuration(Struct):
+    """Everything that the read models are made of."""
+
+    tenants: list[Tenant]
+    keys: list[KeyRecord]
+    destinations: list[DestinationRecord]
+    rules: list[Rule]

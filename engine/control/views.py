@@ -1,0 +1,81 @@
+"""Configuration as callers see it: JSON objects with secrets masked."""
+
+from typing import Any
+
+from engine.control.headers import shown
+from engine.control.records import DestinationRecord
+from engine.control.rotation import public_key_texts
+from engine.core.vocabulary import Environment
+from engine.identity import created_at_ms
+from engine.instants import iso
+from engine.models import Rule
+
+
+def destination_document(record: DestinationRecord) -> dict[str, Any]:
+    """Return the part of a destination that callers write."""
+    return {
+        "name": record.name,
+        "url": record.url,
+        "description": record.description,
+        "customerExternalId": record.customer,
+        "customerAccountId": record.customer_account,
+        "headers": shown(record.headers),
+        "delivery": {
+            "concurrency": record.concurrency,
+            "ordering": record.ordering.name,
+            "timeoutMs": record.timeout_ms,
+            "rateLimitPerSecond": _number(record.rate_per_second),
+            "dryRun": record.dry_run,
+            "retrySchedule": list(record.retry_schedule_s),
+        },
+        "signing": {"algorithm": record.algorithm.name},
+    }
+
+
+def destination_view(
+    record: DestinationRecord, environment: Environment, now: float
+) -> dict[str, Any]:
+    """Return a destination whole, without its secret."""
+    document = destination_document(record)
+    current, previous = public_key_texts(record.signing, now)
+    if current is not None:
+        document["signing"]["publicKey"] = current
+    if previous is not None:
+        document["signing"]["previousPublicKey"] = previous
+    return {
+        "id": record.id,
+        "environment": environment.name,
+        "status": record.status.name,
+        "templateId": None,
+        **document,
+        "createdAt": iso(created_at_ms(record.id)),
+        "updatedAt": iso(record.updated_at_ms),
+    }
+
+
+def rule_document(rule: Rule) -> dict[str, Any]:
+    """Return the part of a rule that callers write."""
+    return {
+        "name": rule.name,
+        "destinationId": rule.destination,
+        "eventTypes": list(rule.event_types),
+        "filter": None,
+        "priority": rule.priority.name,
+        "enabled": rule.enabled,
+    }
+
+
+def rule_view(rule: Rule, environment: Environment) -> dict[str, Any]:
+    """Return a rule whole."""
+    return {
+        "id": rule.id,
+        "environment": environment.name,
+        **rule_document(rule),
+        "createdAt": iso(rule.created_at_ms),
+        "updatedAt": iso(rule.updated_at_ms),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """Return 5 for 5.0, as it was most likely written."""
+    return int(value) if value is not None and value == int(value) else value

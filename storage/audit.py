@@ -1,0 +1,62 @@
+"""The audit log and the notification that go with every change of configuration.
+
+Both are parts of the statement that makes the change, so that there is never one without the others.
+"""
+
+from typing import Any
+
+from engine.control.records import AuditEntry
+from storage.changes import CHANNEL
+
+_TYPES = (
+    "uuid",
+    "uuid",
+    "integer",
+    "text",
+    "text",
+    "text",
+    "text",
+    "text",
+    "text",
+    "bytea",
+    "text",
+)
+
+
+def witnessed(change: str, first: int, kind: str, also: str = "") -> str:
+    """Return `change`, a data-modifying statement that returns the `id` it changed, with its witnesses.
+
+    The audit entry's values are the arguments from `$first` on (see `values`). `also` are further
+    expressions of the WITH, which write by the row of `changed`. Nothing is written or notified where
+    the change changed nothing. The statement returns the changed row's id.
+    """
+    arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
+    further = f"{also}," if also else ""
+    return f"""
+        WITH changed AS ({change}),
+        {further}
+        audited AS (
+            INSERT INTO audit_log (workspace, id, environment, action, object_type, object_id,
+                                   actor_type, actor_id, request_id, changes, previous_fingerprint)
+            SELECT {arguments} FROM changed
+        )
+        SELECT id, pg_notify('{CHANNEL}', json_build_object('kind', '{kind}', 'id', id)::text)
+        FROM changed
+    """  # noqa: S608 - made of constants only
+
+
+def values(entry: AuditEntry) -> tuple[Any, ...]:
+    """Return the arguments of `witnessed`, in order."""
+    return (
+        entry.workspace,
+        entry.id,
+        entry.environment,
+        entry.action,
+        entry.object_type,
+        entry.object_id,
+        entry.actor_type,
+        entry.actor_id,
+        entry.request_id,
+        entry.changes,
+        entry.previous_fingerprint,
+    )

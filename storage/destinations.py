@@ -1,0 +1,199 @@
+"""Destinations: the present version with its secrets encrypted, every version without them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from asyncpg import Record
+
+from engine.control.headers import is_secret
+from engine.control.records import AuditEntry, DestinationRecord
+from engine.core.destination import SigningKey
+from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+from storage.audit import values, witnessed
+from storage.queries import Queries
+from storage.secretbox import SecretBox
+
+SELECT_DESTINATIONS = """
+    SELECT environment, id::text AS id, version, status, name, description, url, customer,
+           customer_account::text AS customer_account, concurrency, ordering, timeout_ms,
+           rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms
+    FROM destinations
+"""
+_VERSION = """version AS (
+        INSERT INTO destination_versions
+            (environment, destination, version, status, url, headers, algorithm, written_at_ms)
+        SELECT $1::integer, id, $3::integer, $4::smallint, $7, $17::bytea, $16::smallint, $19::bigint
+        FROM changed
+    )"""
+_CREATE = witnessed(
+    """
+        INSERT INTO destinations
+            (environment, id, version, status, name, description, url, customer, customer_account,
+             concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
+             headers, sealed, updated_at_ms)
+        VALUES ($1::integer, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
+                $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
+                $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint)
+        RETURNING id
+    """,
+    20,
+    "destination",
+    _VERSION,
+)
+_REPLACE = witnessed(
+    """
+        UPDATE destinations SET
+            version = $3::integer, status = $4::smallint, name = $5, description = $6, url = $7,
+            customer = $8, customer_account = $9::uuid, concurrency = $10::smallint,
+            ordering = $11::smallint, timeout_ms = $12::integer,
+            rate_per_second = $13::double precision, dry_run = $14::boolean,
+            retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
+            sealed = $18::bytea, updated_at_ms = $19::bigint
+        WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
+        RETURNING id
+    """,
+    20,
+    "destination",
+    _VERSION,
+)
+_GET = SELECT_DESTINATIONS + " WHERE environment = $1 AND id = $2::uuid"
+_FIND = SELECT_DESTINATIONS + " WHERE id = $1::uuid"
+_PAGE = (
+    SELECT_DESTINATIONS
+    + """
+    WHERE environment = $1 AND status = ANY($2::smallint[])
+      AND ($3::uuid IS NULL OR customer_account = $3::uuid)
+      AND ($4::uuid IS NULL OR id < $4::uuid)
+    ORDER BY id DESC LIMIT $5
+"""
+)
+# The update of nothing makes the row that is there come back.
+_OPEN_ACCOUNT = """
+    INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
+    ON CONFLICT (environment, external_id) DO UPDATE SET external_id = excluded.external_id
+    RETURNING id::text
+"""
+_ACCOUNT_NAME = "SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $2::uuid"
+
+
+class Destinations:
+    """The destinations of all environments."""
+
+    def __init__(self, queries: Queries, box: SecretBox) -> None:
+        self._queries = queries
+        self._box = box
+
+    async def create(self, destination: DestinationRecord, audit: AuditEntry) -> None:
+        """Add the first version of a destination."""
+        await self._queries.fetch(_CREATE, *self._columns(destination), *values(audit))
+
+    async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
+        """Write the next version, if the present one is its predecessor."""
+        columns = self._columns(destination)
+        return bool(await self._queries.fetch(_REPLACE, *columns, *values(audit)))
+
+    async def get(self, environment: int, destination: str) -> DestinationRecord | None:
+        """Return the present version."""
+        row = await self._queries.fetch_row(_GET, environment, destination)
+        return None if row is None else self.record(row)
+
+    async def find(self, destination: str) -> DestinationRecord | None:
+        """Return the present version, of whatever environment."""
+        row = await self._queries.fetch_row(_FIND, destination)
+        return None if row is None else self.record(row)
+
+    async def page(
+        self,
+        environment: int,
+        statuses: Sequence[DestinationStatus],
+        account: str | None,
+        before: str | None,
+        limit: int,
+    ) -> list[DestinationRecord]:
+        """Return destinations with an id below `before`, newest first."""
+        numbers = [int(status) for status in statuses]
+        rows = await self._queries.fetch(_PAGE, environment, numbers, account, before, limit)
+        return [self.record(row) for row in rows]
+
+    async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
+        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+        return str(
+            await self._queries.fetch_value(_OPEN_ACCOUNT, environment, external_id, identifier)
+        )
+
+    async def account_name(self, environment: int, account: str) -> str | None:
+        """Return the customerExternalId of an account."""
+        name = await self._queries.fetch_value(_ACCOUNT_NAME, environment, account)
+        return None if name is None else str(name)
+
+    # --- rows and records
+
+    def _columns(self, record: DestinationRecord) -> tuple[Any, ...]:
+        plain = [[name, None if is_secret(name) else value] for name, value in record.headers]
+        return (
+            record.environment,
+            record.id,
+            record.version,
+            int(record.status),
+            record.name,
+            record.description,
+            record.url,
+            record.customer,
+            record.customer_account,
+            record.concurrency,
+            int(record.ordering),
+            record.timeout_ms,
+            record.rate_per_second,
+            record.dry_run,
+            list(record.retry_schedule_s),
+            int(record.algorithm),
+            json.dumps(plain).encode(),
+            self._box.seal(_secrets(record), _place(record.id)),
+            record.updated_at_ms,
+        )
+
+    def record(self, row: Record) -> DestinationRecord:
+        """Return a row of `SELECT_DESTINATIONS` as a record."""
+        identifier = row["id"]
+        secrets = json.loads(self._box.open(row["sealed"], _place(identifier)))
+        return DestinationRecord(
+            id=identifier,
+            environment=row["environment"],
+            version=row["version"],
+            status=DestinationStatus(row["status"]),
+            name=row["name"],
+            description=row["description"],
+            url=row["url"],
+            customer=row["customer"],
+            customer_account=row["customer_account"],
+            headers=tuple(
+                (name, secrets["headers"][name] if value is None else value)
+                for name, value in json.loads(row["headers"])
+            ),
+            concurrency=row["concurrency"],
+            ordering=Ordering(row["ordering"]),
+            timeout_ms=row["timeout_ms"],
+            rate_per_second=row["rate_per_second"],
+            dry_run=row["dry_run"],
+            retry_schedule_s=tuple(row["retry_schedule_s"]),
+            algorithm=SigningAlgorithm(row["algorithm"]),
+            signing=tuple(
+                SigningKey(SigningAlgorithm(number), bytes.fromhex(key), expires_at)
+                for number, key, expires_at in secrets["signing"]
+            ),
+            updated_at_ms=row["updated_at_ms"],
+        )
+
+
+def _secrets(record: DestinationRecord) -> bytes:
+    document = {
+        "headers": {name: value for name, value in record.headers if is_secret(name)},
+        "signing": [[int(key.algorithm), key.key.hex(), key.expires_at] for key in record.signing],
+    }
+    return json.dumps(document).encode()
+
+
+def _place(identifier: str) -> bytes:
+    """What an encrypted value is bound to, so that it opens nowhere else."""
+    return b"destinations/" + identifier.encode()

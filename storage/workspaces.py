@@ -1,0 +1,78 @@
+"""Workspaces and their environments."""
+
+from collections.abc import Iterable
+
+from asyncpg import Record
+
+from engine.control.records import AuditEntry, Tenant
+from engine.core.vocabulary import Environment
+from engine.models import EnvironmentModel, Workspace
+from storage.audit import values, witnessed
+from storage.queries import Queries
+
+_SELECT = """
+    SELECT w.id::text AS id, w.name, w.plan,
+           array_agg(e.number ORDER BY e.name) AS numbers, array_agg(e.name ORDER BY e.name) AS names
+    FROM workspaces w JOIN environments e ON e.workspace = w.id
+"""
+_GROUP = " GROUP BY w.id ORDER BY w.id"
+SELECT_TENANTS = _SELECT + _GROUP
+_CREATE = witnessed(
+    """
+        INSERT INTO workspaces (id, name, plan) VALUES ($1::uuid, $2, $3)
+        ON CONFLICT (name) DO NOTHING RETURNING id
+    """,
+    5,
+    "workspace",
+    """numbered AS (
+            INSERT INTO environments (workspace, name)
+            SELECT id, unnest($4::smallint[]) FROM changed
+        )""",
+)
+
+
+class Workspaces:
+    """The workspaces of the installation."""
+
+    def __init__(self, queries: Queries) -> None:
+        self._queries = queries
+
+    async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
+        """Add a workspace with its three environments; None when the name is taken."""
+        created = await self._queries.fetch_value(
+            _CREATE,
+            workspace.id,
+            workspace.name,
+            workspace.plan,
+            [int(name) for name in Environment],
+            *values(audit),
+        )
+        return None if created is None else await self.get(workspace.id)
+
+    async def find(self, name: str) -> Tenant | None:
+        """Return the workspace of that name."""
+        row = await self._queries.fetch_row(_SELECT + " WHERE w.name = $1" + _GROUP, name)
+        return None if row is None else _tenant(row)
+
+    async def get(self, workspace: str) -> Tenant | None:
+        """Return a workspace by its id."""
+        row = await self._queries.fetch_row(_SELECT + " WHERE w.id = $1::uuid" + _GROUP, workspace)
+        return None if row is None else _tenant(row)
+
+    async def all(self) -> list[Tenant]:
+        """Return all workspaces, oldest first."""
+        return tenants(await self._queries.fetch(SELECT_TENANTS))
+
+
+def tenants(rows: Iterable[Record]) -> list[Tenant]:
+    """Return rows as tenants."""
+    return [_tenant(row) for row in rows]
+
+
+def _tenant(row: Record) -> Tenant:
+    workspace = row["id"]
+    environments = tuple(
+        EnvironmentModel(number, workspace, Environment(name))
+        for number, name in zip(row["numbers"], row["names"], strict=True)
+    )
+    return Tenant(Workspace(workspace, row["name"], row["plan"]), environments)
