@@ -1,0 +1,95 @@
+"""Kill -9 under full load: nothing accepted is lost, nothing invented, nothing out of order.
+
+The verdict reads the sender's log and the receiver's log, nothing else.
+"""
+
+import json
+import random
+import time
+
+from bench.checks import disorder, require
+from bench.load import LANE_SPAN
+from bench.service import Figures, Module, Receiver, Service
+
+LOAD_S = (0.4, 1.2)  # how long each round posts before the kill
+
+
+def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int) -> Figures:
+    """Kill the server `rounds` times while it is posted to, every other time with its database."""
+    service.destination(
+        receiver.url + "/hook",
+        ["bench.*"],
+        concurrency=64,
+        ordering="KEY",
+        retrySchedule=[1] * 20,
+    )
+    chance = random.Random(7)
+    accepted: set[int] = set()
+    doubtful: set[int] = set()
+    moments: list[float] = []
+    starts: list[float] = []
+    for number in range(rounds):
+        generator = Module.start("bench.load", plan=_plan(service, number, connections))
+        time.sleep(chance.uniform(*LOAD_S))
+        moments.append(time.time())
+        service.kill(database=number % 2 == 1)
+        starts.append(service.start())
+        out, _ = generator.communicate(timeout=60)
+        sent = json.loads(out.strip().splitlines()[-1])
+        accepted.update(sent["acceptedNumbers"])
+        doubtful.update(sent["doubtfulNumbers"])
+    require(len(accepted) > 0, "nothing was accepted")
+    receiver.wait(len(accepted) + len(doubtful), still_s=10)
+    return _verdict(receiver.log(), accepted, doubtful, moments) | {
+        "rounds": rounds,
+        "slowestStartS": round(max(starts), 2),
+    }
+
+
+def _plan(service: Service, number: int, connections: int) -> Figures:
+    return {
+        "url": service.url,
+        "key": service.key,
+        "events": 1_000_000,
+        "connections": connections,
+        "own_lanes": True,
+        "first": number * 100_000,
+        "ids": True,
+        "give_up_s": LOAD_S[1] + 0.5,
+    }
+
+
+def _verdict(
+    log: list[tuple[str, int, float]],
+    accepted: set[int],
+    doubtful: set[int],
+    moments: list[float],
+) -> Figures:
+    first_at: dict[int, float] = {}
+    repeated: list[tuple[float, float]] = []
+    for _, number, at in log:
+        if number in first_at:
+            repeated.append((first_at[number], at))
+        else:
+            first_at[number] = at
+    lost = accepted - first_at.keys()
+    invented = first_at.keys() - accepted - doubtful
+    known = [entry for entry in log if entry[1] in accepted]
+    out_of_order = disorder(known, lambda number: number // LANE_SPAN)
+    # A duplicate is honest when a kill lies between the two arrivals: the first was never recorded.
+    unexplained = [
+        pair for pair in repeated if not any(pair[0] - 1 < at < pair[1] for at in moments)
+    ]
+    require(not lost, f"{len(lost)} accepted events lost: {sorted(lost)[:5]}")
+    require(not invented, f"{len(invented)} events invented: {sorted(invented)[:5]}")
+    require(out_of_order == 0, f"{out_of_order} out of order")
+    require(not unexplained, f"{len(unexplained)} duplicates without a kill between them")
+    return {
+        "accepted": len(accepted),
+        "unanswered": len(doubtful),
+        "unansweredButDelivered": len(doubtful & first_at.keys() - accepted),
+        "lost": 0,
+        "invented": 0,
+        "outOfOrder": 0,
+        "duplicates": len(repeated),
+    }

@@ -1,0 +1,43 @@
+"""CPU and memory of process trees, read from /proc. Linux only, and nothing but reading."""
+
+import os
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def tree(root: int) -> list[int]:
+    """Return a process and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found, left = [], [root]
+    while left:
+        pid = left.pop()
+        found.append(pid)
+        left += children.get(pid, [])
+    return found
+
+
+def cpu_s(roots: list[int]) -> float:
+    """Return CPU seconds used so far by process trees, with those of ended children."""
+    total = 0
+    for pid in {pid for root in roots for pid in tree(root)}:
+        if fields := _stat(pid):
+            total += sum(int(field) for field in fields[11:15])
+    return total / _TICKS
+
+
+def rss_mb(pid: int) -> float:
+    """Return the resident memory of one process in MB (10^6 bytes)."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * _PAGE / 1e6
+
+
+def _stat(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return []  # it ended between the listing and the reading

@@ -1,0 +1,215 @@
+"""The scenarios: what is posted to whom, what must be true of it, and what it cost.
+
+Each is a function of a fresh service, a receiver and sizes; it returns figures and raises `Broken` when
+anything was lost, invented or out of order. Sizes are parameters, so that tests run them tiny.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from bench.checks import disorder, require
+from bench.kills import kills
+from bench.posting import load, posted
+from bench.service import Figures, Receiver, Service
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A named measurement with the sizes that the project's bars are stated for."""
+
+    name: str
+    about: str
+    run: Callable[..., Figures]
+    sizes: dict[str, int] = field(default_factory=dict)
+    tiny: dict[str, int] = field(default_factory=dict)
+
+
+def single(service: Service, receiver: Receiver, *, events: int, connections: int) -> Figures:
+    """Post one event a request, closed loop."""
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    return posted(service, receiver, events=events, connections=connections)
+
+
+def batches(
+    service: Service, receiver: Receiver, *, events: int, connections: int, batch: int
+) -> Figures:
+    """Post batches, closed loop."""
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    return posted(service, receiver, events=events, connections=connections, batch=batch)
+
+
+def paced(service: Service, receiver: Receiver, *, rate: int, seconds: int) -> Figures:
+    """Post at a fixed rate, open loop; latency counts from the intended time."""
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    posted(service, receiver, events=rate, connections=16)  # warm
+    receiver.reset()
+    return posted(service, receiver, events=rate * seconds, connections=16, rate=rate, first=rate)
+
+
+def full_tables(
+    service: Service, receiver: Receiver, *, filler: int, events: int, connections: int
+) -> Figures:
+    """Post single events with many rows in the tables already; compare with the same when empty."""
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    empty = posted(service, receiver, events=events, connections=connections)
+    receiver.reset()
+    done = load(service, events=filler, connections=8, batch=100, first=10_000_000, give_up_s=900)
+    require(done["accepted"] == filler, f"filler: {done['answers']}")
+    receiver.wait(filler, 120)
+    require(service.settled(120), "filler stays unrecorded")
+    receiver.reset()
+    full = posted(service, receiver, events=events, connections=connections, first=20_000_000)
+    ratio = full["timesFloor"] / empty["timesFloor"]
+    return full | {"emptyTimesFloor": empty["timesFloor"], "timesEmpty": round(ratio, 3)}
+
+
+def many_destinations(
+    service: Service, receiver: Receiver, *, destinations: int, events: int, delay_ms: int
+) -> Figures:
+    """Spread events over many slow destinations; none may starve, memory must stay bounded."""
+    for number in range(destinations):
+        service.destination(f"{receiver.url}/hook/{number}", [f"bench.{number}"], concurrency=4)
+    receiver.reset(delay_ms=delay_ms)
+    before = service.rss_mb()
+    sent = load(service, events=events, connections=16, types=destinations)
+    peak = service.rss_mb()
+    stats = receiver.wait(events)
+    peak = max(peak, service.rss_mb())
+    require(stats["unique"] == events, f"received {stats['unique']} of {events}")
+    require(stats["paths"] == destinations, f"{stats['paths']} of {destinations} were served")
+    require(stats["leastOfAPath"] >= events // destinations, "a destination starved")
+    return {
+        "events": events,
+        "destinations": destinations,
+        "deliveredPerSecond": round(events / (stats["last"] - sent["began"]), 1),
+        "p50Ms": stats["p50Ms"],
+        "p99Ms": stats["p99Ms"],
+        "rssGrowthMb": round(peak - before, 1),
+    }
+
+
+def neighbour(
+    service: Service, receiver: Receiver, *, stuck: int, rate: int, seconds: int
+) -> Figures:
+    """Measure a healthy destination alone, then beside one that never answers."""
+    service.destination(receiver.url + "/hook", ["healthy"], concurrency=16)
+    service.destination(receiver.url + "/never", ["stuck"], concurrency=16, timeoutMs=60_000)
+    plan: Figures = {"connections": 4, "rate": rate, "event_type": "healthy"}
+    load(service, events=rate, **plan)
+    receiver.wait(rate)
+    receiver.reset()
+    load(service, events=rate * seconds, **plan)
+    alone = receiver.wait(rate * seconds)
+    load(service, events=stuck, connections=8, event_type="stuck")
+    receiver.reset()
+    load(service, events=rate * seconds, **plan)
+    beside = receiver.wait(rate * seconds)
+    require(beside["unique"] == rate * seconds, f"the healthy one got {beside['unique']}")
+    return {
+        "aloneP50Ms": alone["p50Ms"],
+        "aloneP99Ms": alone["p99Ms"],
+        "besideP50Ms": beside["p50Ms"],
+        "besideP99Ms": beside["p99Ms"],
+        "p99Ratio": round(beside["p99Ms"] / alone["p99Ms"], 2),
+    }
+
+
+def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int) -> Figures:
+    """Fill a disabled destination's backlog, then enable it: memory bounded, drained in order."""
+    destination = service.destination(
+        receiver.url + "/hook", ["bench.*"], concurrency=16, ordering="KEY"
+    )
+    service.api("POST", f"/destinations/{destination}/disable", {})
+    load(service, events=1000, connections=8, batch=100, lanes=lanes)
+    before = service.rss_mb()
+    sent = load(
+        service,
+        events=deliveries - 1000,
+        first=1000,
+        connections=1,
+        batch=100,
+        lanes=lanes,
+        give_up_s=600,
+    )
+    require(sent["accepted"] == deliveries - 1000, str(sent["answers"]))
+    waiting = service.rss_mb()
+    began = time.monotonic()
+    service.api("POST", f"/destinations/{destination}/enable", {})
+    stats = receiver.wait(deliveries)
+    drained = service.rss_mb()
+    took = time.monotonic() - began
+    require(stats["unique"] == deliveries, f"received {stats['unique']} of {deliveries}")
+    require(stats["duplicates"] == 0, f"{stats['duplicates']} duplicates")
+    out_of_order = disorder(receiver.log(), lambda number: number % lanes)
+    require(out_of_order == 0, f"{out_of_order} out of order")
+    return {
+        "deliveries": deliveries,
+        "rssGrowthWaitingMb": round(waiting - before, 1),
+        "rssGrowthDrainingMb": round(drained - before, 1),
+        "drainedPerSecond": round(deliveries / took, 1),
+        "outOfOrder": 0,
+    }
+
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(
+            "single",
+            "single events over kept connections",
+            single,
+            {"events": 60_000, "connections": 64},
+            {"events": 300, "connections": 8},
+        ),
+        Scenario(
+            "batch",
+            "batches of 100",
+            batches,
+            {"events": 100_000, "connections": 8, "batch": 100},
+            {"events": 600, "connections": 2, "batch": 100},
+        ),
+        Scenario(
+            "paced",
+            "a fixed rate, open loop: latency from request to receiver",
+            paced,
+            {"rate": 200, "seconds": 20},
+            {"rate": 50, "seconds": 1},
+        ),
+        Scenario(
+            "tables",
+            "single events with 2,000,000 in the tables",
+            full_tables,
+            {"filler": 2_000_000, "events": 60_000, "connections": 64},
+            {"filler": 500, "events": 200, "connections": 8},
+        ),
+        Scenario(
+            "destinations",
+            "1,000 destinations whose receivers take 200 ms",
+            many_destinations,
+            {"destinations": 1_000, "events": 20_000, "delay_ms": 200},
+            {"destinations": 5, "events": 100, "delay_ms": 20},
+        ),
+        Scenario(
+            "neighbour",
+            "a healthy destination beside one that never answers",
+            neighbour,
+            {"stuck": 5_000, "rate": 20, "seconds": 20},
+            {"stuck": 50, "rate": 20, "seconds": 1},
+        ),
+        Scenario(
+            "backlog",
+            "a backlog of 300,000 for a disabled destination, then drained in order",
+            backlog,
+            {"deliveries": 300_000, "lanes": 1_000},
+            {"deliveries": 2_000, "lanes": 20},
+        ),
+        Scenario(
+            "kills",
+            "kill -9 under full load, every other time with the database",
+            kills,
+            {"rounds": 20, "connections": 16},
+            {"rounds": 2, "connections": 4},
+        ),
+    )
+}

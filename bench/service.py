@@ -1,0 +1,270 @@
+"""The service under test: a real `angarium serve` in a folder of its own, and the receiver beside it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from bench.processes import cpu_s, rss_mb
+
+Figures = dict[str, Any]
+
+START_S = 60.0  # the first start makes a database
+STOP_S = 40.0
+_ROOT = Path(__file__).parent.parent
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port: int = sock.getsockname()[1]
+        return port
+
+
+def call(method: str, url: str, body: object = None, key: str | None = None) -> Any:
+    """Make one JSON request; raise RuntimeError with the answer when it is an error."""
+    headers = {"content-type": "application/json"}
+    if key is not None:
+        headers["authorization"] = f"Bearer {key}"
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, headers, method=method)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        raise RuntimeError(f"{method} {url}: {error.code} {error.read().decode()}") from None
+
+
+class Module:
+    """A module of the bench in a process of its own, that prints JSON lines."""
+
+    @staticmethod
+    def run(name: str, *arguments: str, plan: object = None, timeout_s: float = 600) -> Any:
+        """Run it to its end; return its last line."""
+        done = subprocess.run(
+            [sys.executable, "-m", name, *arguments],
+            input=None if plan is None else json.dumps(plan),
+            capture_output=True,
+            text=True,
+            cwd=_ROOT,
+            timeout=timeout_s,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{name} failed: {done.stderr[-2000:]}")
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+    @staticmethod
+    def start(name: str, *arguments: str, plan: object = None) -> subprocess.Popen[str]:
+        """Start it; its plan is written to it."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", name, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=_ROOT,
+        )
+        assert process.stdin is not None
+        if plan is not None:
+            process.stdin.write(json.dumps(plan))
+        process.stdin.close()
+        return process
+
+
+class Receiver:
+    """The receiver's process."""
+
+    def __enter__(self) -> "Receiver":
+        self.process = Module.start("bench.receiver")
+        assert self.process.stdout is not None
+        port = json.loads(self.process.stdout.readline())["port"]
+        self.url = f"http://127.0.0.1:{port}"
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.terminate()
+        self.process.wait(STOP_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def reset(self, *, delay_ms: float = 0, fail_every: int = 0) -> None:
+        """Start counting anew, with this behaviour."""
+        call("POST", f"{self.url}/-/reset?delayMs={delay_ms}&failEvery={fail_every}", {})
+
+    def stats(self) -> dict[str, Any]:
+        """Return what arrived since the reset."""
+        found: dict[str, Any] = call("GET", f"{self.url}/stats")
+        return found
+
+    def log(self) -> list[tuple[str, int, float]]:
+        """Return (path, n, when) of everything that arrived, in order."""
+        return [(path, number, at) for path, number, at in call("GET", f"{self.url}/log")]
+
+    def wait(self, count: int, still_s: float = 30.0) -> dict[str, Any]:
+        """Wait until `count` different deliveries arrived, or nothing more comes for `still_s`."""
+        last, since = -1, time.monotonic()
+        while True:
+            stats = self.stats()
+            if stats["unique"] >= count:
+                return stats
+            if stats["received"] != last:
+                last, since = stats["received"], time.monotonic()
+            if time.monotonic() - since > still_s:
+                return stats
+            time.sleep(0.05)
+
+    def floor(self, requests: int = 60_000) -> float:
+        """Return the floor, CPU microseconds for one request of a bare client, measured now."""
+        result = Module.run("bench.calibration", f"{self.url}/floor", str(requests))
+        self.reset()
+        return float(result["cpuMicros"])
+
+
+class Service:
+    """A server with its embedded database."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._own = (
+            tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
+        )
+        self.folder = folder or Path(self._own.name if self._own else "")
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.key = ""
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> "Service":
+        self.start()
+        made = subprocess.run(
+            [
+                *self._command(
+                    "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"
+                ),
+                *("--output", "json", "--data-dir", str(self.folder)),
+            ],
+            capture_output=True,
+            check=True,
+            cwd=_ROOT,
+        )
+        self.key = json.loads(made.stdout)["secret"]
+        self._until(lambda: bool(self.api("GET", "/auth/context")))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+        if self._own is not None:
+            self._own.cleanup()
+
+    @staticmethod
+    def _command(*arguments: str) -> list[str]:
+        return [sys.executable, "-m", "api.cli", *arguments]
+
+    def start(self) -> float:
+        """Start the server; return the seconds until it was ready."""
+        began = time.monotonic()
+        environment = os.environ | {
+            "ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8",
+            "ANGARIUM_LOG_LEVEL": os.environ.get("ANGARIUM_LOG_LEVEL", "warning"),
+        }
+        with (self.folder / "server.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command(
+                    "serve", "--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self.folder)
+                ),
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env=environment,
+                cwd=_ROOT,
+            )
+        self._until(lambda: call("GET", f"{self.url}/readyz") is not None)
+        return time.monotonic() - began
+
+    def _until(self, probe: Any) -> None:
+        give_up = time.monotonic() + START_S
+        while True:
+            try:
+                if probe():
+                    return
+            except (OSError, RuntimeError, ValueError):
+                if self.process is not None and self.process.poll() is not None:
+                    raise RuntimeError((self.folder / "server.log").read_text()[-4000:]) from None
+                if time.monotonic() > give_up:
+                    raise
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the server as an operator would."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(STOP_S)
+
+    def kill(self, *, database: bool = False) -> None:
+        """Kill the server with signal 9, and with it (first) its database."""
+        assert self.process is not None
+        if database:
+            os.kill(self.database_pid(), signal.SIGKILL)
+        self.process.kill()
+        self.process.wait(STOP_S)
+
+    def database_pid(self) -> int:
+        """Return the process of the embedded postmaster."""
+        found = list(self.folder.rglob("postmaster.pid"))
+        return int(found[0].read_text().split()[0])
+
+    def cpu_s(self) -> float:
+        """Return CPU seconds used so far by server and database together."""
+        assert self.process is not None
+        return cpu_s([self.process.pid, self.database_pid()])
+
+    def rss_mb(self) -> float:
+        """Return the server's resident memory, its database not counted."""
+        assert self.process is not None
+        return rss_mb(self.process.pid)
+
+    def api(self, method: str, path: str, body: object = None) -> Any:
+        """Call the control plane with a manage key."""
+        return call(method, self.url + path, body, self.key)
+
+    def destination(self, url: str, event_types: list[str], **delivery: object) -> str:
+        """Make a destination and a rule that sends it events of these types; return its id."""
+        made = self.api(
+            "POST", "/destinations", {"name": "bench", "url": url, "delivery": delivery}
+        )
+        self.api(
+            "POST",
+            "/routing-rules",
+            {"name": "bench", "destinationId": made["id"], "eventTypes": event_types},
+        )
+        return str(made["id"])
+
+    def settled(self, still_s: float = 30.0) -> bool:
+        """Wait until every delivery has been recorded; return whether that came to be."""
+        give_up = time.monotonic() + still_s
+        while time.monotonic() < give_up:
+            waiting = self.api("GET", "/deliveries?status=PENDING&limit=1")["items"]
+            busy = self.api("GET", "/deliveries?status=DELIVERING&limit=1")["items"]
+            if not waiting and not busy:
+                return True
+            time.sleep(0.1)
+        return False
