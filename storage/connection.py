@@ -146,6 +146,21 @@ class Connection:
             except StoreError:
                 self._discard()
 
+    async def listen(self, channel: str, heard: Callable[[str], None]) -> None:
+        """LISTEN, connecting where needed: `heard` gets each payload, and must not raise.
+
+        It ends with the connection, without a word: a silent one must be proved by statements.
+        """
+        entered = await self._claim(connect=True)
+        try:
+            await self._run(
+                functools.partial(
+                    self._live().add_listener, channel, lambda *news: heard(str(news[3]))
+                )
+            )
+        finally:
+            self._release(entered)
+
     # --- turns: a transaction holds the connection, and its own statements pass within it
 
     async def _claim(self, *, connect: bool = False) -> bool:

@@ -57,4 +57,7 @@ POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0)
 UPKEEP = Profile(
     "upkeep", statement_timeout_s=None, command_timeout_s=3600.0, settings={"lock_timeout": "60000"}
 )
-LISTENER = Profile("listener", statement_timeout_s=5.0, command_timeout_s=8.0)
+# Proved every second, and reads are refused once it was silent for five: so it must fail sooner.
+LISTENER = Profile(
+    "listener", statement_timeout_s=3.0, command_timeout_s=3.5, connects_itself=False
+)
