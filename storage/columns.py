@@ -1,0 +1,97 @@
+"""Columns of rows that go to PostgreSQL as arrays: the text of `unnest` and the arguments for it.
+
+Each array costs about 0.1 us a row on both sides together and 3 us a statement. So a column that is
+null throughout travels as an empty array (`unnest` pads it), and one with the same value in every row
+as that value alone.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+
+class Column(Struct, frozen=True):
+    """A column by its name and the SQL type of its values. `shared`: one value may serve all rows."""
+
+    name: str
+    type: str
+    shared: bool = False
+
+
+class Rows(Struct, frozen=True):
+    """The SQL of rows made of columns: their names, their values, and where they come from."""
+
+    names: str
+    values: str
+    source: str
+    parameters: int  # how many there are before and in it
+
+
+def rows(
+    alias: str, columns: Iterable[Column], before: int, *, uniform: bool, ordinal: bool = False
+) -> Rows:
+    """Return the SQL of rows whose parameters begin after number `before`.
+
+    `uniform`: every shared column comes as one value; else each as an array and a value, of which
+    one is empty. With `ordinal` the source has a column of that name, counting from 1.
+    """
+    names, values, arrays, unnested = [], [], [], []
+    number = before
+    for column in columns:
+        number += 1
+        names.append(column.name)
+        if column.shared and uniform:
+            values.append(f"${number}::{column.type}")
+            continue
+        arrays.append(f"${number}::{column.type}[]")
+        unnested.append(column.name)
+        value = f"{alias}.{column.name}"
+        if column.shared:
+            number += 1
+            value = f"coalesce({value}, ${number}::{column.type})"
+        values.append(value)
+    if ordinal:
+        unnested.append("ordinal")
+    source = (
+        f"unnest({', '.join(arrays)}) {'WITH ORDINALITY ' if ordinal else ''}"
+        f"{alias} ({', '.join(unnested)})"
+    )
+    return Rows(", ".join(names), ", ".join(values), source, number)
+
+
+class Arguments:
+    """The arguments of one statement, in the order of its columns."""
+
+    __slots__ = ("_lean", "_wide", "uniform")
+
+    def __init__(self) -> None:
+        self.uniform = True  # every shared column so far has one value
+        self._lean: list[Any] = []
+        self._wide: list[Any] = []
+
+    def add(self, *values: Any) -> None:
+        """Add arguments as they are."""
+        self._lean += values
+        self._wide += values
+
+    def column(self, values: list[Any]) -> None:
+        """Add a column; where every value is None it is empty."""
+        if values and values[0] is None and values.count(None) == len(values):
+            values = []
+        self._lean.append(values)
+        self._wide.append(values)
+
+    def shared(self, values: list[Any]) -> None:
+        """Add a shared column."""
+        first = values[0] if values else None
+        if not values or (first == values[-1] and values.count(first) == len(values)):
+            self._lean.append(first)
+            self._wide += ((), first)
+        else:
+            self.uniform = False
+            self._wide += (values, None)
+
+    def bound(self) -> Sequence[Any]:
+        """Return the arguments of the statement for `uniform` as it now is."""
+        return self._lean if self.uniform else self._wide
