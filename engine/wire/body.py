@@ -1,0 +1,44 @@
+"""The outbound body of an event: what every attempt of every delivery of it sends.
+
+Bytes that came from the customer are spliced in as they came, never parsed and written anew.
+"""
+
+import msgspec
+
+from engine.core.records import Event
+from engine.instants import iso
+
+_json = msgspec.json.Encoder().encode
+
+
+def outbound_body(event: Event) -> bytes:
+    """Return the JSON that receivers get, built once and kept on the event, without what is absent."""
+    body = event.body
+    if body is None:
+        body = event.body = b"".join(_members(event))
+    return body
+
+
+def _members(event: Event) -> list[bytes]:
+    parts = [
+        b'{"type":',
+        _json(event.type),
+        b',"timestamp":"',
+        iso(event.occurred_at_ms).encode(),
+        b'","id":"',
+        event.id.encode(),
+        b'","data":',
+        event.payload,
+    ]
+    if event.metadata is not None:
+        parts += (b',"metadata":', event.metadata)
+    if event.source is not None:
+        parts += (b',"source":', _json(event.source))
+    if event.customer is not None:
+        parts += (b',"customerExternalId":', _json(event.customer))
+    if event.correlation_id is not None:
+        parts += (b',"correlationId":', _json(event.correlation_id))
+    if event.attachments is not None:
+        parts += (b',"attachments":', event.attachments)
+    parts.append(b"}")
+    return parts

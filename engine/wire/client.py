@@ -1,0 +1,169 @@
+"""The wire client: performs attempts over HTTP/1.1 on the reactor, and decides nothing about them."""
+
+import resource
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import trio
+
+from engine.clock import Clock
+from engine.core.destination import Destination
+from engine.core.records import Outcome
+from engine.core.vocabulary import DeliveryOrigin, ErrorCategory
+from engine.ports import Transmission
+from engine.reactor import Reactor
+from engine.settings import Settings
+from engine.timers import Timers
+from engine.wire.body import outbound_body
+from engine.wire.descriptors import Descriptors
+from engine.wire.egress import EgressGuard
+from engine.wire.exchange import Exchange
+from engine.wire.idle import IdleConnections
+from engine.wire.pool import Pool
+from engine.wire.resolver import Lookup, Resolver, system_lookup
+from engine.wire.tls import client_context
+from engine.wire.wiring import Wiring
+
+POOLS_KEPT = 4096  # prepared heads of destinations that are quiet; some KB each
+POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
+DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
+
+
+@dataclass(frozen=True, slots=True)
+class WireStatistics:
+    """What the client is doing, and did since its start."""
+
+    in_flight: int  # exchanges begun and not reported, the waiting ones too
+    waiting: int  # of these, for a connection of their destination
+    descriptors: int
+    descriptors_limit: int
+    descriptors_waiting: int
+    idle: int
+    pools: int
+    lookups: int  # threads in use
+    opened: int
+    reused: int
+    replaced: int
+    evicted: int
+
+
+class WireClient:
+    """Implements `engine.ports.Sender`. Owner of pools and descriptors; used on the trio thread only."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        reactor: Reactor,
+        timers: Timers,
+        clock: Clock,
+        *,
+        tls: ssl.SSLContext | None = None,
+        lookup: Lookup = system_lookup,
+    ) -> None:
+        """Within trio. `tls` None: the system's authorities; `lookup` runs in threads."""
+        idle = IdleConnections(timers, clock)
+        limit = descriptor_limit(settings.descriptor_share_outbound)
+        self._wiring = Wiring(
+            reactor=reactor,
+            timers=timers,
+            clock=clock,
+            guard=EgressGuard(settings.egress_allow),
+            resolver=Resolver(lookup),
+            descriptors=Descriptors(limit, timers, self._evict),
+            idle=idle,
+            tls=tls or client_context(),
+        )
+        self._pools: dict[str, Pool] = {}
+        self._closed = False
+
+    def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        """Begin an attempt. `done` is called once, later, unless the client is shut down before."""
+        if self._closed:
+            return
+        destination, delivery = transmission.destination, transmission.delivery
+        now = self._wiring.clock.now()
+        try:
+            pool = self._pools.get(destination.id)
+            if pool is None or pool.destination is not destination:
+                pool = self._configured(pool, destination)
+            event = delivery.event
+            body = event.body or outbound_body(event)
+            request = pool.head.request(delivery, transmission.number, body, now)
+        except ValueError:
+            # Such a destination was not accepted by us: a key that cannot be read, or damaged rows.
+            outcome = Outcome(
+                started_at=now,
+                duration_ms=0,
+                success=False,
+                category=ErrorCategory.INTERNAL,
+                message="the request could not be built or signed",
+            )
+            self._wiring.timers.call_later(0, partial(done, outcome))
+            return
+        exchange = Exchange(self._wiring, request, destination.timeout_ms, now, done)
+        pool.submit(exchange, beyond_limit=delivery.origin is DeliveryOrigin.INSPECTION)
+
+    def statistics(self) -> WireStatistics:
+        """Return what is going on."""
+        wiring = self._wiring
+        return WireStatistics(
+            in_flight=len(wiring.exchanges),
+            waiting=sum(pool.waiting for pool in self._pools.values()),
+            descriptors=wiring.descriptors.used,
+            descriptors_limit=wiring.descriptors.limit,
+            descriptors_waiting=wiring.descriptors.waiting,
+            idle=len(wiring.idle),
+            pools=len(self._pools),
+            lookups=wiring.resolver.threads,
+            opened=wiring.counts.opened,
+            reused=wiring.counts.reused,
+            replaced=wiring.counts.replaced,
+            evicted=wiring.counts.evicted,
+        )
+
+    def abort_all(self) -> None:
+        """Close every connection and take no more work. What was in flight is not reported: like after
+        a crash, nobody knows what became of it, and it is sent again after the next start."""
+        self._closed = True
+        for pool in self._pools.values():
+            pool.shut()
+        for exchange in list(self._wiring.exchanges):
+            exchange.forget()
+        for pool in self._pools.values():
+            pool.shut()
+        self._pools.clear()
+
+    async def aclose(self) -> None:
+        """`abort_all`, and let the reactor close what it has to close."""
+        self.abort_all()
+        await trio.lowlevel.checkpoint()
+
+    def _configured(self, pool: Pool | None, destination: Destination) -> Pool:
+        if pool is not None:
+            pool.configure(destination)
+            return pool
+        if len(self._pools) >= POOLS_KEPT:
+            self._make_room()
+        pool = self._pools[destination.id] = Pool(self._wiring, destination)
+        return pool
+
+    def _make_room(self) -> None:
+        for key in [key for key, _ in zip(self._pools, range(POOLS_EXAMINED), strict=False)]:
+            pool = self._pools.pop(key)
+            if not pool.quiet:
+                self._pools[key] = pool  # to the tail
+
+    def _evict(self) -> bool:
+        evicted = self._wiring.idle.evict()
+        self._wiring.counts.evicted += evicted
+        return evicted
+
+
+def descriptor_limit(share: float) -> int:
+    """Return how many descriptors a share of the process's limit is; at least one."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        soft = DESCRIPTORS_LIMIT
+    return max(1, int(min(soft, DESCRIPTORS_LIMIT) * share))

@@ -1,0 +1,259 @@
+"""One connection to a receiver: sends a request, receives its answer, falls idle, until it closes.
+
+It stays registered for reading all its life: a byte or an end that comes while it is idle closes it.
+Nothing here decides where to connect, or what a status means.
+"""
+
+import socket
+from typing import TYPE_CHECKING
+
+from engine.core.destination import Target
+from engine.core.vocabulary import ErrorCategory
+from engine.reactor import READ, WRITE
+from engine.wire.exchange import Exchange
+from engine.wire.failure import WireError, connection_error
+from engine.wire.response import Answer
+from engine.wire.tls import TlsChannel
+
+if TYPE_CHECKING:
+    from engine.wire.pool import Pool
+
+READ_BYTES = 65536  # more makes every recv() map and unmap memory
+AGE_S = 300.0  # so that a receiver that moved, or drains a node, is followed
+# What TLS itself may owe a peer that does not read (answers to key updates), beside the request.
+TLS_REPLIES_LIMIT = 64 * 1024
+
+
+class Connection:
+    """Owned by its pool; `exchange` is None while it is idle."""
+
+    __slots__ = (
+        "_answer",
+        "_closed",
+        "_exchange",
+        "_pool",
+        "_recv",
+        "_registration",
+        "_reused",
+        "_sock",
+        "_tls",
+        "_unsent",
+        "_until",
+        "_wiring",
+        "_write_error",
+        "target",
+    )
+
+    def __init__(self, pool: "Pool", target: Target, sock: socket.socket) -> None:
+        self.target = target
+        self._pool = pool
+        wiring = self._wiring = pool.wiring
+        self._sock = sock
+        self._recv = sock.recv
+        self._exchange: Exchange | None = None
+        self._answer = Answer()
+        self._unsent: memoryview | None = None  # of a request, or of TLS
+        self._write_error: OSError | None = (
+            None  # nothing more can be sent; an answer may still come
+        )
+        self._reused = False
+        self._closed = False
+        self._until = wiring.clock.now() + AGE_S
+        self._tls = TlsChannel(wiring.tls, target.host) if target.tls else None
+        self._registration = wiring.reactor.register(sock, self, READ)
+
+    @property
+    def phase(self) -> str:
+        """What the exchange waits for."""
+        if self._tls is not None and not self._tls.established:
+            return "in the TLS handshake"
+        if self._answer.begun:
+            return "reading the answer"
+        return "waiting for the answer" if self._unsent is None else "sending the request"
+
+    def start(self, exchange: Exchange) -> None:
+        """Send a request, at once as far as the socket takes it."""
+        self._exchange = exchange
+        exchange.holder = self
+        tls = self._tls
+        if tls is None:
+            self._write(exchange.request)
+            return
+        tls.send(exchange.request)
+        if not tls.established:
+            tls.begin()
+        self._write(tls.outgoing())
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Go on sending and receiving."""
+        if writable and self._unsent is not None:
+            rest, self._unsent = self._unsent, None
+            self._write(rest)
+            if self._unsent is None:
+                self._wiring.reactor.modify(self._registration, READ)
+        if readable:
+            self._receive()
+
+    def abort(self, error: BaseException | None) -> None:
+        """The peer hung up, or our own code failed."""
+        if self._closed:
+            return
+        if error is None:
+            self._lost(OSError(self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), ""))
+        else:
+            self._fail(WireError(ErrorCategory.INTERNAL, "the attempt failed for a fault of ours"))
+
+    def abandon(self, exchange: Exchange) -> Answer:
+        """Give an exchange up: the connection is of no use to anybody else."""
+        self._exchange = None
+        self.close()
+        self._pool.ended()
+        return self._answer
+
+    def close(self) -> None:
+        """Close; harmless when done already. An exchange must have been taken off before."""
+        if self._closed:
+            return
+        self._closed = True
+        self._pool.forget(self)
+        if self._tls is not None:
+            self._say_goodbye(self._tls)
+        self._wiring.reactor.close(self._registration, self._sock)
+        self._answer.release()
+        self._wiring.descriptors.give()
+
+    # --- sending
+
+    def _write(self, data: bytes | memoryview) -> None:
+        try:
+            sent = self._sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            # The answer may have come before the receiver closed: what can be read decides.
+            self._write_error = error
+            return
+        if sent < len(data):
+            self._unsent = memoryview(data)[sent:]
+            self._wiring.reactor.modify(self._registration, READ | WRITE)
+
+    def _reply(self, data: bytes) -> None:
+        """Send what TLS owes the peer, behind what waits already. Raises WireError past its bound."""
+        rest = self._unsent
+        if rest is None:
+            self._write(data)
+            return
+        request = 0 if self._exchange is None else len(self._exchange.request)
+        if len(rest) + len(data) > 2 * request + TLS_REPLIES_LIMIT:
+            raise WireError(ErrorCategory.TLS, "the receiver does not read")
+        self._unsent = memoryview(bytes(rest) + data)
+
+    def _say_goodbye(self, tls: TlsChannel) -> None:
+        farewell = tls.goodbye() if self._unsent is None and self._write_error is None else b""
+        if farewell:
+            try:
+                self._sock.send(farewell)
+            except OSError:
+                return
+
+    # --- receiving
+
+    def _receive(self) -> None:
+        try:
+            data = self._recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._lost(error)
+            return
+        if not data:
+            self._lost(None)
+            return
+        tls = self._tls
+        try:
+            if tls is not None:
+                data = tls.receive(data)
+                owed = tls.outgoing()
+                if owed:
+                    self._reply(owed)
+            if data:
+                self._take(data)
+        except WireError as error:
+            self._fail(error)
+            return
+        if tls is not None and tls.closed and not self._closed:
+            self._lost(None)
+
+    def _take(self, data: bytes) -> None:
+        if self._exchange is None:  # bytes that nobody asked for
+            self.close()
+            return
+        answer = self._answer
+        answer.feed(data)
+        if answer.complete:
+            self._complete()
+
+    def _lost(self, error: OSError | None) -> None:
+        """The peer closed (None), or the connection broke."""
+        exchange, answer = self._exchange, self._answer
+        if exchange is None:
+            self.close()
+        elif answer.begun:
+            self._cut(error)
+        elif self._tls is not None and not self._tls.established:
+            self._fail(WireError(ErrorCategory.TLS, "the connection ended in the TLS handshake"))
+        elif self._reused and not exchange.replaced:
+            exchange.replaced = True
+            self._exchange = None
+            self.close()
+            self._pool.replace(exchange)
+        else:
+            self._fail(connection_error(error or self._write_error))
+
+    def _cut(self, error: OSError | None) -> None:
+        """The connection ended within an answer, which may be how that answer ends.
+
+        Over TLS an end without a farewell counts too: the head, which decides, came whole.
+        """
+        if error is not None:
+            words = "the connection was reset within the answer"
+            self._fail(WireError(ErrorCategory.PROTOCOL, words))
+            return
+        try:
+            self._answer.end()
+        except WireError as broken:
+            self._fail(broken)
+            return
+        self._complete()
+
+    # --- ending
+
+    def _complete(self) -> None:
+        exchange, answer = self._exchange, self._answer
+        if exchange is None:
+            return
+        now = self._wiring.clock.now()
+        outcome = exchange.judged(answer, now)
+        reusable = (
+            answer.keep_alive
+            and not answer.excess
+            and self._unsent is None  # the answer came before the whole request had been sent
+            and self._write_error is None
+            and now < self._until
+        )
+        self._exchange = None
+        self._reused = True
+        answer.reset()
+        self._pool.release(self, reusable, now)
+        exchange.report(outcome)
+
+    def _fail(self, error: WireError) -> None:
+        exchange, answer = self._exchange, self._answer
+        self._exchange = None
+        if exchange is None:
+            self.close()
+            return
+        outcome = exchange.failed(error, answer)
+        self.close()
+        self._pool.ended()
+        exchange.report(outcome)

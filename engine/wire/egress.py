@@ -1,0 +1,83 @@
+"""The egress guard: which addresses a socket may connect to. The last word before every connection.
+
+It looks at the socket address that the system's resolver made, so that no notation of an address and
+no answer of a name server gets around it. Nothing is allowed for what it is called.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+Network = IPv4Network | IPv6Network
+
+# `ipaddress.is_global` is not enough: it differs between Python versions and knows neither the
+# metadata service of a large cloud (168.63.129.16) nor all that embeds another address.
+DENIED_V4 = (
+    "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24"
+    " 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24"
+    " 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32"
+)
+DENIED_V6 = (
+    "::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32 2002::/16"
+    " 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8"
+)
+NAT64 = IPv6Network("64:ff9b::/96")  # the embedded IPv4 address is judged
+
+
+class Ranges:
+    """Networks of one family, looked up by bisection."""
+
+    __slots__ = ("_ends", "_starts")
+
+    def __init__(self, networks: Iterable[Network]) -> None:
+        merged: list[tuple[int, int]] = []
+        for start, end in sorted(
+            (int(network.network_address), int(network.broadcast_address)) for network in networks
+        ):
+            if merged and start <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((start, end))
+        self._starts = [start for start, _ in merged]
+        self._ends = [end for _, end in merged]
+
+    def __contains__(self, number: int) -> bool:
+        at = bisect_right(self._starts, number) - 1
+        return at >= 0 and number <= self._ends[at]
+
+
+class EgressGuard:
+    """Judges addresses. `allow` lists networks that may be connected to although not public."""
+
+    def __init__(self, allow: Sequence[Network] = ()) -> None:
+        self._denied4 = Ranges(IPv4Network(text) for text in DENIED_V4.split())
+        self._denied6 = Ranges(IPv6Network(text) for text in DENIED_V6.split())
+        self._allow4 = Ranges(network for network in allow if network.version == 4)
+        self._allow6 = Ranges(network for network in allow if network.version == 6)
+
+    def allows(self, address: str) -> bool:
+        """Whether a socket may connect to `address`, the first member of a socket address."""
+        try:
+            parsed = ip_address(address.partition("%")[0])  # a zone changes nothing
+        except ValueError:
+            return False
+        return self._allows4(parsed) if isinstance(parsed, IPv4Address) else self._allows6(parsed)
+
+    def allows_all(self, addresses: Iterable[str]) -> bool:
+        """Whether every answer of a name is allowed: one that is denied denies the name."""
+        return all(map(self.allows, addresses))
+
+    def _allows4(self, address: IPv4Address) -> bool:
+        number = int(address)
+        return number in self._allow4 or number not in self._denied4
+
+    def _allows6(self, address: IPv6Address) -> bool:
+        number = int(address)
+        if number in self._allow6:
+            return True
+        embedded = address.ipv4_mapped
+        if embedded is None and address in NAT64:
+            embedded = IPv4Address(number & 0xFFFFFFFF)
+        if embedded is not None:
+            return self._allows4(embedded)
+        return number not in self._denied6

@@ -1,0 +1,53 @@
+"""All idle connections of a client, in the order in which they fell idle. One timer serves them all."""
+
+from typing import TYPE_CHECKING
+
+from engine.clock import Clock
+from engine.timers import Timer, Timers
+
+if TYPE_CHECKING:
+    from engine.wire.connection import Connection
+
+# Many servers end idle connections after 5 s; one that we end ourselves is never met half dead.
+IDLE_S = 4.0
+
+
+class IdleConnections:
+    """Owner of the order. A connection is in here exactly while it is in its pool's idle list."""
+
+    def __init__(self, timers: Timers, clock: Clock) -> None:
+        self._timers = timers
+        self._clock = clock
+        self._since: dict[Connection, float] = {}
+        self._timer: Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self._since)
+
+    def add(self, connection: "Connection", now: float) -> None:
+        """Note that `connection` has fallen idle at `now` (seconds since the epoch)."""
+        self._since[connection] = now
+        if self._timer is None:
+            self._timer = self._timers.call_later(IDLE_S, self._sweep)
+
+    def remove(self, connection: "Connection") -> None:
+        """Note that `connection` is in use, or closed."""
+        del self._since[connection]
+
+    def evict(self) -> bool:
+        """Close the one that has been idle for longest; False where there is none."""
+        for connection in self._since:
+            connection.close()
+            return True
+        return False
+
+    def _sweep(self) -> None:
+        self._timer = None
+        now = self._clock.now()
+        while self._since:
+            connection, since = next(iter(self._since.items()))
+            left = since + IDLE_S - now
+            if left > 0:
+                self._timer = self._timers.call_later(left, self._sweep)
+                return
+            connection.close()

@@ -1,0 +1,90 @@
+"""The way to a new connection: name, guard, descriptor, race.
+
+It reports later, never at once: whoever begins an exchange is not called back while it is at it.
+"""
+
+import socket
+from typing import TYPE_CHECKING
+
+from engine.core.vocabulary import ErrorCategory
+from engine.timers import Timer
+from engine.wire.connection import Connection
+from engine.wire.failure import WireError
+from engine.wire.racing import Race
+from engine.wire.resolver import Answer as Resolution
+from engine.wire.resolver import Waiter
+
+if TYPE_CHECKING:
+    from engine.wire.exchange import Exchange
+    from engine.wire.pool import Pool
+    from engine.wire.response import Answer
+
+
+class Opening:
+    """Holder of an exchange that has no connection yet."""
+
+    __slots__ = ("_exchange", "_pool", "_race", "_soon", "_target", "_waiter", "_wiring")
+
+    def __init__(self, pool: "Pool", exchange: "Exchange") -> None:
+        self._pool = pool
+        self._wiring = pool.wiring
+        self._target = pool.target
+        self._exchange = exchange
+        self._waiter: Waiter | None = None
+        self._soon: Timer | None = None
+        self._race: Race | None = None
+        exchange.holder = self
+
+    @property
+    def phase(self) -> str:
+        """What is being done."""
+        if self._race is None:
+            return "resolving the name"
+        return "connecting" if self._race.connecting else "waiting for a free descriptor"
+
+    def begin(self) -> None:
+        """Ask for the addresses."""
+        resolver, host = self._wiring.resolver, self._target.host
+        known = resolver.known(host)
+        if known is None:
+            self._waiter = resolver.ask(host, self._pool.destination.workspace, self._resolved)
+        else:
+            self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
+
+    def abandon(self, exchange: "Exchange") -> "Answer | None":
+        """Stop, whatever is being done."""
+        if self._waiter is not None:
+            self._waiter.cancel()
+        if self._soon is not None:
+            self._soon.cancel()
+        if self._race is not None:
+            self._race.abandon()
+        self._pool.ended()
+        return None
+
+    def _resolved(self, resolution: Resolution) -> None:
+        if isinstance(resolution, WireError):
+            self._fail(resolution)
+        elif not self._wiring.guard.allows_all(address for _, address in resolution):
+            # The address stays unsaid: it would tell what an internal name server knows.
+            words = "the host has an address that is not public"
+            self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
+        else:
+            self._race = Race(self._wiring, resolution, self._target.port, self._won, self._fail)
+            self._race.begin()
+
+    def _won(self, sock: socket.socket) -> None:
+        try:
+            connection = Connection(self._pool, self._target, sock)
+        except WireError as error:
+            sock.close()
+            self._wiring.descriptors.give()
+            self._fail(error)
+            return
+        self._wiring.counts.opened += 1
+        connection.start(self._exchange)
+
+    def _fail(self, error: WireError) -> None:
+        outcome = self._exchange.failed(error)
+        self._pool.ended()
+        self._exchange.report(outcome)

@@ -1,0 +1,133 @@
+"""The connections of one destination: at most as many in use as its concurrency, the rest wait in turn.
+
+Connections are never shared between destinations: what one tenant's receiver does to its connections is
+no other's business.
+"""
+
+from typing import TYPE_CHECKING
+
+from engine.core.destination import Destination, Target
+from engine.wire.connection import Connection
+from engine.wire.exchange import Exchange
+from engine.wire.head import WebhookHead
+from engine.wire.opening import Opening
+from engine.wire.wiring import Wiring
+
+if TYPE_CHECKING:
+    from engine.wire.response import Answer
+
+
+class Pool:
+    """Owner of a destination's connections, and holder of the exchanges that wait for one."""
+
+    __slots__ = ("_idle", "_waiting", "busy", "destination", "head", "target", "wiring")
+
+    phase = "waiting for a free connection"
+    head: WebhookHead
+    destination: Destination
+    target: Target
+
+    def __init__(self, wiring: Wiring, destination: Destination) -> None:
+        """Raises ValueError where headers or signing keys of `destination` are unusable."""
+        self.wiring = wiring
+        self.busy = 0  # exchanges that have, or are getting, a connection
+        self._idle: list[Connection] = []
+        self._waiting: dict[Exchange, None] = {}
+        self._use(destination)
+
+    def configure(self, destination: Destination) -> None:
+        """Use another version from now on. Connections to another target are not used again."""
+        if destination.version == self.destination.version:
+            self.destination = destination
+            return
+        before = self.target
+        self._use(destination)
+        if self.target == before:
+            self.target = before  # the same object, so that connections are compared by identity
+        else:
+            for connection in list(self._idle):
+                connection.close()
+        self._next()  # the concurrency may be higher now
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it could be forgotten."""
+        return not (self.busy or self._idle or self._waiting)
+
+    @property
+    def waiting(self) -> int:
+        """How many exchanges wait for a connection."""
+        return len(self._waiting)
+
+    def submit(self, exchange: Exchange, *, beyond_limit: bool = False) -> None:
+        """Begin an exchange, or queue it while all connections are in use."""
+        if self.busy < self.destination.concurrency or beyond_limit:
+            self._begin(exchange)
+        else:
+            exchange.holder = self
+            self._waiting[exchange] = None
+
+    def abandon(self, exchange: Exchange) -> "Answer | None":
+        """Let an exchange leave the queue."""
+        self._waiting.pop(exchange, None)
+        return None
+
+    def release(self, connection: Connection, reusable: bool, now: float) -> None:
+        """An exchange ended well. Keep its connection where it can be used again."""
+        self.busy -= 1
+        if (
+            reusable
+            and connection.target is self.target
+            and self.busy + len(self._idle) < self.destination.concurrency
+            and (self._waiting or not self.wiring.descriptors.waiting)
+        ):
+            self._idle.append(connection)
+            self.wiring.idle.add(connection, now)
+        else:
+            connection.close()
+        if self._waiting:
+            self._next()
+
+    def ended(self) -> None:
+        """An exchange ended, and its connection with it."""
+        self.busy -= 1
+        if self._waiting:
+            self._next()
+
+    def replace(self, exchange: Exchange) -> None:
+        """Open a new connection for an exchange whose reused one was dead."""
+        self.wiring.counts.replaced += 1
+        Opening(self, exchange).begin()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection closes, idle or not."""
+        if connection in self._idle:
+            self._idle.remove(connection)
+            self.wiring.idle.remove(connection)
+
+    def shut(self) -> None:
+        """Let nobody wait any more and close what is idle."""
+        self._waiting.clear()
+        for connection in list(self._idle):
+            connection.close()
+
+    def _use(self, destination: Destination) -> None:
+        self.head = WebhookHead(destination)
+        self.destination = destination
+        self.target = destination.target
+
+    def _begin(self, exchange: Exchange) -> None:
+        self.busy += 1
+        if self._idle:
+            connection = self._idle.pop()
+            self.wiring.idle.remove(connection)
+            self.wiring.counts.reused += 1
+            connection.start(exchange)
+        else:
+            Opening(self, exchange).begin()
+
+    def _next(self) -> None:
+        while self._waiting and self.busy < self.destination.concurrency:
+            exchange = next(iter(self._waiting))
+            del self._waiting[exchange]
+            self._begin(exchange)

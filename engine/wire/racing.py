@@ -1,0 +1,185 @@
+"""Connecting to the first of several addresses that answers, begun 250 ms apart (RFC 8305).
+
+It is given addresses that were vetted, and connects to nothing else.
+"""
+
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from engine.reactor import WRITE
+from engine.timers import Timer
+from engine.wire.descriptors import EXHAUSTED
+from engine.wire.failure import WireError, connection_error
+from engine.wire.resolver import Addresses
+from engine.wire.wiring import Wiring
+
+STAGGER_S = 0.25  # RFC 8305's recommended delay between attempts
+ADDRESSES_LIMIT = 8  # a name with hundreds of addresses must not cost hundreds of sockets
+
+
+class Candidate:
+    """A socket that is connecting."""
+
+    __slots__ = ("_race", "registration", "sock")
+
+    def __init__(self, race: "Race", sock: socket.socket, wiring: Wiring) -> None:
+        self._race = race
+        self.sock = sock
+        self.registration = wiring.reactor.register(sock, self, WRITE)
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Connected, or refused."""
+        self._race.arrived(self)
+
+    def abort(self, error: BaseException | None) -> None:
+        """Hung up."""
+        self._race.arrived(self, hung_up=True)
+
+
+class Race:
+    """Calls `won` with a connected socket (whose descriptor is counted), or `lost`; later, and once."""
+
+    __slots__ = (
+        "_candidates",
+        "_error",
+        "_lost",
+        "_port",
+        "_remaining",
+        "_timer",
+        "_wiring",
+        "_won",
+    )
+
+    def __init__(
+        self,
+        wiring: Wiring,
+        addresses: Addresses,
+        port: int,
+        won: Callable[[socket.socket], None],
+        lost: Callable[[WireError], None],
+    ) -> None:
+        self._wiring = wiring
+        self._remaining = deque(interleave(addresses)[:ADDRESSES_LIMIT])
+        self._port = port
+        self._won = won
+        self._lost = lost
+        self._candidates: dict[Candidate, None] = {}
+        self._error: OSError | None = None
+        self._timer: Timer | None = None
+
+    @property
+    def connecting(self) -> bool:
+        """Whether a socket is open, rather than waited for."""
+        return bool(self._candidates)
+
+    def begin(self) -> None:
+        """Start with the first address, when a descriptor is free."""
+        if self._wiring.descriptors.take():
+            self.granted()
+        else:
+            self._wiring.descriptors.wait(self)
+
+    def granted(self) -> None:
+        """A descriptor is ours: connect."""
+        while self._remaining:
+            family, host = self._remaining.popleft()
+            try:
+                sock = self._connect(family, host)
+            except OSError as error:
+                if error.errno in EXHAUSTED:
+                    self._remaining.appendleft((family, host))
+                    self._starved()
+                    return
+                self._error = error
+                continue
+            self._candidates[Candidate(self, sock, self._wiring)] = None
+            if self._remaining:
+                self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
+            return
+        self._wiring.descriptors.give()
+        if not self._candidates:
+            # never at once: whoever began the race is still at work
+            self._timer = self._wiring.timers.call_later(0, self._fail)
+
+    def arrived(self, candidate: Candidate, *, hung_up: bool = False) -> None:
+        """A candidate is connected or has failed."""
+        if candidate not in self._candidates:
+            return
+        code = candidate.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if not code and hung_up:
+            code = errno.ECONNRESET
+        if code:
+            self._error = OSError(code, os.strerror(code))
+            self._drop(candidate)
+            self._cancel_timer()
+            self._another()
+            return
+        del self._candidates[candidate]
+        self._wiring.reactor.unregister(candidate.registration)
+        self.abandon()
+        self._won(candidate.sock)
+
+    def abandon(self) -> None:
+        """Stop: no call will be made."""
+        self._cancel_timer()
+        self._wiring.descriptors.leave(self)
+        self._remaining.clear()
+        for candidate in list(self._candidates):
+            self._drop(candidate)
+
+    def _another(self) -> None:
+        self._timer = None
+        if self._remaining and self._wiring.descriptors.take():
+            self.granted()
+        elif self._remaining and not self._candidates:
+            self._wiring.descriptors.wait(self)
+        elif self._remaining:
+            self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
+        elif not self._candidates:
+            self._fail()
+
+    def _connect(self, family: socket.AddressFamily, host: str) -> socket.socket:
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with suppress(BlockingIOError):  # it will be told by the reactor
+                sock.connect((host, self._port))
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+    def _starved(self) -> None:
+        self._wiring.descriptors.refused()
+        if not self._candidates:
+            self._wiring.descriptors.wait(self)
+
+    def _drop(self, candidate: Candidate) -> None:
+        del self._candidates[candidate]
+        self._wiring.reactor.close(candidate.registration, candidate.sock)
+        self._wiring.descriptors.give()
+
+    def _fail(self) -> None:
+        self._timer = None
+        self._lost(connection_error(self._error))
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def interleave(addresses: Addresses) -> Addresses:
+    """Alternate the families, beginning with that of the first: one that is broken costs one delay."""
+    first = [address for address in addresses if address[0] == addresses[0][0]]
+    others = [address for address in addresses if address[0] != addresses[0][0]]
+    mixed = []
+    while first or others:
+        mixed += first[:1] + others[:1]
+        del first[:1], others[:1]
+    return tuple(mixed)

@@ -1,0 +1,166 @@
+"""Names to addresses: one look-up a name at a time, in threads of its own, with a short memory.
+
+The system's resolver blocks and cannot be cancelled, so a tenant whose name servers hang may hold only
+a few of the threads. Numeric notations take the same way as names. Nothing here judges an address.
+"""
+
+import socket
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import outcome
+import trio
+
+from engine.core.vocabulary import ErrorCategory
+from engine.wire.failure import WireError
+
+THREADS = 32
+THREADS_WORKSPACE = 4
+FOUND_S = 15.0  # an address that moved is seen soon; a busy destination asks once in a while only
+FAILED_S = 2.0
+CACHE_NAMES = 4096
+
+Addresses = tuple[tuple[socket.AddressFamily, str], ...]
+Answer = Addresses | WireError
+Lookup = Callable[[str], Addresses]
+
+
+def system_lookup(host: str) -> Addresses:
+    """Ask the system. Raises OSError, or UnicodeError for what cannot be a name (`a..b`)."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+    return tuple(dict.fromkeys((family, str(address[0])) for family, *_, address in found))
+
+
+class Waiter:
+    """Somebody who waits for an answer; `cancel` makes sure that none comes."""
+
+    __slots__ = ("callback",)
+
+    def __init__(self, callback: Callable[[Answer], None]) -> None:
+        self.callback: Callable[[Answer], None] | None = callback
+
+    def cancel(self) -> None:
+        """Do not call back."""
+        self.callback = None
+
+    def answer(self, answer: Answer) -> None:
+        """Call back, once."""
+        callback, self.callback = self.callback, None
+        if callback is not None:
+            callback(answer)
+
+
+@dataclass(slots=True)
+class Question:
+    """A name that is being looked up, or waits for a thread."""
+
+    host: str
+    waiters: list[Waiter] = field(default_factory=list)
+    payer: str | None = None  # the workspace whose thread it uses, once begun
+
+    def wanted(self) -> bool:
+        """Whether anybody still waits."""
+        return any(waiter.callback is not None for waiter in self.waiters)
+
+
+class Resolver:
+    """Owner of the threads and of what they found; used on the trio thread only."""
+
+    def __init__(self, lookup: Lookup = system_lookup) -> None:
+        self._lookup = lookup
+        self._token = trio.lowlevel.current_trio_token()
+        self._cache: dict[str, tuple[float, Answer]] = {}
+        self._questions: dict[str, Question] = {}
+        self._queues: dict[str, deque[Question]] = {}  # by workspace, in turn
+        self._active: dict[str, int] = {}  # threads of each workspace
+        self.threads = 0
+
+    def known(self, host: str) -> Answer | None:
+        """Return a recent answer."""
+        entry = self._cache.get(host)
+        if entry is None or entry[0] <= trio.current_time():
+            return None
+        return entry[1]
+
+    def ask(self, host: str, workspace: str, callback: Callable[[Answer], None]) -> Waiter:
+        """Look `host` up and call back on the trio thread, later. The workspace pays for the thread."""
+        waiter = Waiter(callback)
+        question = self._questions.get(host)
+        if question is None:
+            question = self._questions[host] = Question(host)
+        question.waiters.append(waiter)
+        if question.payer is None:
+            # Every workspace that asks may pay, so that nobody waits for another's exhausted share.
+            self._queues.setdefault(workspace, deque()).append(question)
+            self._begin_some()
+        return waiter
+
+    def _begin_some(self) -> None:
+        for workspace in list(self._queues):
+            queue = self._queues[workspace]
+            while queue and self._may_begin(workspace):
+                self._begin(queue.popleft(), workspace)
+            if not queue:
+                del self._queues[workspace]
+            else:  # to the tail, so that the next free thread serves another
+                self._queues[workspace] = self._queues.pop(workspace)
+
+    def _may_begin(self, workspace: str) -> bool:
+        return self.threads < THREADS and self._active.get(workspace, 0) < THREADS_WORKSPACE
+
+    def _begin(self, question: Question, workspace: str) -> None:
+        if question.payer is not None or self._questions.get(question.host) is not question:
+            return  # begun, or dropped, by way of another workspace's queue
+        if not question.wanted():
+            del self._questions[question.host]
+            return
+        question.payer = workspace
+        self.threads += 1
+        self._active[workspace] = self._active.get(workspace, 0) + 1
+        trio.lowlevel.start_thread_soon(
+            lambda: self._lookup(question.host),
+            lambda result: self._hand_over(question, result),
+            "resolver",
+        )
+
+    def _hand_over(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
+        """Runs in the thread."""
+        try:
+            self._token.run_sync_soon(self._end, question, result)
+        except trio.RunFinishedError:
+            return  # the process is ending; nobody waits any more
+
+    def _end(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
+        payer = question.payer or ""
+        self.threads -= 1
+        self._active[payer] -= 1
+        if not self._active[payer]:
+            del self._active[payer]
+        del self._questions[question.host]
+        answer = _answer(result)
+        self._remember(question.host, answer)
+        self._begin_some()
+        for waiter in question.waiters:
+            waiter.answer(answer)
+
+    def _remember(self, host: str, answer: Answer) -> None:
+        self._cache.pop(host, None)
+        while len(self._cache) >= CACHE_NAMES:
+            del self._cache[next(iter(self._cache))]
+        keep_s = FAILED_S if isinstance(answer, WireError) else FOUND_S
+        self._cache[host] = (trio.current_time() + keep_s, answer)
+
+
+def _answer(result: outcome.Outcome[Addresses]) -> Answer:
+    try:
+        addresses: Sequence[tuple[socket.AddressFamily, str]] = result.unwrap()
+    except UnicodeError:
+        return WireError(ErrorCategory.DNS, "the host is not a name that can be resolved")
+    except socket.gaierror as error:
+        return WireError(ErrorCategory.DNS, f"the name could not be resolved ({error.strerror})")
+    except OSError:
+        return WireError(ErrorCategory.DNS, "the name could not be resolved")
+    if not addresses:
+        return WireError(ErrorCategory.DNS, "the name has no addresses")
+    return tuple(addresses)

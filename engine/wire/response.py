@@ -1,0 +1,190 @@
+"""One HTTP/1.1 answer at a time, framed around httptools' parser, which has no limits of its own.
+
+A parser lives as long as its connection. Nothing here does I/O or judges a status; what the receiver
+does wrong raises `WireError`.
+"""
+
+from typing import Protocol, cast
+
+import httptools
+
+from engine.core.vocabulary import ErrorCategory
+from engine.wire.failure import WireError
+
+BODY_LIMIT = 16 * 1024  # kept for the record; a longer body ends the connection
+HEADERS_KEPT = 16 * 1024  # bytes of names and values kept for the record
+FIELDS_LIMIT = 100
+# Bytes that are not body: status lines, fields, chunk sizes, trailers. A body of one-byte chunks has
+# six for each byte that is kept.
+FRAMING_LIMIT = 64 * 1024 + 6 * BODY_LIMIT
+HEAD_LIMIT = 64 * 1024
+INTERIM_LIMIT = 8  # of 1xx answers
+
+_START = b"HTTP/1."
+
+
+class Parser(Protocol):
+    """What is used of `httptools.HttpResponseParser`."""
+
+    def feed_data(self, data: bytes) -> None: ...
+    def get_status_code(self) -> int: ...
+    def should_keep_alive(self) -> bool: ...
+
+
+class Answer:
+    """The answer that is being received. `status` is 0 until its head has arrived."""
+
+    __slots__ = (
+        "_body",
+        "_fed",
+        "_interim",
+        "_parser",
+        "_size",
+        "_start",
+        "complete",
+        "excess",
+        "fields",
+        "keep_alive",
+        "status",
+        "truncated",
+    )
+
+    def __init__(self) -> None:
+        self.reset()
+        self._parser = cast("Parser", httptools.HttpResponseParser(self))
+
+    def reset(self) -> None:
+        """Begin a new answer."""
+        self.status = 0
+        self.fields: list[tuple[bytes, bytes]] = []
+        self.complete = False
+        self.excess = False  # bytes came after the end
+        self.truncated = False
+        self.keep_alive = False
+        self._body: bytes | bytearray = b""
+        self._size = 0
+        self._fed = 0
+        self._interim = 0
+        self._start = b""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a byte of it has arrived."""
+        return self._fed > 0
+
+    @property
+    def body(self) -> bytes:
+        """What was kept of the body."""
+        return bytes(self._body)
+
+    @property
+    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The fields of the head, as many as fit the bound."""
+        if self._fed <= HEADERS_KEPT:
+            return tuple(self.fields)
+        kept, size = [], 0
+        for name, value in self.fields:
+            size += len(name) + len(value)
+            if size > HEADERS_KEPT:
+                break
+            kept.append((name, value))
+        return tuple(kept)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes of the answer. Raises WireError where they break the protocol or a limit."""
+        if not self._fed:
+            self._start = data[:7]
+            if self._start != _START:
+                self._judge_start(b"")
+        elif len(self._start) < len(_START):
+            self._judge_start(data)
+        self._fed += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            if self.complete:
+                self.excess = True
+                return
+            cause = error.__context__
+            raise cause if isinstance(cause, WireError) else _broken(str(error)) from None
+        if not self.complete:
+            self._bound()
+
+    def end(self) -> None:
+        """The peer closed. Raises WireError unless that is how this answer ends."""
+        if not self.status:
+            raise _broken("the connection was closed within the head")
+        framed = [
+            value.lower()
+            for name, value in self.fields
+            if name.lower() in (b"content-length", b"transfer-encoding")
+        ]
+        if any(value.isdigit() or value.endswith(b"chunked") for value in framed):
+            raise _broken("the connection was closed within the body")
+        self.complete = True
+
+    def release(self) -> None:
+        """Break the cycle of parser and answer, so that both go at once."""
+        del self._parser
+
+    def _judge_start(self, data: bytes) -> None:
+        # The parser takes RTSP, ICE and other versions of HTTP too.
+        self._start = (self._start + data)[: len(_START)]
+        if not _START.startswith(self._start):
+            raise _broken("it does not begin with HTTP/1")
+
+    def _bound(self) -> None:
+        if not self.status and self._fed > HEAD_LIMIT:
+            raise _broken("its head is too long")
+        if self._fed - self._size > FRAMING_LIMIT:
+            raise _broken("it has more framing than content")
+
+    # --- callbacks of the parser
+
+    def on_message_begin(self) -> None:
+        if self.complete:
+            raise _broken("bytes follow its end")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self.status:
+            return  # a trailer
+        self.fields.append((name, value))
+        if len(self.fields) > FIELDS_LIMIT:
+            raise _broken("its head has too many fields")
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status == 101 or not 100 <= status < 600:
+            self.status = status
+            raise _broken(f"status {status} was not asked for")
+        if status >= 200:
+            self.status = status
+
+    def on_body(self, data: bytes) -> None:
+        size = self._size
+        self._size = size + len(data)
+        if not size:
+            self._body = data
+        elif size < BODY_LIMIT:
+            if isinstance(self._body, bytes):
+                self._body = bytearray(self._body)
+            self._body += data
+        if self._size > BODY_LIMIT and not self.truncated:
+            self._body = self._body[:BODY_LIMIT]
+            self.truncated = self.complete = True
+
+    def on_message_complete(self) -> None:
+        if self.status:
+            self.keep_alive = not self.complete and self._parser.should_keep_alive()
+            self.complete = True
+            return
+        self._interim += 1
+        self.fields.clear()
+        if self._interim > INTERIM_LIMIT:
+            raise _broken("too many 1xx answers came before it")
+
+
+def _broken(words: str) -> WireError:
+    return WireError(
+        ErrorCategory.PROTOCOL, f"the answer is malformed: {words[:1].lower()}{words[1:]}"
+    )

@@ -1,0 +1,122 @@
+"""Standard Webhooks signatures: `v1` (HMAC-SHA256) and `v1a` (Ed25519), and the text forms of keys.
+
+Keys are prepared once per destination version; nothing here knows of HTTP.
+"""
+
+import base64
+import binascii
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from engine.core.destination import SigningKey
+from engine.core.vocabulary import SigningAlgorithm
+
+HMAC_KEY_BYTES = 32  # of a key that we make; Standard Webhooks allows 24 to 64
+HMAC_KEY_LENGTHS = range(24, 65)
+ED25519_KEY_BYTES = 32
+_BLOCK = 64  # of SHA-256, bytes
+
+Sign = Callable[[bytes], bytes]
+
+
+class Signer:
+    """Signs for one destination version. A rotated-out key signs too until it expires."""
+
+    __slots__ = ("_keys", "_only")
+
+    def __init__(self, keys: Sequence[SigningKey]) -> None:
+        """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
+        self._keys = tuple((key.expires_at, _prepare(key)) for key in keys)
+        self._only = self._keys[0][1] if len(self._keys) == 1 and self._keys[0][0] is None else None
+
+    def header(self, signed: bytes, now: float) -> bytes:
+        """Return the value of `webhook-signature` over `signed`, which is `id.timestamp.body`.
+
+        Raises ValueError where no key is valid at `now` (seconds since the epoch).
+        """
+        if self._only is not None:
+            return self._only(signed)
+        signatures = [
+            sign(signed)
+            for expires_at, sign in self._keys
+            if expires_at is None or expires_at > now
+        ]
+        if not signatures:
+            raise ValueError("the destination has no valid signing key")
+        return b" ".join(signatures)
+
+
+def _prepare(key: SigningKey) -> Sign:
+    return _hmac(key.key) if key.algorithm is SigningAlgorithm.HMAC_SHA256 else _ed25519(key.key)
+
+
+def _hmac(key: bytes) -> Sign:
+    if not key:
+        raise ValueError("an HMAC key is empty")
+    if len(key) > _BLOCK:
+        key = hashlib.sha256(key).digest()
+    # RFC 2104 with both halves prepared and copied: two thirds of what the `hmac` module costs.
+    padded = key.ljust(_BLOCK, b"\0")
+    inner_state = hashlib.sha256(bytes(byte ^ 0x36 for byte in padded))
+    outer_state = hashlib.sha256(bytes(byte ^ 0x5C for byte in padded))
+    copy_inner, copy_outer, encode = inner_state.copy, outer_state.copy, binascii.b2a_base64
+
+    def sign(signed: bytes) -> bytes:
+        inner, outer = copy_inner(), copy_outer()
+        inner.update(signed)
+        outer.update(inner.digest())
+        return b"v1," + encode(outer.digest(), newline=False)
+
+    return sign
+
+
+def _ed25519(seed: bytes) -> Sign:
+    sign_raw = Ed25519PrivateKey.from_private_bytes(seed).sign
+
+    def sign(signed: bytes) -> bytes:
+        return b"v1a," + binascii.b2a_base64(sign_raw(signed), newline=False)
+
+    return sign
+
+
+def new_key(algorithm: SigningAlgorithm) -> bytes:
+    """Return a fresh key as `SigningKey.key` holds it."""
+    length = HMAC_KEY_BYTES if algorithm is SigningAlgorithm.HMAC_SHA256 else ED25519_KEY_BYTES
+    return secrets.token_bytes(length)
+
+
+def secret_text(key: SigningKey) -> str:
+    """Return the text form of a secret key: `whsec_...` (HMAC) or `whsk_...` (Ed25519 seed)."""
+    prefix = "whsec_" if key.algorithm is SigningAlgorithm.HMAC_SHA256 else "whsk_"
+    return prefix + base64.b64encode(key.key).decode()
+
+
+def public_key_text(key: SigningKey) -> str | None:
+    """Return `whpk_...` of an Ed25519 key; an HMAC key has no public half."""
+    if key.algorithm is not SigningAlgorithm.ED25519:
+        return None
+    public = Ed25519PrivateKey.from_private_bytes(key.key).public_key().public_bytes_raw()
+    return "whpk_" + base64.b64encode(public).decode()
+
+
+def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
+    """Return a fresh key and the text form of its secret."""
+    key = SigningKey(algorithm=algorithm, key=new_key(algorithm))
+    return key, secret_text(key)
+
+
+def parse_secret(text: str) -> SigningKey:
+    """Read `whsec_...` or `whsk_...`. Raises ValueError where it is neither, or of a wrong length."""
+    prefix, _, encoded = text.partition("_")
+    try:
+        key = base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        raise ValueError("a signing secret is base64 after its prefix") from None
+    if prefix == "whsec" and len(key) in HMAC_KEY_LENGTHS:
+        return SigningKey(algorithm=SigningAlgorithm.HMAC_SHA256, key=key)
+    if prefix == "whsk" and len(key) == ED25519_KEY_BYTES:
+        return SigningKey(algorithm=SigningAlgorithm.ED25519, key=key)
+    raise ValueError("a signing secret is whsec_ (24 to 64 bytes) or whsk_ (32 bytes)")

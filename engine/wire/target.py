@@ -1,0 +1,91 @@
+"""A destination's URL, judged and split once, when it is configured.
+
+Only the form of a URL is judged here. What an address may be is judged where sockets connect, so that
+odd notations of private addresses need no list of their own.
+"""
+
+import re
+from ipaddress import AddressValueError, IPv6Address
+from urllib.parse import quote
+
+import idna
+
+from engine.core.destination import Target
+from engine.errors import Detail, Refusal
+
+URL_LIMIT = 2048
+HOST_LIMIT = 253  # of a name in ASCII, RFC 1035
+_PORTS = {"http": 80, "https": 443}
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
+    re.IGNORECASE,
+)
+_AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
+# Underscores occur in real names of containers and clusters. An odd numeral is a name like any other.
+_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
+_PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # everything printable but what has a meaning of its own
+
+
+def parse_target(url: str) -> Target:
+    """Split `url`. Raises `Refusal` (`invalid_request`) where it is not one that can be sent to."""
+    if len(url) > URL_LIMIT:
+        raise _refusal(f"a URL has at most {URL_LIMIT} characters")
+    if _FORBIDDEN.search(url):
+        raise _refusal("a URL has no spaces, control characters or backslashes")
+    match = _URL.fullmatch(url)
+    if match is None:
+        raise _refusal("a URL begins with http:// or https://")
+    authority = match["authority"]
+    if "@" in authority:
+        raise _refusal("a URL carries no user name or password")
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None or not parts["host"]:
+        raise _refusal("the URL's host or port is malformed")
+    scheme = match["scheme"].lower()
+    host, shown = _host(parts["host"])
+    port = int(parts["port"] or _PORTS[scheme])
+    if not 1 <= port <= 65535:
+        raise _refusal("a port is between 1 and 65535")
+    if port != _PORTS[scheme]:
+        shown = f"{shown}:{port}"
+    return Target(
+        tls=scheme == "https",
+        host=host,
+        port=port,
+        authority=shown.encode("ascii"),
+        path=_origin_form(match["path"], match["query"]),
+    )
+
+
+def _host(text: str) -> tuple[str, str]:
+    """Return a host as it is connected to, and as the Host header shows it."""
+    if text.startswith("["):
+        try:
+            address = str(IPv6Address(text[1:-1]))
+        except AddressValueError:
+            raise _refusal("the URL's host is no IPv6 address") from None
+        if "%" in address:
+            raise _refusal("an address in a URL has no zone")
+        return address, f"[{address}]"
+    name = text.lower() if text.isascii() else _to_ascii(text)
+    if len(name.rstrip(".")) > HOST_LIMIT or _NAME.fullmatch(name) is None:
+        raise _refusal("the URL's host is not a name or address")
+    return name, name
+
+
+def _to_ascii(name: str) -> str:
+    try:
+        return idna.encode(name, uts46=True, transitional=False).decode("ascii")
+    except idna.IDNAError:
+        raise _refusal("the URL's host is not a valid international name") from None
+
+
+def _origin_form(path: str | None, query: str | None) -> bytes:
+    # An ASCII path is sent exactly as written, whatever it escapes; only what is no ASCII is encoded.
+    text = (path or "/") + (query or "")
+    return (text if text.isascii() else quote(text, safe=_PATH_SAFE + "?")).encode("ascii")
+
+
+def _refusal(message: str) -> Refusal:
+    return Refusal("invalid_request", message, (Detail("url", message),))

@@ -1,0 +1,112 @@
+"""TLS as bytes in and bytes out: a handshake and a stream over memory buffers, without a socket.
+
+Certificates and host names are always checked. Errors come out as `WireError` of category TLS.
+"""
+
+import ssl
+from contextlib import suppress
+
+from engine.core.vocabulary import ErrorCategory
+from engine.wire.failure import WireError
+
+READ_BYTES = 65536
+
+
+def client_context() -> ssl.SSLContext:
+    """Return the context of all outbound connections: the system's authorities, TLS 1.2 or later."""
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+class TlsChannel:
+    """One client side of TLS. What it has to say to the peer is in `outgoing`."""
+
+    __slots__ = ("_incoming", "_object", "_outgoing", "_unsent", "closed", "established")
+
+    def __init__(self, context: ssl.SSLContext, host: str) -> None:
+        """Raises WireError where `host` is nothing that a certificate could be for."""
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        # A name that ends in a dot is absolute for the resolver and unknown to certificates.
+        name = host.rstrip(".")
+        try:
+            self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=name)
+        except ValueError:
+            words = "the host is not a name that a certificate can be for"
+            raise WireError(ErrorCategory.TLS, words) from None
+        self._unsent = b""
+        self.established = False
+        self.closed = False  # the peer said that nothing follows
+
+    def begin(self) -> None:
+        """Start the handshake."""
+        self._shake()
+
+    def send(self, data: bytes) -> None:
+        """Encrypt `data`, once the handshake is done."""
+        if self.established:
+            self._object.write(data)
+        else:
+            self._unsent = data
+
+    def receive(self, data: bytes) -> bytes:
+        """Take what the peer sent; return what it says, which may be nothing yet.
+
+        Raises WireError; `outgoing` may then hold an alert.
+        """
+        self._incoming.write(data)
+        if not self.established:
+            self._shake()
+            if not self.established:
+                return b""
+        parts: list[bytes] = []
+        try:
+            while True:
+                part = self._object.read(READ_BYTES)
+                if not part:
+                    self.closed = True
+                    break
+                parts.append(part)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self.closed = True
+        except ssl.SSLError as error:
+            if not parts:
+                raise _explain(error) from None
+            self.closed = True  # what came whole before the fault still counts
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def outgoing(self) -> bytes:
+        """Return what is to be sent to the peer now."""
+        return self._outgoing.read() if self._outgoing.pending else b""
+
+    def goodbye(self) -> bytes:
+        """Return the farewell that an orderly end begins with, or the alert that is left to send."""
+        if self.established and not self.closed:
+            # It would wait for the peer's, or the stream is broken: what was written is enough.
+            with suppress(ssl.SSLError):
+                self._object.unwrap()
+        return self.outgoing()
+
+    def _shake(self) -> None:
+        try:
+            self._object.do_handshake()
+        except ssl.SSLWantReadError:
+            return
+        except ssl.SSLError as error:
+            raise _explain(error) from None
+        self.established = True
+        if self._unsent:
+            self._object.write(self._unsent)
+            self._unsent = b""
+
+
+def _explain(error: ssl.SSLError) -> WireError:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        words = f"the certificate was refused: {error.verify_message}"
+    else:
+        words = f"TLS failed: {(error.reason or 'unknown fault').replace('_', ' ').lower()}"
+    return WireError(ErrorCategory.TLS, words)

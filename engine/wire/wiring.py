@@ -1,0 +1,42 @@
+"""What all pools and connections of one client share. It holds, and does nothing."""
+
+import ssl
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from engine.clock import Clock
+from engine.reactor import Reactor
+from engine.timers import Timers
+from engine.wire.descriptors import Descriptors
+from engine.wire.egress import EgressGuard
+from engine.wire.resolver import Resolver
+
+if TYPE_CHECKING:
+    from engine.wire.exchange import Exchange
+    from engine.wire.idle import IdleConnections
+
+
+@dataclass(slots=True)
+class Counts:
+    """Counted since the start."""
+
+    opened: int = 0
+    reused: int = 0
+    replaced: int = 0
+    evicted: int = 0
+
+
+@dataclass(slots=True)
+class Wiring:
+    """The parts of one client, each with one owner: itself."""
+
+    reactor: Reactor
+    timers: Timers
+    clock: Clock
+    guard: EgressGuard
+    resolver: Resolver
+    descriptors: Descriptors
+    idle: "IdleConnections"
+    tls: ssl.SSLContext
+    counts: Counts = field(default_factory=Counts)
+    exchanges: "set[Exchange]" = field(default_factory=set)  # begun and not yet reported
