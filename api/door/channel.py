@@ -1,0 +1,220 @@
+"""A client's connection on the reactor, below any protocol: reading, writing, deadlines, the end.
+
+A channel reads only while its protocol wants bytes, so that a peer that sends without end fills the
+kernel's buffers and not ours. It has one deadline at a time, and one timer that follows it lazily.
+Nothing here awaits.
+"""
+
+import contextlib
+import socket
+from typing import Protocol
+
+import trio
+
+from api.door.limits import Limits
+from api.door.transport import Transport
+from engine.reactor import READ, WRITE, Reactor, Registration
+from engine.timers import Timer, Timers
+
+FOREVER = float("inf")
+Address = tuple[str, int]
+
+
+class Owner(Protocol):
+    """Who keeps the channels: the door."""
+
+    reactor: Reactor
+    timers: Timers
+    limits: Limits
+
+    def forget(self, channel: "Channel") -> None:
+        """Drop a channel that has closed."""
+
+
+class Channel:
+    """One connection. Owner of its transport; subclasses speak the protocol."""
+
+    __slots__ = (
+        "_due",
+        "_limits",
+        "_owner",
+        "_reading",
+        "_recall",
+        "_registration",
+        "_timer",
+        "_transport",
+        "address",
+        "closed",
+    )
+
+    def __init__(self, owner: Owner, transport: Transport, address: Address) -> None:
+        self._owner = owner
+        self._limits = owner.limits
+        self._transport = transport
+        self.address = address
+        self.closed = False
+        self._reading = True
+        self._recall = False  # `_flushed` is wanted with the next pass
+        self._due = FOREVER
+        self._timer: Timer | None = None
+        self._registration: Registration | None = owner.reactor.register(transport.sock, self)
+
+    # --- what the protocol is told
+
+    def _arrived(self, data: bytes) -> None:
+        """Take bytes that were read."""
+        raise NotImplementedError
+
+    def _ended(self) -> None:
+        """The peer sends nothing more (and may still read)."""
+        raise NotImplementedError
+
+    def _flushed(self) -> None:
+        """Everything written has left."""
+        raise NotImplementedError
+
+    def _expired(self) -> None:
+        """The deadline has passed."""
+        raise NotImplementedError
+
+    def _lost(self) -> None:
+        """The channel has closed."""
+        raise NotImplementedError
+
+    # --- the reactor's side
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Serve the socket: first what waits to be written, then one read."""
+        try:
+            if writable and not self._serve_write():
+                return
+            if readable and not self.closed:
+                self._serve_read()
+        except OSError:
+            self.close()
+
+    def abort(self, error: BaseException | None) -> None:
+        """Close at once: the peer is gone, or serving it raised."""
+        self.close()
+
+    def _serve_write(self) -> bool:
+        if self._transport.pending and not self._transport.flush():
+            return False
+        self._recall = False
+        self._flushed()
+        self._watch()
+        return True
+
+    def _serve_read(self) -> None:
+        if not self._reading:
+            # Nobody wants bytes now: stop asking, the kernel keeps them. A reset is noticed here.
+            with contextlib.suppress(BlockingIOError):
+                self._transport.sock.recv(1, socket.MSG_PEEK)
+            self._watch()
+            return
+        data = self._transport.read()
+        if data:
+            self._arrived(data)
+            return
+        if data is not None:
+            self._ended()
+        elif self._transport.pending:
+            self._watch()  # the TLS handshake itself has more to say than the socket takes
+
+    # --- the protocol's side
+
+    def _read_on(self, wanted: bool) -> None:
+        """Read, or stop reading. Stopping costs nothing until bytes come in fact."""
+        self._reading = wanted
+        if wanted:
+            self._watch()
+
+    def _write(self, data: bytes) -> bool:
+        """Send; True when all has left, else `_flushed` comes later or the write deadline does."""
+        try:
+            if self._transport.write(data):
+                return True
+        except OSError:
+            self.close()
+            return False
+        self._watch()
+        self._within(self._limits.write_s)
+        return False
+
+    def _again(self) -> None:
+        """Have `_flushed` called with the next pass: there is work left, and others wait too."""
+        self._recall = True
+        self._watch()
+
+    def _watch(self) -> None:
+        registration = self._registration
+        if registration is None:
+            return
+        interest = READ if self._reading else 0
+        if self._recall or self._transport.pending:
+            interest |= WRITE
+        if interest == registration.interest:
+            return
+        reactor = self._owner.reactor
+        if interest == 0:
+            reactor.unregister(registration)
+            registration.interest = 0
+        elif registration.interest == 0:
+            self._registration = reactor.register(self._transport.sock, self, interest)
+        else:
+            reactor.modify(registration, interest)
+
+    def _within(self, seconds: float) -> None:
+        """Set the deadline; `_expired` is called unless it is moved before."""
+        due = trio.current_time() + seconds
+        self._due = due
+        timer = self._timer
+        if timer is None or timer.due > due:
+            if timer is not None:
+                timer.cancel()
+            self._timer = self._owner.timers.call_at(due, self._tick)
+
+    def _no_deadline(self) -> None:
+        self._due = FOREVER
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self.closed or self._due == FOREVER:
+            return
+        if self._due > trio.current_time():
+            self._timer = self._owner.timers.call_at(self._due, self._tick)
+        else:
+            self._due = FOREVER
+            try:
+                self._expired()
+            except OSError:
+                self.close()
+
+    # --- the end
+
+    def close(self) -> None:
+        """Close at once, whatever is under way."""
+        if self.closed:
+            return
+        self.closed = True
+        self._release()
+        self._owner.forget(self)
+        self._lost()
+
+    def _release(self, keep_socket: bool = False) -> None:
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            if keep_socket:
+                self._owner.reactor.unregister(registration)
+            else:
+                self._owner.reactor.close(registration, self._transport.sock)
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def hand_over(self) -> Transport:
+        """Give the open transport to another channel; this one is done."""
+        self.closed = True
+        self._release(keep_socket=True)
+        self._owner.forget(self)
+        return self._transport

@@ -1,0 +1,514 @@
+"""One HTTP/1.1 connection: requests one at a time, in order, each framed here and answered once.
+
+Ingestion is answered on the spot; anything else is passed to the application as an `Exchange`. While
+a request is being answered nothing is read. Nothing here awaits.
+"""
+
+from enum import Enum, auto
+from typing import Protocol
+
+from api.door.body import Body, ChunkedBody, LengthBody
+from api.door.channel import Address, Channel, Owner
+from api.door.exchange import Exchange
+from api.door.framing import MAX_HEAD, PREFACE, Head, MalformedError, hopeless, parse_head
+from api.door.limits import SLICE_BYTES
+from api.door.response import CONTINUE, render
+from api.door.transport import Transport
+from api.envelope import request_id_of
+from api.gate import Allowance, GateRefusal
+from api.ingestion import (
+    PATHS,
+    Admitted,
+    Answer,
+    Ingestion,
+    answer_of,
+    at_gate,
+    body_late,
+    no_room,
+    refusal_of,
+    too_large,
+)
+from engine.errors import Refusal
+from engine.ingest import Reply
+
+REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
+PASSED = ""  # the account that bodies of passed requests draw on: their workspace is not known here
+
+
+class State(Enum):
+    """What a connection is doing."""
+
+    HEAD = auto()  # waiting for a head, or in the middle of one
+    RECEIVING = auto()  # reading an ingestion body
+    DECIDING = auto()  # the body is with Ingest
+    PASSED = auto()  # the application answers
+    FLUSHING = auto()  # an answer has not left yet
+    DRAINING = auto()  # answered; the rest of the request's body is read and dropped
+    LINGERING = auto()  # answered and half-closed; until the client closes, for a moment
+
+
+class Door(Owner, Protocol):
+    """What a connection needs of the door."""
+
+    ingestion: Ingestion
+    closing: bool
+
+    def pass_on(self, exchange: Exchange, client: Address) -> None:
+        """Have the application answer."""
+
+    def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
+        """Take over a connection that speaks HTTP/2."""
+
+    def count(self, status: int) -> None:
+        """Note that an answer was given at the door."""
+
+
+class Connection(Channel):
+    """See the module."""
+
+    __slots__ = (
+        "_admitted",
+        "_body",
+        "_buffer",
+        "_door",
+        "_drawn",
+        "_exchange",
+        "_fresh",
+        "_head",
+        "_invited",
+        "_keep",
+        "_last_raw",
+        "_pieces",
+        "_request_id",
+        "_scanned",
+        "_state",
+    )
+
+    def __init__(self, door: Door, transport: Transport, address: Address) -> None:
+        super().__init__(door, transport, address)
+        self._door = door
+        self._state = State.HEAD
+        self._buffer = b""  # read and not yet looked at
+        self._scanned = 0  # of it, known to have no end of a head
+        self._fresh = True  # nothing was received yet: it may turn out to be HTTP/2
+        self._head: Head | None = None
+        self._last_raw = b""  # a kept connection mostly sends the same head again
+        self._body: Body | None = None
+        self._pieces = bytearray()
+        self._drawn = 0  # bytes drawn on the budget
+        self._admitted: Admitted | None = None
+        self._request_id = ""
+        self._exchange: Exchange | None = None
+        self._invited = False  # 100 Continue was said, or is not waited for
+        self._keep = True
+        self._within(self._limits.head_s)
+
+    @property
+    def idle_until(self) -> float | None:
+        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        return self._due if self._state is State.HEAD and not self._buffer else None
+
+    # --- events of the channel
+
+    def _arrived(self, data: bytes) -> None:
+        state = self._state
+        if state is State.HEAD:
+            self._seek_head(self._buffer + data if self._buffer else data)
+        elif state is State.RECEIVING:
+            self._receive(data)
+        elif state is State.PASSED:
+            self._receive_passed(data)
+        elif state is State.DRAINING:
+            self._drain(data)
+
+    def _ended(self) -> None:
+        self.close()  # while an answer is due nothing is read: who half-closes is answered first
+
+    def _flushed(self) -> None:
+        state = self._state
+        if state is State.FLUSHING:
+            self._next()
+        elif state is State.HEAD:
+            data, self._buffer = self._buffer, b""
+            self._read_on(True)
+            if data:
+                self._seek_head(data)
+        elif state is State.RECEIVING:
+            self._within(self._limits.body_s)
+            self._read_on(True)
+            self._receive(b"")
+        elif state is State.PASSED:
+            self._flushed_passed()
+
+    def _expired(self) -> None:
+        state = self._state
+        if self._transport.pending or not self._transport.open:
+            self.close()
+        elif state is State.HEAD and self._buffer:
+            self._refuse_connection(Refusal("request_timeout", "the head did not arrive in time"))
+        elif state is State.RECEIVING and self._admitted is not None:
+            self._refuse(body_late(), self._admitted.allowance, keep=False)
+        elif state is State.PASSED:
+            self._refuse_passed(body_late())
+        else:
+            self.close()
+
+    def _lost(self) -> None:
+        if self._state is not State.DECIDING:  # Ingest still holds the body then
+            self._give_back()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.lost()
+
+    # --- heads
+
+    def _seek_head(self, data: bytes) -> None:
+        if self._fresh and self._is_http2(data):
+            return
+        if self._scanned == 0 and data[:2] == b"\r\n":
+            data = data[2:]  # an empty line before a request is to be ignored (RFC 9112, 2.2)
+        end = data.find(b"\r\n\r\n", max(self._scanned - 3, 0)) + 4
+        if end == 3:
+            self._await_head(data)
+            return
+        self._scanned = 0
+        self._fresh = False
+        raw = data[:end]
+        self._buffer = data[end:]
+        if raw != self._last_raw or self._head is None:
+            try:
+                self._head = parse_head(raw)
+            except MalformedError as error:
+                self._head = None
+                self._malformed(error)
+                return
+            self._last_raw = raw if end <= REMEMBERED_HEAD else b""
+        self._begin(self._head)
+
+    def _await_head(self, data: bytes) -> None:
+        if data and (len(data) > MAX_HEAD or hopeless(data)):
+            self._malformed(MalformedError("not an HTTP/1.1 request, or its head is too large"))
+            return
+        if not self._buffer and data and not self._fresh:
+            self._within(self._limits.head_s)
+        self._buffer = data
+        self._scanned = len(data)
+
+    def _is_http2(self, data: bytes) -> bool:
+        """Whether the connection speaks HTTP/2, or may turn out to; then `data` is taken care of."""
+        if self._transport.alpn == "h2" or data.startswith(PREFACE):
+            self._door.serve_http2(self.hand_over(), self.address, data)
+            return True
+        if len(data) < len(PREFACE) and PREFACE.startswith(data):
+            self._buffer = data
+            return True
+        return False
+
+    def _begin(self, head: Head) -> None:
+        self._request_id = request_id_of(head.index.get(b"x-request-id"))
+        self._invited = not head.expects_continue
+        self._keep = head.keep_alive
+        batch = PATHS.get(head.path)
+        if batch is None or head.method != b"POST":
+            self._begin_passed(head)
+            return
+        try:
+            admitted = self._door.ingestion.judge(
+                batch, head.query, head.index, None if head.chunked else head.length
+            )
+        except GateRefusal as refusal:
+            self._body = _decoder(head)
+            self._refuse(refusal, refusal.allowance)
+            return
+        self._admitted = admitted
+        buffer, length = self._buffer, head.length
+        if len(buffer) >= length and not head.chunked:
+            self._take_whole(buffer, length)
+            return
+        self._body = _decoder(head)
+        self._state = State.RECEIVING
+        self._within(self._limits.body_s)
+        if buffer:
+            self._buffer = b""
+            self._receive(buffer)
+        else:
+            self.invite()
+
+    # --- bodies of ingestion
+
+    def _take_whole(self, buffer: bytes, length: int) -> None:
+        """The body came with its head, as most do."""
+        admitted = self._admitted
+        assert admitted is not None
+        if not self._door.ingestion.bodies.draw(admitted.workspace, length):
+            self._body = LengthBody(length)
+            self._refuse(no_room(), admitted.allowance)
+            return
+        self._drawn = length
+        if len(buffer) == length:
+            self._buffer = b""
+            self._submit(admitted, buffer)
+        else:
+            self._buffer = buffer[length:]
+            self._submit(admitted, buffer[:length])
+
+    def _receive(self, data: bytes) -> None:
+        admitted, body = self._admitted, self._body
+        assert admitted is not None
+        assert body is not None
+        try:
+            piece = body.feed(data)
+            self._keep_piece(admitted, piece)
+        except MalformedError as error:
+            self._malformed(error)
+            return
+        except Refusal as refusal:
+            self._refuse(refusal, admitted.allowance)
+            return
+        if body.complete:
+            whole, self._pieces = bytes(self._pieces), bytearray()
+            self._buffer, self._body = body.rest, None
+            self._submit(admitted, whole)
+        elif body.more:
+            self._reading = False
+            self._again()
+
+    def _keep_piece(self, admitted: Admitted, piece: bytes) -> None:
+        if len(self._pieces) + len(piece) > admitted.limit:
+            raise too_large(admitted.limit)
+        if piece and not self._door.ingestion.bodies.draw(admitted.workspace, len(piece)):
+            raise no_room()
+        self._drawn += len(piece)
+        self._pieces += piece
+
+    def _submit(self, admitted: Admitted, body: bytes) -> None:
+        self._state = State.DECIDING
+        self._reading = False
+        self._no_deadline()
+        self._door.ingestion.ingest.submit(
+            admitted.environment, body, admitted.batch, self._replied
+        )
+
+    def _replied(self, reply: Reply) -> None:
+        self._give_back()
+        admitted = self._admitted
+        if not self.closed and admitted is not None:
+            self._answer(answer_of(reply, admitted, self._request_id))
+
+    def _give_back(self) -> None:
+        drawn, self._drawn = self._drawn, 0
+        if drawn:
+            workspace = PASSED if self._admitted is None else self._admitted.workspace
+            self._door.ingestion.bodies.give_back(workspace, drawn)
+        if self._pieces:
+            self._pieces = bytearray()
+
+    # --- answers
+
+    def invite(self) -> None:
+        """Say 100 Continue to a client that waits for it, once."""
+        if not self._invited and not self.closed:
+            self._invited = True
+            if self._body is not None and not self._body.complete:
+                self._write(CONTINUE)
+
+    def may_keep(self) -> bool:
+        """Whether the connection can go on after an answer given now: not when more of the request
+        is to come than is worth reading, or it is unknown whether it comes at all."""
+        if not self._keep or self._door.closing:
+            return False
+        body = self._body
+        if body is None or body.complete:
+            return True
+        missing = body.missing
+        return self._invited and missing is not None and missing <= self._limits.drain_bytes
+
+    def _refuse(self, refusal: Refusal, allowance: Allowance, keep: bool = True) -> None:
+        """Answer before the body was read to its end."""
+        self._give_back()
+        body = self._body
+        if body is not None and self._buffer:
+            data, self._buffer = self._buffer, b""
+            try:
+                body.feed(data)
+            except MalformedError:
+                keep = False
+        self._keep = keep and self.may_keep()
+        self._answer(refusal_of(refusal, allowance, self._request_id))
+
+    def _malformed(self, error: MalformedError) -> None:
+        self._refuse_connection(Refusal("invalid_request", str(error)))
+
+    def _refuse_connection(self, refusal: Refusal) -> None:
+        """Answer what is no whole request, and close."""
+        self._request_id = request_id_of(None)
+        self._give_back()
+        self._keep = False
+        allowance = self._door.ingestion.gate.anonymous()
+        self._answer(refusal_of(at_gate(refusal, allowance), allowance, self._request_id))
+
+    def _answer(self, answer: Answer) -> None:
+        self._state = State.FLUSHING
+        self._reading = False
+        self._keep = self._keep and not self._door.closing
+        head = self._head
+        data = render(
+            answer,
+            self._keep,
+            1 if head is None else head.minor,
+            head is not None and head.method == b"HEAD",
+        )
+        self._door.count(answer.status)
+        if self._write(data):
+            self._next()
+
+    def _next(self) -> None:
+        """An answer has left: go on with what the connection is for."""
+        self._admitted = None
+        body, self._body = self._body, None
+        if not self._keep or self._door.closing:
+            self.linger()
+            return
+        if body is not None:
+            if not body.complete:
+                self._body = body
+                self._state = State.DRAINING
+                self._within(self._limits.body_s)
+                self._read_on(True)
+                return
+            self._buffer = body.rest
+        self._state = State.HEAD
+        self._scanned = 0
+        if self._buffer:
+            self._again()  # the next request is here already; others come first
+        elif self._transport.ended:
+            self.close()
+        else:
+            self._within(self._limits.idle_s)
+            self._read_on(True)
+
+    def _drain(self, data: bytes) -> None:
+        body = self._body
+        assert body is not None
+        body.feed(data)
+        if body.complete:
+            self._next()
+
+    def linger(self) -> None:
+        """Half-close, and wait a moment for the client to close: closing with bytes unread would
+        reset the connection, and the answer be lost on the way."""
+        if self._transport.ended:
+            self.close()
+            return
+        self._state = State.LINGERING
+        self._buffer = b""
+        self._transport.half_close()
+        self._within(self._limits.linger_s)
+        self._read_on(True)
+
+    def wind_up(self) -> None:
+        """The server stops: close now if no request is under way, else after the answer."""
+        if self.idle_until is not None:
+            self.close()
+
+    def turn_away(self, refusal: Refusal) -> None:
+        """Answer a connection that there is no room for, before it has said anything."""
+        self._refuse_connection(refusal)
+
+    # --- requests that the application answers
+
+    def _begin_passed(self, head: Head) -> None:
+        body = self._body = _decoder(head)
+        self._admitted = None
+        self._state = State.PASSED
+        exchange = self._exchange = Exchange(self, head, self._request_id)
+        data, self._buffer = self._buffer, b""
+        self._within(self._limits.body_s)
+        if data or body.complete:
+            self._receive_passed(data)
+        if self._exchange is exchange:
+            self._door.pass_on(exchange, self.address)
+
+    def _receive_passed(self, data: bytes) -> None:
+        body, exchange = self._body, self._exchange
+        assert body is not None
+        assert exchange is not None
+        try:
+            piece = body.feed(data) if data or body.more else b""
+        except MalformedError as error:
+            self._refuse_passed(Refusal("invalid_request", str(error)))
+            return
+        if piece:
+            if not self._door.ingestion.bodies.draw(PASSED, len(piece)):
+                self._refuse_passed(no_room())
+                return
+            self._drawn += len(piece)
+            exchange.feed(piece)
+        if body.complete:
+            self._buffer, self._body = body.rest, None
+            self._reading = False
+            self._no_deadline()
+            exchange.end()
+        elif body.more or exchange.buffered >= SLICE_BYTES:
+            self._reading = False
+            self._no_deadline()
+            if body.more:
+                self._again()
+
+    def _flushed_passed(self) -> None:
+        if self._body is not None and not self._body.complete:
+            self._within(self._limits.body_s)
+            if self._body.more:
+                self._reading = True
+                self._receive_passed(b"")
+        else:
+            self._no_deadline()
+        if self._exchange is not None:
+            self._exchange.flushed()
+
+    def resume(self) -> None:
+        """The application took what was held for it."""
+        if self._state is State.PASSED and not self._reading and self._body is not None:
+            self._within(self._limits.body_s)
+            self._read_on(True)
+
+    def write_answer(self, data: bytes) -> bool:
+        """Write a part of an exchange's answer; False: wait for `Exchange.flushed`."""
+        return self._write(data)
+
+    def _refuse_passed(self, refusal: Refusal) -> None:
+        """End a passed request from here; what the application says afterwards is dropped."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is None or exchange.started:
+            self._exchange = exchange
+            self.close()
+            return
+        exchange.lost()
+        exchange.cancel()
+        self._refuse(refusal, self._door.ingestion.gate.anonymous(), keep=False)
+
+    def exchanged(self, exchange: Exchange, whole: bool) -> None:
+        """The application is done with a request; `whole`: its answer was complete."""
+        if self.closed or self._exchange is not exchange:
+            return
+        self._exchange = None
+        self._give_back()
+        if not whole:
+            self.close()
+            return
+        self._reading = False
+        self._keep = exchange.keep
+        self._door.count(exchange.status)
+        self._next()
+
+    def exchange_failed(self, exchange: Exchange) -> None:
+        """The application raised before it had begun to answer."""
+        if not self.closed and self._exchange is exchange:
+            self._exchange = None
+            self._refuse(
+                Refusal("internal", "the request failed"), self._door.ingestion.gate.anonymous()
+            )
+
+
+def _decoder(head: Head) -> Body:
+    return ChunkedBody() if head.chunked else LengthBody(head.length)

@@ -1,0 +1,246 @@
+"""One request that the application answers: where its connection and its task meet.
+
+The connection side never awaits; `receive` and `send` are the ASGI side. What is held between them is
+bounded: the connection stops reading at 64 KiB, and `send` waits until what it wrote has left.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import trio
+
+from api.door.framing import Head
+from api.door.limits import SLICE_BYTES
+from api.door.response import render_head
+
+Message = dict[str, Any]  # ASGI's messages are untyped dicts
+
+_NO_BODY = frozenset({204, 304})
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+
+
+class Side(Protocol):
+    """What an exchange asks of its connection."""
+
+    def invite(self) -> None:
+        """Say 100 Continue if the client waits for it."""
+
+    def resume(self) -> None:
+        """Read on: there is room."""
+
+    def may_keep(self) -> bool:
+        """Whether the connection can be kept after an answer that begins now."""
+
+    def write_answer(self, data: bytes) -> bool:
+        """Write; False when `flushed` is to be waited for."""
+
+    def exchanged(self, exchange: "Exchange", whole: bool) -> None:
+        """The exchange is over."""
+
+    def exchange_failed(self, exchange: "Exchange") -> None:
+        """The exchange failed before an answer had begun."""
+
+
+class BrokenAnswerError(RuntimeError):
+    """The application broke the rules of ASGI or HTTP."""
+
+
+class Exchange:
+    """One passed request. Owner: its connection, until the application's task has ended."""
+
+    def __init__(self, side: Side, head: Head, request_id: str) -> None:
+        self.head = head
+        self.request_id = request_id
+        self.started = False  # bytes of the answer were written
+        self.keep = False
+        self.status = 500
+        self.buffered = 0
+        self._side = side
+        self._scope = trio.CancelScope()
+        self._chunks: list[bytes] = []
+        self._ended = False  # the body is whole
+        self._end_told = False
+        self._gone = False  # nobody reads the answer any more
+        self._news: trio.Event | None = None
+        self._flush: trio.Event | None = None
+        self._start: Mapping[str, Any] | None = None
+        self._complete = False  # the answer is whole
+        self._chunked = False
+        self._silent = False  # the answer has no body, whatever the application says
+        self._left: int | None = None  # of Content-Length
+
+    # --- the connection's side
+
+    def feed(self, data: bytes) -> None:
+        """Hand over bytes of the body."""
+        self._chunks.append(data)
+        self.buffered += len(data)
+        self._wake()
+
+    def end(self) -> None:
+        """The body is whole."""
+        self._ended = True
+        self._wake()
+
+    def flushed(self) -> None:
+        """What was written has left."""
+        if self._flush is not None:
+            self._flush.set()
+            self._flush = None
+
+    def lost(self) -> None:
+        """The client is gone, or was answered already."""
+        self._gone = True
+        self._wake()
+        self.flushed()
+
+    def cancel(self) -> None:
+        """Stop the application's task."""
+        self._scope.cancel()
+
+    def _wake(self) -> None:
+        if self._news is not None:
+            self._news.set()
+            self._news = None
+
+    # --- the application's side
+
+    async def run(self, app: Any, scope: Message) -> Exception | None:
+        """Have `app` answer, and tell the connection. Returns what the application raised."""
+        failure: Exception | None = None
+        try:
+            with self._scope:
+                await app(scope, self.receive, self.send)
+        except Exception as error:  # one of the five barriers: one request of the adapter
+            failure = None if self._gone else error
+        finally:
+            if self.started or self._gone:
+                self._side.exchanged(self, self._complete)
+            else:
+                self._side.exchange_failed(self)
+        if failure is None and not self._complete and not self._gone:
+            failure = BrokenAnswerError("the application did not finish its answer")
+        return failure
+
+    async def receive(self) -> Message:
+        """See ASGI: the next part of the body, or the client's leaving."""
+        self._side.invite()
+        while True:
+            if self._gone or self._complete:
+                await trio.lowlevel.checkpoint()
+                return {"type": "http.disconnect"}
+            if self._chunks:
+                data = b"".join(self._chunks)
+                self._chunks.clear()
+                self.buffered = 0
+                self._end_told = self._ended
+                self._side.resume()
+                await trio.lowlevel.checkpoint()
+                return {"type": "http.request", "body": data, "more_body": not self._end_told}
+            if self._ended and not self._end_told:
+                self._end_told = True
+                await trio.lowlevel.checkpoint()
+                return {"type": "http.request", "body": b"", "more_body": False}
+            if self._news is None:
+                self._news = trio.Event()
+            await self._news.wait()
+
+    async def send(self, message: Message) -> None:
+        """See ASGI. Raises BrokenPipeError when the client is gone."""
+        if self._gone:
+            raise BrokenPipeError("the client is gone")
+        kind = message["type"]
+        if kind == "http.response.start" and self._start is None:
+            self._start = message
+        elif kind == "http.response.body" and self._start is not None and not self._complete:
+            await self._send_body(
+                bytes(message.get("body", b"")), bool(message.get("more_body", False))
+            )
+        else:
+            raise BrokenAnswerError(f"{kind} is not expected now")
+
+    async def _send_body(self, body: bytes, more: bool) -> None:
+        prefix = b"" if self.started else self._begin(len(body), more)
+        if self._silent:
+            body = b""
+        elif self._left is not None:
+            if len(body) > self._left:
+                raise BrokenAnswerError("the answer is longer than its Content-Length")
+            self._left -= len(body)
+        for at in range(0, len(body) or 1, SLICE_BYTES):
+            piece = body[at : at + SLICE_BYTES]
+            if self._chunked and piece:
+                piece = b"%x\r\n%b\r\n" % (len(piece), piece)
+            await self._push(prefix + piece)
+            prefix = b""
+        if not more:
+            if self._left:
+                raise BrokenAnswerError("the answer is shorter than its Content-Length")
+            if self._chunked:
+                await self._push(b"0\r\n\r\n")
+            self._complete = True
+            self._wake()
+
+    def _begin(self, size: int, more: bool) -> bytes:
+        """Decide how the answer is framed, and return its head."""
+        assert self._start is not None
+        status = int(self._start["status"])
+        headers: list[tuple[bytes, bytes]] = []
+        length: int | None = None
+        dated = False
+        keep = self._side.may_keep()
+        for name, value in self._start.get("headers", ()):
+            name, value = bytes(name).lower(), bytes(value)
+            _check_header(name, value)
+            if name == b"content-length":
+                length = int(value)
+                continue
+            if name in _HOP_BY_HOP:
+                keep = keep and not (name == b"connection" and b"close" in value.lower())
+                continue
+            dated = dated or name == b"date"
+            headers.append((name, value))
+        minor = self.head.minor
+        self._silent = self.head.method == b"HEAD" or status in _NO_BODY
+        if length is None and not more:
+            length = size
+        if length is not None and status not in _NO_BODY:
+            headers.append((b"content-length", b"%d" % length))
+        if not self._silent:
+            self._left = length
+            if length is None and minor:
+                self._chunked = True
+                headers.append((b"transfer-encoding", b"chunked"))
+            elif length is None:
+                keep = False  # to HTTP/1.0 the end of the connection is the end of the body
+        self.started = True
+        self.status = status
+        self.keep = keep
+        return render_head(status, headers, keep, minor, dated)
+
+    async def _push(self, data: bytes) -> None:
+        if data and not self._side.write_answer(data):
+            if not self._gone:
+                self._flush = trio.Event()
+                await self._flush.wait()
+            if self._gone:
+                raise BrokenPipeError("the client is gone")
+        else:
+            await trio.lowlevel.checkpoint()
+
+
+def _check_header(name: bytes, value: bytes) -> None:
+    if not name or any(c <= 0x20 or c in b':"(),/;<=>?@[\\]{}' or c >= 0x7F for c in name):
+        raise BrokenAnswerError("a header name of the answer is malformed")
+    if any(c in value for c in (b"\r", b"\n", b"\0")):
+        raise BrokenAnswerError("a header value of the answer is malformed")

@@ -1,0 +1,192 @@
+"""The head of an HTTP/1.1 request: what it must look like, and what frames its body.
+
+Strict on purpose: whatever two parsers could read differently is refused (request smuggling). The
+request line is split here; httptools gets the fields alone, behind a line of ours, since a method, a
+target or an `Upgrade` must not change how it reads them. Nothing here does I/O.
+"""
+
+import re
+
+import httptools
+
+MAX_HEAD = 32 * 1024  # bytes, the empty line included: eight times what browsers send
+MAX_FIELDS = 100
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+_METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
+TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII but `#`: a fragment is never sent
+_ABSOLUTE = re.compile(rb"(?i:https?)://[^/?@#\\]+(?P<rest>.*)")
+_HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
+_LENGTH = re.compile(rb"[0-9]{1,15}")
+_METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})
+# Fields of which a second one would leave open which of the two counts.
+_SINGLE = (
+    b"authorization",
+    b"content-encoding",
+    b"content-length",
+    b"content-type",
+    b"expect",
+    b"host",
+    b"transfer-encoding",
+    b"x-environment",
+)
+
+
+class MalformedError(Exception):
+    """These bytes are no request that can be read safely: answer 400 and close."""
+
+
+class Head:
+    """A request's head, and how its body is framed: by `length`, or `chunked`."""
+
+    __slots__ = (
+        "chunked",
+        "expects_continue",
+        "fields",
+        "index",
+        "keep_alive",
+        "length",
+        "method",
+        "minor",
+        "path",
+        "query",
+    )
+
+    def __init__(
+        self,
+        method: bytes,
+        path: bytes,
+        query: bytes,
+        minor: int,
+        fields: list[tuple[bytes, bytes]],
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.minor = minor  # of HTTP/1.x
+        self.fields = fields  # names in lower case
+        self.index = dict(fields)
+        self.length = 0
+        self.chunked = False
+        self.keep_alive = minor == 1
+        self.expects_continue = False
+
+
+class _Fields:
+    __slots__ = ("fields",)
+
+    def __init__(self) -> None:
+        self.fields: list[tuple[bytes, bytes]] = []
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.fields.append((name.lower(), value.rstrip(b" \t")))
+
+
+def hopeless(data: bytes) -> bool:
+    """Whether these first bytes of a head can be refused before its end has come: another protocol
+    (TLS on a plain port), or a line that ends in a bare line feed."""
+    first = data.find(b"\n")
+    return not 0x21 <= data[0] <= 0x7E or (first != -1 and data[first - 1] != 0x0D)
+
+
+def parse_head(raw: bytes) -> Head:
+    """Read a whole head, up to and including its empty line. Raises MalformedError."""
+    if len(raw) > MAX_HEAD:
+        raise MalformedError(f"the head is larger than {MAX_HEAD} bytes")
+    line, _, rest = raw.partition(b"\r\n")
+    if raw.count(b"\r\n") - 2 > MAX_FIELDS:
+        raise MalformedError(f"more than {MAX_FIELDS} header fields")
+    parts = line.split(b" ")
+    if len(parts) != 3:
+        raise MalformedError("the request line must be a method, a target and a version")
+    method, target, version = parts
+    if version == b"HTTP/1.1":
+        minor = 1
+    elif version == b"HTTP/1.0":
+        minor = 0
+    else:
+        raise MalformedError("the version must be HTTP/1.1 or HTTP/1.0")
+    if method not in _METHODS and not _METHOD.fullmatch(method):
+        raise MalformedError("the method is not a token")
+    path, query = _split_target(method, target)
+    head = Head(method, path, query, minor, _parse_fields(rest))
+    _check_fields(head)
+    _frame(head)
+    _connection(head)
+    return head
+
+
+def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes]:
+    if not TARGET.fullmatch(target):
+        raise MalformedError("the request target has characters that a URL cannot have")
+    if target[:1] != b"/":
+        absolute = _ABSOLUTE.fullmatch(target)
+        if absolute is not None:
+            target = absolute["rest"]
+            if target[:1] != b"/":
+                target = b"/" + target
+        elif method != b"OPTIONS" or target != b"*":
+            raise MalformedError("the request target must be a path")
+    path, _, query = target.partition(b"?")
+    return path, query
+
+
+def _parse_fields(rest: bytes) -> list[tuple[bytes, bytes]]:
+    collected = _Fields()
+    try:
+        httptools.HttpRequestParser(collected).feed_data(b"PUT / HTTP/1.1\r\n" + rest)
+    except httptools.HttpParserUpgrade:
+        pass  # we offer no upgrade, so that the field means nothing
+    except httptools.HttpParserError as error:
+        raise MalformedError(f"the header fields: {error}") from None
+    return collected.fields
+
+
+def _check_fields(head: Head) -> None:
+    index = head.index
+    if len(index) != len(head.fields):
+        names = [name for name, _ in head.fields]
+        for name in _SINGLE:
+            if names.count(name) > 1:
+                raise MalformedError(f"more than one {name.decode()} field")
+    host = index.get(b"host")
+    if host is None:
+        if head.minor == 1:
+            raise MalformedError("no Host field")
+    elif not _HOST.fullmatch(host):
+        raise MalformedError("the Host field is not a host")
+
+
+def _frame(head: Head) -> None:
+    index = head.index
+    coding = index.get(b"transfer-encoding")
+    length = index.get(b"content-length")
+    if coding is not None:
+        if coding.lower() != b"chunked" or head.minor == 0:
+            raise MalformedError("Transfer-Encoding must be chunked, and the version HTTP/1.1")
+        if length is not None:
+            raise MalformedError("Content-Length and Transfer-Encoding in one request")
+        head.chunked = True
+    elif length is not None:
+        if not _LENGTH.fullmatch(length):
+            raise MalformedError("Content-Length is not a number")
+        head.length = int(length)
+
+
+def _connection(head: Head) -> None:
+    index = head.index
+    if b"connection" in index:
+        tokens = [
+            token.strip(b" \t").lower()
+            for name, value in head.fields
+            if name == b"connection"
+            for token in value.split(b",")
+        ]
+        if b"close" in tokens:
+            head.keep_alive = False
+        elif head.minor == 0:
+            head.keep_alive = b"keep-alive" in tokens
+    if head.minor == 1 and b"expect" in index:
+        if index[b"expect"].lower() != b"100-continue":
+            raise MalformedError("the only expectation that can be met is 100-continue")
+        head.expects_continue = True

@@ -1,0 +1,263 @@
+"""The front door: listeners, connections, passed requests, and the way they all come to an end.
+
+One owner of every inbound connection of the process. What a connection says is not its business.
+"""
+
+import math
+import resource
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import trio
+from hypercorn.trio.worker_context import WorkerContext
+
+from api.door.asgi import App, Lifespan, scope_of
+from api.door.channel import Address, Channel
+from api.door.connection import Connection
+from api.door.exchange import Exchange
+from api.door.http2 import Http2Connection, Http2Stream, http2_config
+from api.door.limits import LIMITS, Limits
+from api.door.listener import Listener, listening_socket
+from api.door.tls import server_context
+from api.door.transport import PlainTransport, TlsTransport, Transport
+from api.ingestion import Ingestion
+from engine.errors import Refusal
+from engine.reactor import Reactor
+from engine.settings import Settings
+from engine.timers import Timers
+
+_NO_PLACE = Refusal("overloaded", "too many connections", retry_after_s=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DoorStatistics:
+    """Counts since the start, and what is there now."""
+
+    connections: int
+    http2_connections: int
+    passing: int  # requests that the application is answering
+    body_bytes: int  # drawn by bodies
+    accepted: int
+    evicted: int
+    turned_away: int
+    rests: int
+    answered: dict[int, int]  # HTTP/1.1 answers by status
+
+
+class FrontDoor:
+    """See the module. Run `run` as a supervised task; the reactor and the timers run beside it."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        reactor: Reactor,
+        timers: Timers,
+        ingestion: Ingestion,
+        app: App,
+        on_error: Callable[[Exception], None],
+        limits: Limits | None = None,
+    ) -> None:
+        self.reactor = reactor
+        self.timers = timers
+        self.ingestion = ingestion
+        self.limits = limits or limits_for(settings.descriptor_share_inbound)
+        self.closing = False
+        self.address: Address = ("", 0)
+        self._bind = settings.bind
+        self._app = app
+        self._on_error = on_error
+        self._tls: ssl.SSLContext | None = None
+        if settings.tls_cert is not None:
+            self._tls = server_context(settings.tls_cert, settings.tls_key)
+        self._listeners: list[Listener] = []
+        self._channels: set[Channel] = set()
+        self._turning_away: set[Channel] = set()
+        self._nursery: trio.Nursery | None = None
+        self._settled = trio.Event()  # no connection and no request is left, and none will come
+        self._over = trio.Event()
+        self._http2_config = http2_config()
+        self._http2_context = WorkerContext(None)
+        self._passing = self._accepted = self._evicted = self._turned_away = 0
+        self._answered: dict[int, int] = {}
+
+    # --- its life
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Listen and serve until `drain` has ended it or it is cancelled. Raises OSError when the
+        address cannot be listened at."""
+        lifespan = Lifespan(self._app)
+        async with trio.open_nursery() as application:
+            await application.start(lifespan.run)
+            try:
+                async with trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    await self.listen()
+                    task_status.started()
+                    await self._over.wait()
+            finally:
+                self._nursery = None
+                self.stop_accepting()
+                self._close_all()
+            await lifespan.stop()
+            application.cancel_scope.cancel()
+
+    async def listen(self) -> None:
+        """Open the listening sockets (`run` does this); `address` is the first one's."""
+        host, _, port = self._bind.rpartition(":")
+        found = await trio.socket.getaddrinfo(
+            host.strip("[]") or None, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        number = int(port)
+        for family, _, _, _, address in dict.fromkeys(found):
+            sock = listening_socket(family, (address[0], number, *address[2:]))
+            number = sock.getsockname()[1]  # of port 0 the same for all
+            self._listeners.append(
+                Listener(
+                    sock, self.reactor, self.timers, self.limits.rest_s, self._accept, self._evict
+                )
+            )
+        self.address = self._listeners[0].sock.getsockname()[:2]
+
+    def stop_accepting(self) -> None:
+        """Close the listeners, and every connection as soon as it has no request under way."""
+        self.closing = True
+        for listener in self._listeners:
+            listener.close()
+        for channel in list(self._channels):
+            if isinstance(channel, Connection):
+                channel.wind_up()
+        self._settle()
+
+    async def drain(self, deadline: float) -> None:
+        """Wait until all requests are answered, at most until `deadline` (of trio's clock); then
+        close by force what is left, and have `run` return."""
+        self.stop_accepting()
+        await self._http2_context.terminated.set()  # idle ones close, others after their answers
+        with trio.move_on_at(deadline):
+            await self._settled.wait()
+        self._close_all()
+        if self._nursery is not None:
+            self._nursery.cancel_scope.cancel()
+        self._over.set()
+
+    def _settle(self) -> None:
+        if self.closing and not self._channels and not self._passing:
+            self._settled.set()
+
+    def _close_all(self) -> None:
+        for channel in list(self._channels):
+            channel.close()
+
+    def statistics(self) -> DoorStatistics:
+        """Return counts for health and logs."""
+        return DoorStatistics(
+            connections=len(self._channels),
+            http2_connections=sum(isinstance(c, Http2Stream) for c in self._channels),
+            passing=self._passing,
+            body_bytes=self.ingestion.bodies.drawn,
+            accepted=self._accepted,
+            evicted=self._evicted,
+            turned_away=self._turned_away,
+            rests=sum(listener.rests for listener in self._listeners),
+            answered=dict(self._answered),
+        )
+
+    # --- connections
+
+    def _accept(self, sock: socket.socket, address: Address) -> bool:
+        self._accepted += 1
+        full = len(self._channels) >= self.limits.connections
+        if full:
+            self._evict()
+            full = len(self._channels) >= self.limits.connections
+        transport: Transport = (
+            PlainTransport(sock) if self._tls is None else TlsTransport(sock, self._tls)
+        )
+        if not full:
+            self._channels.add(Connection(self, transport, address))
+            return True
+        self._turned_away += 1
+        if self._tls is not None:  # its client could only be answered after a handshake
+            sock.close()
+            return True
+        connection = Connection(self, transport, address)
+        self._channels.add(connection)
+        self._turning_away.add(connection)
+        connection.turn_away(_NO_PLACE)
+        return len(self._turning_away) < self.limits.overflow
+
+    def _evict(self) -> None:
+        """Close the connections that have been idle the longest: an eighth of the idle ones, so that
+        a crowd at the door does not cost a walk over all of them each time."""
+        idle = [
+            (until, number, connection)
+            for number, connection in enumerate(self._channels)
+            if isinstance(connection, Connection) and (until := connection.idle_until) is not None
+        ]
+        idle.sort()
+        for _, _, connection in idle[: math.ceil(len(idle) / 8)]:
+            connection.close()
+            self._evicted += 1
+
+    def forget(self, channel: Channel) -> None:
+        """Drop a channel that has closed or was handed over."""
+        self._channels.discard(channel)
+        self._turning_away.discard(channel)
+        self._settle()
+
+    def count(self, status: int) -> None:
+        """Note an answer over HTTP/1.1."""
+        self._answered[status] = self._answered.get(status, 0) + 1
+
+    # --- what is not answered at the door itself
+
+    def pass_on(self, exchange: Exchange, client: Address) -> None:
+        """Have the application answer a request."""
+        assert self._nursery is not None
+        self._passing += 1
+        self._nursery.start_soon(self._serve_exchange, exchange, client)
+
+    async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
+        try:
+            scope = scope_of(
+                exchange.head, exchange.request_id, client, self.address, self._tls is not None
+            )
+            failure = await exchange.run(self._app, scope)
+            if failure is not None:
+                self._on_error(failure)
+        finally:
+            self._passing -= 1
+            self._settle()
+
+    def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
+        """Serve the rest of a connection as HTTP/2."""
+        assert self._nursery is not None
+        stream = Http2Stream(self, transport, address, data)
+        self._channels.add(stream)
+        self._nursery.start_soon(self._serve_http2, stream)
+
+    async def _serve_http2(self, stream: Http2Stream) -> None:
+        connection = Http2Connection(
+            self._app,
+            self._http2_config,
+            self._http2_context,
+            stream,
+            self.address,
+            self._tls is not None,
+            self.limits,
+        )
+        try:
+            await connection.run()
+        except Exception as error:  # the same barrier as a passed request's: one connection
+            self._on_error(error)
+
+
+def limits_for(share: float) -> Limits:
+    """Return the limits with so many connections as the inbound share of descriptors allows."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return LIMITS
+    connections = max(int(soft * share) - LIMITS.overflow, 1)
+    return replace(LIMITS, connections=connections)

@@ -1,0 +1,96 @@
+"""A listening socket on the reactor: accepts in bounded turns, and rests when descriptors run out."""
+
+import errno
+import socket
+from collections.abc import Callable
+
+from engine.reactor import Reactor, Registration
+from engine.timers import Timers
+
+BACKLOG = 1024
+ACCEPTS_PER_PASS = 64  # the rest comes with the next pass, after those that are connected
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+Accept = Callable[[socket.socket, tuple[str, int]], bool]
+
+
+class Listener:
+    """One listening socket. `accept` takes a connection; False asks for a rest."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        reactor: Reactor,
+        timers: Timers,
+        rest_s: float,
+        accept: Accept,
+        on_exhausted: Callable[[], None],
+    ) -> None:
+        self.sock = sock
+        self.rests = 0
+        self._reactor = reactor
+        self._timers = timers
+        self._rest_s = rest_s
+        self._accept = accept
+        self._on_exhausted = on_exhausted
+        self._registration: Registration | None = reactor.register(sock, self)
+        self._closed = False
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Accept what waits, a bounded number."""
+        for _ in range(ACCEPTS_PER_PASS):
+            try:
+                sock, address = self.sock.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    self._on_exhausted()
+                    self._rest()
+                    return
+                continue  # that one client has gone already (ECONNABORTED and the like)
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if not self._accept(sock, (address[0], address[1])):
+                self._rest()
+                return
+
+    def abort(self, error: BaseException | None) -> None:
+        """A fault of ours in `ready` must not end the service: rest, then go on."""
+        self._rest()
+
+    def _rest(self) -> None:
+        registration, self._registration = self._registration, None
+        if registration is not None:
+            self.rests += 1
+            self._reactor.unregister(registration)
+            self._timers.call_later(self._rest_s, self._resume)
+
+    def _resume(self) -> None:
+        if not self._closed:
+            self._registration = self._reactor.register(self.sock, self)
+
+    def close(self) -> None:
+        """Stop listening."""
+        if not self._closed:
+            self._closed = True
+            registration, self._registration = self._registration, None
+            if registration is not None:
+                self._reactor.unregister(registration)
+            self.sock.close()
+
+
+def listening_socket(family: int, address: tuple[object, ...]) -> socket.socket:
+    """Return a non-blocking socket that listens at `address`. Raises OSError."""
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind(address)
+        sock.listen(BACKLOG)
+        sock.setblocking(False)
+    except OSError:
+        sock.close()
+        raise
+    return sock

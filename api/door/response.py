@@ -1,0 +1,83 @@
+"""Heads of HTTP/1.1 answers as bytes; the one for ingestion is a single template, since it is hot."""
+
+import time
+from collections.abc import Iterable
+from email.utils import formatdate
+from http import HTTPStatus
+
+from api.ingestion import Answer
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
+_CLOSE = b"connection: close\r\n"
+_KEEP_ALIVE = (
+    b"connection: keep-alive\r\n"  # said to HTTP/1.0 clients, for whom it is not the default
+)
+_TEMPLATE = (
+    b"%bdate: %b\r\ncontent-type: application/json\r\ncontent-length: %d\r\nx-request-id: %b\r\n"
+    b"x-ratelimit-limit: %d\r\nx-ratelimit-remaining: %d\r\nx-ratelimit-reset: %d\r\n%b\r\n%b"
+)
+
+
+class _Date:
+    """The Date header, made once a second."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._text = b""
+
+    def text(self) -> bytes:
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._text = formatdate(second, usegmt=True).encode()
+        return self._text
+
+
+_date = _Date()
+
+
+def status_line(status: int) -> bytes:
+    """Return the status line, also of a status that has no standard reason."""
+    line = _STATUS_LINES.get(status)
+    return line if line is not None else b"HTTP/1.1 %d \r\n" % status
+
+
+def connection_line(keep: bool, minor: int) -> bytes:
+    """Return the Connection header where one is needed, with its line end."""
+    if not keep:
+        return _CLOSE
+    return b"" if minor else _KEEP_ALIVE
+
+
+def render(answer: Answer, keep: bool, minor: int, head_only: bool = False) -> bytes:
+    """Return the whole answer; `minor` is that of the request's HTTP/1.x."""
+    extra = connection_line(keep, minor)
+    if answer.retry_after_s is not None:
+        extra = b"retry-after: %d\r\n%b" % (answer.retry_after_s, extra)
+    body = answer.body
+    allowance = answer.allowance
+    return _TEMPLATE % (
+        status_line(answer.status),
+        _date.text(),
+        len(body),
+        answer.request_id.encode(),
+        allowance.limit,
+        allowance.remaining,
+        allowance.reset,
+        extra,
+        b"" if head_only else body,
+    )
+
+
+def render_head(
+    status: int, headers: Iterable[tuple[bytes, bytes]], keep: bool, minor: int, dated: bool
+) -> bytes:
+    """Return the head of a passed request's answer; `dated`: the headers have a Date already."""
+    lines = [status_line(status)]
+    lines.extend(b"%b: %b\r\n" % header for header in headers)
+    if not dated:
+        lines.append(b"date: %b\r\n" % _date.text())
+    lines.append(connection_line(keep, minor))
+    lines.append(b"\r\n")
+    return b"".join(lines)

@@ -1,0 +1,165 @@
+"""A client's socket, plain or under TLS, with one interface: read, write, flush, half-close.
+
+Nothing blocks and nothing is buffered on the way in; what the socket does not take on the way out is
+kept here, and the owner waits until it could be flushed.
+"""
+
+import contextlib
+import socket
+import ssl
+from typing import Protocol
+
+RECEIVE_BYTES = 65_536  # larger reads map and unmap memory at every call
+
+
+class Transport(Protocol):
+    """What a connection reads from and writes to."""
+
+    sock: socket.socket
+    alpn: str | None  # of TLS, once its handshake is done
+    ended: bool  # the peer said, after the bytes last read, that nothing more comes
+
+    @property
+    def pending(self) -> bool:
+        """Whether the socket did not take everything yet."""
+
+    @property
+    def open(self) -> bool:
+        """Whether anything can be written: under TLS only after the handshake."""
+
+    def read(self) -> bytes | None:
+        """What has arrived: b"" at the end, None when there is nothing now. Raises OSError."""
+
+    def write(self, data: bytes) -> bool:
+        """Send now what can be sent; True when that is everything. Raises OSError."""
+
+    def flush(self) -> bool:
+        """Go on with what is pending; True when nothing is left. Raises OSError."""
+
+    def half_close(self) -> None:
+        """Say that nothing more will be sent. Never raises."""
+
+
+class PlainTransport:
+    """A socket as it is."""
+
+    __slots__ = ("_unsent", "alpn", "ended", "open", "pending", "sock")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.alpn: str | None = None
+        self.ended = False
+        self.open = True
+        self.pending = False
+        self._unsent = b""
+
+    def read(self) -> bytes | None:
+        """See `Transport`."""
+        try:
+            return self.sock.recv(RECEIVE_BYTES)
+        except BlockingIOError:
+            return None
+
+    def write(self, data: bytes) -> bool:
+        """See `Transport`."""
+        if self.pending:
+            self._unsent += data
+            return False
+        try:
+            sent = self.sock.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent == len(data):
+            return True
+        self._unsent = data[sent:]
+        self.pending = True
+        return False
+
+    def flush(self) -> bool:
+        """See `Transport`."""
+        data, self._unsent = self._unsent, b""
+        self.pending = False
+        return not data or self.write(data)
+
+    def half_close(self) -> None:
+        """See `Transport`."""
+        _shut(self.sock)
+
+
+class TlsTransport:
+    """A socket under TLS. Its handshake happens within `read`."""
+
+    __slots__ = ("_incoming", "_outgoing", "_tls", "_wire", "alpn", "ended", "open", "sock")
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
+        self.sock = sock
+        self.alpn: str | None = None
+        self.ended = False
+        self.open = False
+        self._wire = PlainTransport(sock)
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+
+    @property
+    def pending(self) -> bool:
+        """See `Transport`."""
+        return self._wire.pending
+
+    def read(self) -> bytes | None:
+        """See `Transport`. A failed handshake is an OSError (ssl.SSLError)."""
+        data = self._wire.read()
+        if data is None:
+            return None
+        if data:
+            self._incoming.write(data)
+        else:
+            self._incoming.write_eof()
+        try:
+            if not self.open:
+                self._tls.do_handshake()
+                self.open = True
+                self.alpn = self._tls.selected_alpn_protocol() or "http/1.1"
+            return self._decrypt()
+        except ssl.SSLWantReadError:
+            return None
+        finally:
+            self._emit()
+
+    def _decrypt(self) -> bytes | None:
+        pieces: list[bytes] = []
+        try:
+            while piece := self._tls.read(RECEIVE_BYTES):
+                pieces.append(piece)
+        except ssl.SSLWantReadError:
+            return b"".join(pieces) if pieces else None
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            self.ended = True  # without a close_notify too: requests are framed
+        return b"".join(pieces)
+
+    def _emit(self) -> bool:
+        data = self._outgoing.read()
+        return self._wire.write(data) if data else not self._wire.pending
+
+    def write(self, data: bytes) -> bool:
+        """See `Transport`."""
+        self._tls.write(data)
+        return self._emit()
+
+    def flush(self) -> bool:
+        """See `Transport`."""
+        return self._wire.flush()
+
+    def half_close(self) -> None:
+        """See `Transport`: a close_notify, then the end of the stream."""
+        with contextlib.suppress(OSError):
+            if self.open:
+                with contextlib.suppress(ssl.SSLError):  # the peer's close_notify is not waited for
+                    self._tls.unwrap()
+            self._emit()
+        _shut(self.sock)
+
+
+def _shut(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # the peer has gone already
+        sock.shutdown(socket.SHUT_WR)

@@ -1,0 +1,192 @@
+"""Ingestion as both lanes see it: the judgement of a head, the limits of a body, and the answer.
+
+The front door (HTTP/1.1) and the Quart routes (HTTP/2) call these very functions, so that status,
+headers and body are the same byte for byte. Nothing here awaits.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+from urllib.parse import unquote_plus
+
+from msgspec import Struct
+
+from api.budget import BodyBudget
+from api.envelope import envelope
+from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
+from engine.core.vocabulary import CredentialKind, Environment, Scope
+from engine.errors import Refusal
+from engine.ingest import Done, Reply
+from engine.models import EnvironmentModel, Models
+
+PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a batch
+EVENT_BYTES = 256 * 1024
+BATCH_BYTES = 5 * 1024 * 1024
+SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
+OVERLOADED_RETRY_S = 1  # bodies are answered within a second or so, and then there is room again
+
+Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value
+
+
+class Ingest(Protocol):
+    """What takes a body on its way to a commit; see `engine.ingest.Ingest`."""
+
+    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+        """Take one request's body; `done` is called exactly once, now or later."""
+
+
+class Admitted(Struct, gc=False):
+    """A request that may send its body."""
+
+    environment: EnvironmentModel
+    workspace: str
+    allowance: Allowance
+    batch: bool
+    limit: int  # bytes that the body may have
+
+
+class Answer(Struct, gc=False):
+    """What is written to the client, whichever lane it came by."""
+
+    status: int
+    body: bytes
+    allowance: Allowance
+    request_id: str
+    retry_after_s: int | None = None
+
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """Return all headers but those of the connection, in the order that both lanes send."""
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(self.body)),
+            (b"x-request-id", self.request_id.encode()),
+            *self.allowance.headers(),
+        ]
+        if self.retry_after_s is not None:
+            headers.append((b"retry-after", b"%d" % self.retry_after_s))
+        return headers
+
+
+class Ingestion:
+    """The one way in for events: gate, budgets and `Ingest` behind them."""
+
+    def __init__(self, gate: Gate, models: Models, ingest: Ingest, bodies: BodyBudget) -> None:
+        self.gate = gate
+        self.bodies = bodies
+        self.ingest = ingest
+        self._models = models
+
+    def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
+        """Judge a head, in the contract's order: 401, 429, 403, 415, 413, 400, then 503.
+
+        `length` is that of Content-Length, None where it is not known. Raises GateRefusal.
+        """
+        admission = self.gate.admit(fields.get(b"authorization"), SCOPES, ingestion=True)
+        allowance = admission.allowance
+        try:
+            named = _named(query, fields)
+            _check_environment(admission, named)
+            _check_type(fields)
+            limit = BATCH_BYTES if batch else EVENT_BYTES
+            if length is not None and length > limit:
+                raise too_large(limit)
+            workspace = admission.credential.workspace
+            environment = self._environment(admission, named)
+            if length and not self.bodies.has_room(workspace, length):
+                raise no_room()
+        except Refusal as refusal:
+            raise at_gate(refusal, allowance) from None
+        return Admitted(environment, workspace, allowance, batch, limit)
+
+    def _environment(self, admission: Admission, named: list[str]) -> EnvironmentModel:
+        wanted = {named_environment(name) for name in named}
+        if admission.environment is not None:
+            return admission.environment
+        if not wanted:
+            raise Refusal("invalid_request", "name the environment: header X-Environment")
+        if len(wanted) > 1:
+            raise Refusal("invalid_request", "the request names several environments")
+        environment = self._models.environment_of(admission.credential.workspace, wanted.pop())
+        if environment is None:
+            raise Refusal("invalid_request", "the workspace does not have this environment")
+        return environment
+
+
+def answer_of(reply: Reply, admitted: Admitted, request_id: str) -> Answer:
+    """Return the answer to a request whose body went to `Ingest`."""
+    body = reply.body
+    if reply.code is not None:
+        body = envelope(reply.code, reply.message, request_id, reply.details)
+    return Answer(reply.status, body, admitted.allowance, request_id, reply.retry_after_s)
+
+
+def refusal_of(refusal: Refusal, allowance: Allowance, request_id: str) -> Answer:
+    """Return the answer that says what was refused, with the rate as `allowance` has it."""
+    body = envelope(refusal.code, refusal.message, request_id, refusal.details)
+    return Answer(refusal.status, body, allowance, request_id, refusal.retry_after_s)
+
+
+def at_gate(refusal: Refusal, allowance: Allowance) -> GateRefusal:
+    """Return the same refusal with the rate that its answer must state."""
+    if isinstance(refusal, GateRefusal):
+        return refusal
+    gated = GateRefusal(refusal.code, refusal.message, refusal.details, refusal.retry_after_s)
+    gated.allowance = allowance
+    return gated
+
+
+def too_large(limit: int) -> Refusal:
+    """Return the refusal of a body of more than `limit` bytes."""
+    return Refusal("payload_too_large", f"the body is larger than {limit} bytes")
+
+
+def no_room() -> Refusal:
+    """Return the refusal of a body that the budgets have no room for."""
+    return Refusal(
+        "overloaded", "too many request bodies at once", retry_after_s=OVERLOADED_RETRY_S
+    )
+
+
+def body_late() -> Refusal:
+    """Return the refusal of a body that did not arrive in time."""
+    return Refusal("request_timeout", "the body did not arrive in time")
+
+
+def _named(query: bytes, fields: Fields) -> list[str]:
+    """Every environment that the request names, as it names it."""
+    header = fields.get(b"x-environment")
+    named = [] if header is None else [header.decode("latin-1")]
+    if query:
+        for pair in query.split(b"&"):
+            name, _, value = pair.partition(b"=")
+            if _plain(name) == "environment":
+                named.append(_plain(value))
+    return named
+
+
+def _plain(text: bytes) -> str:
+    return (
+        unquote_plus(text.decode("latin-1"))
+        if b"%" in text or b"+" in text
+        else text.decode("latin-1")
+    )
+
+
+def _check_environment(admission: Admission, named: list[str]) -> None:
+    credential, own = admission.credential, admission.environment
+    if credential.kind is CredentialKind.EMBED_SESSION:
+        raise Refusal("forbidden", "an embed session cannot send events")
+    if own is None:
+        return
+    for name in named:
+        if name != own.name.name and name in Environment.__members__:
+            raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+
+
+def _check_type(fields: Fields) -> None:
+    given = fields.get(b"content-type", b"")
+    if given != b"application/json":
+        essence = given.partition(b";")[0].strip(b" \t").lower()
+        if essence != b"application/json":
+            raise Refusal("unsupported_media_type", "the body must be application/json")
+    if b"content-encoding" in fields:
+        raise Refusal("unsupported_media_type", "the body must not have a Content-Encoding")

@@ -1,0 +1,112 @@
+"""The two ingestion paths as Quart routes, for HTTP/2: the door's judgement, the door's answers."""
+
+import trio
+from quart import Blueprint, Response, request
+
+from api.envelope import request_id_of
+from api.gate import GateRefusal
+from api.ingestion import (
+    Admitted,
+    Answer,
+    Ingestion,
+    answer_of,
+    body_late,
+    no_room,
+    refusal_of,
+    too_large,
+)
+from engine.errors import Refusal
+from engine.ingest import Reply
+
+BODY_S = 30.0  # as at the door
+
+
+def make_blueprint(ingestion: Ingestion, body_s: float = BODY_S) -> Blueprint:
+    """Return the blueprint `ingestion`. Requests to it must be judged here alone: the application's
+    own checks of credentials, rates and bodies are to leave it out."""
+    blueprint = Blueprint("ingestion", __name__)
+
+    @blueprint.post("/events")
+    async def _event() -> Response:
+        return await _take(ingestion, batch=False, body_s=body_s)
+
+    @blueprint.post("/events/batch")
+    async def _batch() -> Response:
+        return await _take(ingestion, batch=True, body_s=body_s)
+
+    return blueprint
+
+
+async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response:
+    fields: dict[bytes, bytes] = dict(request.scope["headers"])
+    request_id = request_id_of(fields.get(b"x-request-id"))
+    try:
+        admitted = ingestion.judge(
+            batch, request.scope["query_string"], fields, request.content_length
+        )
+    except GateRefusal as refusal:
+        return _response(refusal_of(refusal, refusal.allowance, request_id))
+    reception = _Reception(ingestion, admitted)
+    try:
+        with trio.fail_after(body_s):
+            await reception.read()
+    except trio.TooSlowError:
+        reception.give_back()
+        return _response(refusal_of(body_late(), admitted.allowance, request_id))
+    except Refusal as refusal:
+        reception.give_back()
+        return _response(refusal_of(refusal, admitted.allowance, request_id))
+    except BaseException:
+        reception.give_back()
+        raise
+    return _response(answer_of(await reception.submit(), admitted, request_id))
+
+
+class _Reception:
+    """A body on its way in, with what it has drawn on the budgets."""
+
+    def __init__(self, ingestion: Ingestion, admitted: Admitted) -> None:
+        self._ingestion = ingestion
+        self._admitted = admitted
+        self._body = bytearray()
+        self._drawn = 0
+        self._reply: Reply | None = None
+        self._replied = trio.Event()
+
+    async def read(self) -> None:
+        """Read the whole body. Raises Refusal."""
+        admitted = self._admitted
+        async for piece in request.body:
+            if len(self._body) + len(piece) > admitted.limit:
+                raise too_large(admitted.limit)
+            if not self._ingestion.bodies.draw(admitted.workspace, len(piece)):
+                raise no_room()
+            self._drawn += len(piece)
+            self._body += piece
+
+    async def submit(self) -> Reply:
+        """Hand the body in, and wait. A caller that is cancelled leaves it to be accepted or not."""
+        admitted = self._admitted
+        self._ingestion.ingest.submit(
+            admitted.environment, bytes(self._body), admitted.batch, self._done
+        )
+        await self._replied.wait()
+        assert self._reply is not None
+        return self._reply
+
+    def _done(self, reply: Reply) -> None:
+        self.give_back()
+        self._reply = reply
+        self._replied.set()
+
+    def give_back(self) -> None:
+        """Return what was drawn; the body is dropped."""
+        drawn, self._drawn = self._drawn, 0
+        if drawn:
+            self._ingestion.bodies.give_back(self._admitted.workspace, drawn)
+        self._body = bytearray()
+
+
+def _response(answer: Answer) -> Response:
+    headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers()}
+    return Response(answer.body, status=answer.status, headers=headers)
