@@ -5,11 +5,13 @@ exist is read from PostgreSQL's catalog alone; nothing else remembers them.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from enum import Enum, auto
 
 import structlog
+from asyncpg import Record
 
 from storage.connection import Connection
 from storage.locks import Lock, locked
@@ -54,13 +56,22 @@ TABLES = (
 )
 
 
+class State(Enum):
+    """Where a partition stands between its table and its removal."""
+
+    ATTACHED = auto()
+    DETACHING = auto()  # a removal was interrupted half way; it must be finished
+    LOOSE = auto()  # a table of its own, not dropped yet
+    MISSING = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One day of one table. `detaching`: a removal was interrupted half way."""
+    """One day of one table."""
 
     table: str
     day: date
-    detaching: bool = False
+    state: State = State.ATTACHED
 
     @property
     def name(self) -> str:
@@ -93,23 +104,36 @@ def day_of(instant_ms: int) -> date:
 
 
 async def existing_partitions(connection: Connection) -> list[Partition]:
-    """Return all attached partitions. Tables of other names are not ours and are left alone."""
+    """Return all partitions, those that a removal has left loose too; other tables are not ours."""
     rows = await connection.fetch(
         """
-        SELECT parent.relname AS parent, child.relname AS child, inhdetachpending AS detaching
-        FROM pg_inherits
-        JOIN pg_class child ON child.oid = inhrelid
-        JOIN pg_class parent ON parent.oid = inhparent
-        WHERE parent.oid = ANY($1::regclass[])
+        SELECT child.relname AS name, parent.relname AS parent, inhdetachpending AS detaching
+        FROM pg_class child
+        LEFT JOIN pg_inherits ON inhrelid = child.oid
+        LEFT JOIN pg_class parent ON parent.oid = inhparent
+        WHERE child.relkind = 'r' AND child.relnamespace = (
+            SELECT relnamespace FROM pg_class WHERE oid = 'events'::regclass
+        )
         ORDER BY child.relname
-        """,
-        [table.name for table in TABLES],
+        """
     )
+    names = {table.name for table in TABLES}
+    found = [(row, _NAME.match(row["name"])) for row in rows]
     return [
-        Partition(row["parent"], date.fromisoformat(found["day"]), row["detaching"])
-        for row in rows
-        if (found := _NAME.match(row["child"])) and found["table"] == row["parent"]
+        Partition(match["table"], _parsed_day(match["day"]), _state_of(row))
+        for row, match in found
+        if match is not None and match["table"] in names
     ]
+
+
+def _parsed_day(digits: str) -> date:
+    return date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
+
+
+def _state_of(row: Record) -> State:
+    if row["parent"] is None:
+        return State.LOOSE
+    return State.DETACHING if row["detaching"] else State.ATTACHED
 
 
 async def make_partitions(
@@ -119,25 +143,26 @@ async def make_partitions(
     today = day_of(now_ms)
     days = [today + timedelta(days=offset) for offset in range(-back, ahead + 1)]
     async with locked(connection, Lock.PARTITIONS):
-        present = {(p.table, p.day) for p in await existing_partitions(connection)}
-        made = [
-            Partition(table.name, day)
-            for table in TABLES
-            for day in days
-            if (table.name, day) not in present
-        ]
-        for partition in made:
-            await _make(connection, partition)
+        present = {(p.table, p.day): p for p in await existing_partitions(connection)}
+        wanted = [(table, day) for table in TABLES for day in days]
+        made = 0
+        for table, day in wanted:
+            found = present.get((table.name, day), Partition(table.name, day, State.MISSING))
+            if found.state is not State.ATTACHED:
+                await _make(connection, table, found)
+                made += 1
         covered = range_of(await existing_partitions(connection), today)
     if made:
-        log.info("partitions.made", number=len(made), until=str(days[-1]))
+        log.info("partitions.made", number=made, until=str(days[-1]))
     return covered
 
 
 def range_of(partitions: Iterable[Partition], today: date) -> Range:
     """Return the days around `today` that every table has a partition for, without a gap."""
     days_of = {
-        table.name: {p.day for p in partitions if p.table == table.name and not p.detaching}
+        table.name: {
+            p.day for p in partitions if p.table == table.name and p.state is State.ATTACHED
+        }
         for table in TABLES
     }
     common = set.intersection(*days_of.values())
@@ -149,23 +174,40 @@ def range_of(partitions: Iterable[Partition], today: date) -> Range:
     return Range(midnight_ms(first), midnight_ms(last))
 
 
-async def _make(connection: Connection, partition: Partition) -> None:
-    table = next(table for table in TABLES if table.name == partition.table)
-    start = midnight_ms(partition.day)
-    low, high = lowest_id(start), lowest_id(start + DAY_MS)
-    # ATTACH takes a lock on the parent that readers and writers do not notice, unlike CREATE TABLE
-    # ... PARTITION OF, which waits for all of them and holds up all that come after it.
+async def _make(connection: Connection, table: PartitionedTable, partition: Partition) -> None:
+    if partition.state is State.DETACHING:
+        await finish_detaching(connection, partition)
     async with connection.transaction():
-        await connection.execute(f"""
-            CREATE TABLE {partition.name} (
-                LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE
-            ) WITH ({table.settings});
-            ALTER TABLE {table.name} ATTACH PARTITION {partition.name}
-                FOR VALUES FROM ('{low}') TO ('{high}')
-        """)
+        if partition.state is State.MISSING:
+            await connection.execute(f"""
+                CREATE TABLE {partition.name} (
+                    LIKE {table.name} INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE
+                ) WITH ({table.settings})
+            """)
+        await attach(connection, partition)
 
 
-def oldest_first(partitions: Sequence[Partition]) -> list[Partition]:
-    """Return partitions by day, attempts and deliveries before their events."""
-    order = {"attempts": 0, "deliveries": 1, "events": 2}
-    return sorted(partitions, key=lambda partition: (partition.day, order[partition.table]))
+async def finish_detaching(connection: Connection, partition: Partition) -> None:
+    """Finish a removal's first step that was interrupted: the table is loose then."""
+    await connection.execute(
+        f"ALTER TABLE {partition.table} DETACH PARTITION {partition.name} FINALIZE"
+    )
+
+
+async def attach(connection: Connection, partition: Partition) -> None:
+    """Make a table of the right shape a partition.
+
+    Readers and writers do not notice the lock that this takes on the parent, unlike that of CREATE
+    TABLE ... PARTITION OF, which waits for all of them and holds up whoever comes after it.
+    """
+    low, high = bounds_of(partition.day)
+    await connection.execute(
+        f"ALTER TABLE {partition.table} ATTACH PARTITION {partition.name}"
+        f" FOR VALUES FROM ('{low}') TO ('{high}')"
+    )
+
+
+def bounds_of(day: date) -> tuple[str, str]:
+    """Return the lowest id of a day, and that of the next."""
+    start = midnight_ms(day)
+    return lowest_id(start), lowest_id(start + DAY_MS)

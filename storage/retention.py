@@ -1,0 +1,152 @@
+"""Retention: what is older than it is removed, a partition at a time, and never what is still needed.
+
+A partition is looked through, detached, looked through again (a requeue may have come between), and
+then dropped, or attached again. Every step can be the last before a crash: the next run goes on.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+import structlog
+import trio
+
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus
+from storage.connection import Connection
+from storage.locks import Lock, locked
+from storage.partitions import (
+    Partition,
+    State,
+    attach,
+    bounds_of,
+    day_of,
+    existing_partitions,
+    finish_detaching,
+)
+
+log = structlog.get_logger("angarium.storage")
+
+CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that nobody waits for its locks
+PAUSE_S = 0.05  # between two, so that they take a fraction of the disk
+ANALYTICS_DAYS = 31  # the longest period of the API is 30 days; counters are kept for it at least
+_UNSETTLED = tuple(
+    int(status)
+    for status in (DeliveryStatus.PENDING, DeliveryStatus.DELIVERING, DeliveryStatus.RETRYING)
+)
+# Attempts and events follow the deliveries of their day.
+_ORDER = {"deliveries": 0, "attempts": 1, "events": 2}
+
+
+async def remove_old_partitions(
+    connection: Connection, now_ms: int, retention_days: int
+) -> list[str]:
+    """Remove the days before `retention_days` ago that nothing needs; return the tables' names.
+
+    Kept are days with a PENDING or RETRYING delivery, and events that a delivery of another day
+    (a replay) belongs to.
+    """
+    # Of two clocks the one that removes less: a wrong one must not cost the whole log.
+    theirs = await connection.fetch_value("SELECT (extract(epoch FROM now()) * 1000)::bigint")
+    oldest_kept = day_of(min(now_ms, theirs)) - timedelta(days=retention_days)
+    removed: list[str] = []
+    async with locked(connection, Lock.PARTITIONS):
+        present = await existing_partitions(connection)
+        old = [partition for partition in present if partition.day < oldest_kept]
+        old.sort(key=lambda partition: (partition.day, _ORDER[partition.table]))
+        for partition in old:
+            kept = {p.name for p in present} - set(removed)
+            if await _removed(connection, partition, kept):
+                removed.append(partition.name)
+    if removed:
+        log.info("retention.removed", tables=removed)
+    return removed
+
+
+async def _removed(connection: Connection, partition: Partition, kept: Iterable[str]) -> bool:
+    name, table = partition.name, partition.table
+    if partition.state is State.DETACHING:
+        await finish_detaching(connection, partition)
+    elif partition.state is State.ATTACHED:
+        if await _needed(connection, partition, kept):
+            return False
+        # Alone it may not stand in a transaction. It waits for whoever uses the table now, and
+        # nobody waits for it.
+        await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name} CONCURRENTLY")
+    if await _needed(connection, partition, kept):
+        await attach(connection, partition)
+        log.info("retention.kept", table=name)
+        return False
+    await connection.execute(f"DROP TABLE {name}")
+    return True
+
+
+async def _needed(connection: Connection, partition: Partition, kept: Iterable[str]) -> bool:
+    if partition.table == "deliveries":
+        # The rows themselves are asked, not what summarises them: a pass over one day, once.
+        found = await connection.fetch_value(
+            f"SELECT EXISTS (SELECT FROM {partition.name} WHERE status = ANY($1::smallint[]))",  # noqa: S608 - a name of ours
+            _UNSETTLED,
+        )
+    elif Partition("deliveries", partition.day).name in kept:
+        found = True
+    elif partition.table == "events":
+        # Deliveries that are not made with their event are few, and have an index of their own.
+        low, high = bounds_of(partition.day)
+        found = await connection.fetch_value(
+            f"""
+            SELECT EXISTS (
+                SELECT FROM deliveries
+                WHERE origin <> {int(DeliveryOrigin.NORMAL)}
+                  AND event >= $1::uuid AND event < $2::uuid
+            )
+            """,  # noqa: S608 - a number of ours
+            low,
+            high,
+        )
+    else:
+        found = False
+    return bool(found)
+
+
+async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
+    """Delete idempotency keys whose 24 hours are over; return how many."""
+    # Rows that intake holds are left for the next time: it would wait for us, and we for it.
+    return await _delete_in_chunks(
+        connection,
+        """
+        DELETE FROM idempotency WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM idempotency WHERE expires_at_ms < $1
+            ORDER BY expires_at_ms LIMIT $2 FOR UPDATE SKIP LOCKED
+        ))
+        """,
+        now_ms,
+    )
+
+
+async def delete_old_minutes(connection: Connection, now_ms: int, retention_days: int) -> int:
+    """Delete counters of minutes that no analytics asks for any more; return how many."""
+    days = max(retention_days, ANALYTICS_DAYS)
+    return await _delete_in_chunks(
+        connection,
+        """
+        DELETE FROM destination_minutes WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM destination_minutes WHERE minute < $1
+            LIMIT $2 FOR UPDATE SKIP LOCKED
+        ))
+        """,
+        now_ms // 60_000 - days * 1_440,
+    )
+
+
+async def _delete_in_chunks(connection: Connection, statement: str, bound: int) -> int:
+    total = 0
+    while True:
+        rows = await connection.fetch(
+            f"WITH gone AS ({statement} RETURNING 1) SELECT count(*) FROM gone",  # noqa: S608 - ours
+            bound,
+            CHUNK,
+        )
+        deleted: int = rows[0][0]
+        total += deleted
+        if deleted < CHUNK:
+            return total
+        await trio.sleep(PAUSE_S)
