@@ -5,14 +5,15 @@ The description of a field is what `angarium serve --help` prints. Field `egress
 """
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 PREFIX = "ANGARIUM_"
 KIB = 1024
 MIB = 1024 * KIB
+LARGEST_SHARES = 0.95
 
 
 class Settings(BaseModel):
@@ -20,12 +21,16 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    bind: str = Field("127.0.0.1:8080", description="address and port to listen on")
+    bind: str = Field(
+        "127.0.0.1:8080",
+        description="address and port to listen on; only this machine, until you say otherwise",
+    )
     data_dir: Path = Field(Path("data"), description="embedded database, master key and files")
     database_url: str | None = Field(None, description="PostgreSQL 15+ of your own; none: embedded")
     master_key: str | None = Field(
         None,
-        description="base64 of 32 bytes that encrypt secrets at rest; none: made in the data dir",
+        description="base64 of 32 bytes that encrypt secrets at rest, older ones after a comma; "
+        "none: made in the data dir",
     )
     tls_cert: Path | None = Field(
         None, description="certificate chain (PEM); with it the door speaks TLS"
@@ -35,7 +40,10 @@ class Settings(BaseModel):
         (), description="CIDRs, comma separated, that receivers may live in although not public"
     )
     shutdown_grace: float = Field(
-        25.0, ge=0, description="seconds to finish what is in flight at SIGTERM"
+        25.0,
+        ge=0,
+        description="seconds to finish what is in flight at SIGTERM; below the 30 s after which many "
+        "process managers kill",
     )
     control_rate_limit: int | None = Field(
         None, ge=1, description="control-plane requests a minute; none: by plan"
@@ -43,7 +51,9 @@ class Settings(BaseModel):
     ingest_rate_limit: int | None = Field(
         None, ge=1, description="ingestion requests a minute; none: by plan"
     )
-    retention_days: int = Field(30, ge=1, description="days that events and deliveries are kept")
+    retention_days: int = Field(
+        30, ge=1, description="days that events and deliveries are kept; what is unsettled stays"
+    )
     log_format: str = Field(
         "auto", pattern="^(auto|console|json)$", description="console on a terminal, else json"
     )
@@ -63,9 +73,13 @@ class Settings(BaseModel):
         8 * MIB, ge=MIB, description="bytes in one commit, so that it stays below 100 ms"
     )
     body_bytes: int = Field(
-        128 * MIB, ge=MIB, description="request bodies being read, of all callers"
+        128 * MIB,
+        ge=MIB,
+        description="bytes of request bodies being read, of all callers; past it 503",
     )
-    body_bytes_workspace: int = Field(32 * MIB, ge=MIB, description="the same of one workspace")
+    body_bytes_workspace: int = Field(
+        32 * MIB, ge=MIB, description="the same of one workspace, so that none takes it all"
+    )
 
     # --- bounds of delivery
     actor_deliveries: int = Field(
@@ -85,9 +99,14 @@ class Settings(BaseModel):
     passivate_after: float = Field(
         30.0, gt=0, description="idle seconds until a destination's actor leaves memory"
     )
-    settle_group: int = Field(1_000, ge=1, description="outcomes in one commit")
+    settle_group: int = Field(
+        1_000, ge=1, description="outcomes in one commit; larger is no cheaper"
+    )
     descriptor_share_inbound: float = Field(
-        0.45, gt=0, lt=1, description="share of the descriptor limit for clients"
+        0.45,
+        gt=0,
+        lt=1,
+        description="share of the descriptor limit for clients; a tenth is kept in reserve",
     )
     descriptor_share_outbound: float = Field(
         0.45, gt=0, lt=1, description="share of the descriptor limit for receivers"
@@ -102,6 +121,25 @@ class Settings(BaseModel):
             else value
         )
 
+    @field_validator("bind")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        _address(value)
+        return value
+
+    @model_validator(mode="after")
+    def _belong_together(self) -> "Settings":
+        if (self.tls_cert is None) is not (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key are needed together")
+        if self.descriptor_share_inbound + self.descriptor_share_outbound > LARGEST_SHARES:
+            raise ValueError("the descriptor shares leave nothing for the database and files")
+        return self
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The host and port of `bind`; an IPv6 host without its brackets."""
+        return _address(self.bind)
+
     @classmethod
     def from_environment(cls, variables: Mapping[str, str], **flags: object) -> "Settings":
         """Read `ANGARIUM_...` variables; flags that are not None win. Raises pydantic.ValidationError."""
@@ -112,3 +150,13 @@ class Settings(BaseModel):
         }
         values.update({name: value for name, value in flags.items() if value is not None})
         return cls.model_validate(values)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ValueError("must be ADDRESS:PORT, such as 127.0.0.1:8080 or [::]:8080")
+    bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if bare != "localhost":
+        ip_address(bare)  # a ValueError of its own that says so
+    return bare, int(port)

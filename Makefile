@@ -1,0 +1,81 @@
+# Everything from a fresh machine with Python 3.11+ and make. `make` alone lists the targets.
+# Another interpreter gets an environment of its own: make test PYTHON=python3.13
+
+PYTHON ?= python3
+ifeq ($(PYTHON),python3)
+VENV := .venv
+else
+VENV := .venv-$(patsubst python%,%,$(notdir $(PYTHON)))
+endif
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
+PROJECTS := pyproject.toml clients/python/pyproject.toml
+DATA ?= data
+LOOPBACK := 127.0.0.0/8,::1/128
+PYTEST_ARGS ?= -n auto
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test check bench lock clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- the environment: a stamp says what has been installed, so that the second time costs nothing
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Angarium needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=python3.13 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "'$(PYTHON)' comes without venv or pip. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
+	  echo "Making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+	@touch $@
+
+$(VENV)/.runtime: $(VENV)/.made requirements/runtime.lock $(PROJECTS)
+	@echo "Installing the pinned dependencies into $(VENV) (once, about a minute)"
+	@$(PIP) install --require-hashes -r requirements/runtime.lock
+	@$(PIP) install --no-deps --no-build-isolation -e clients/python -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
+	@echo "Installing the development tools into $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+setup: $(VENV)/.dev  ## make .venv with everything, pinned by hash
+	@echo "Ready. Next: make run"
+
+# --- using it
+
+run: $(VENV)/.runtime  ## start a server on an embedded PostgreSQL in ./data
+	@echo "Receivers on this machine are allowed: ANGARIUM_EGRESS_ALLOW=$${ANGARIUM_EGRESS_ALLOW:-$(LOOPBACK)}"
+	@ANGARIUM_EGRESS_ALLOW="$${ANGARIUM_EGRESS_ALLOW:-$(LOOPBACK)}" \
+	  ANGARIUM_DATA_DIR="$${ANGARIUM_DATA_DIR:-$(DATA)}" exec $(BIN)/angarium serve
+
+demo: $(VENV)/.runtime  ## show it at work, against the server that `make run` started
+	@ANGARIUM_DATA_DIR="$${ANGARIUM_DATA_DIR:-$(DATA)}" exec $(BIN)/angarium demo
+
+# --- working on it
+
+test: $(VENV)/.dev  ## run all tests (PYTEST_ARGS="-k word" for some)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.dev  ## formatting, lint and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/.dev  ## run the benchmarks (ARGS="--list" shows them)
+	@$(BIN)/python -m bench $(ARGS)
+
+lock:  ## pin the dependencies anew (needs uv)
+	@command -v uv >/dev/null || { echo "needs uv, which resolves for all Pythons at once" >&2; exit 1; }
+	$(LOCK) --upgrade requirements/runtime.in --output-file requirements/runtime.lock
+	$(LOCK) --upgrade requirements/dev.in --output-file requirements/dev.lock
+
+clean:  ## remove environments and caches, never ./data
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,67 @@
+"""The database of some settings for a command beside the server: workspaces and keys, for a moment.
+
+It works while a server runs on the same data, and starts the embedded database itself when none does.
+"""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+
+import trio
+
+from api.cli.errors import Trouble
+from engine.control.keys import Keys
+from engine.identity import Identity
+from engine.settings import Settings
+from storage.bridge import Bridge, open_bridge
+from storage.embedded import attached
+from storage.keys import Keys as KeyTable
+from storage.migrate import known_migrations, migrate
+from storage.profiles import UPKEEP
+from storage.workspaces import Workspaces
+
+MIGRATING_S = 30.0  # a server that starts at this very moment may be applying migrations
+
+
+@asynccontextmanager
+async def open_keys(settings: Settings) -> AsyncIterator[Keys]:
+    """Lend the commands on workspaces and keys. Raises StoreError, EmbeddedError or Trouble."""
+    async with database(settings) as url, open_bridge(url) as bridge:
+        await _bring_up_to_date(bridge)
+        yield Keys(Workspaces(bridge.pool), KeyTable(bridge.pool), Identity(), time.time)
+
+
+@asynccontextmanager
+async def database(settings: Settings) -> AsyncIterator[str]:
+    """Lend the URL of the settings' database, which runs for as long as the block does."""
+    place: AbstractContextManager[str]
+    if settings.database_url is not None:
+        place = nullcontext(settings.database_url)
+    else:
+        place = attached(settings.data_dir)
+    url = await trio.to_thread.run_sync(place.__enter__)
+    try:
+        yield url
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(place.__exit__, None, None, None)
+
+
+async def _bring_up_to_date(bridge: Bridge) -> None:
+    """Make the tables of a new database. One of an older version is left to its server's next start:
+    its present server may be running, and would meet tables that it does not know."""
+    ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")
+    if not ledger:
+        await migrate(bridge.connection(UPKEEP))
+        return
+    wanted = len(known_migrations())
+    deadline = time.monotonic() + MIGRATING_S
+    while True:
+        applied = await bridge.pool.fetch_value("SELECT count(*) FROM schema_migrations")
+        if applied == wanted:
+            return
+        if applied > wanted:
+            raise Trouble("the database is newer than this program: use the server's version of it")
+        if time.monotonic() > deadline:
+            raise Trouble("the database is of an older version: start the server once, it upgrades")
+        await trio.sleep(0.1)

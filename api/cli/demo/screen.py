@@ -1,0 +1,92 @@
+"""How the demo shows itself: a live table on a terminal, plain lines elsewhere. It decides nothing."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import trio
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from api.cli.demo.tally import Tally
+
+FRAME_S = 0.1  # ten frames a second look live
+LINE_S = 1.0  # plain lines: enough to see that it goes on
+
+
+class Screen:
+    """The demo's output."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(highlight=False)
+
+    def say(self, text: str = "") -> None:
+        """Print a line of the story. `[bold]` and the like are rich's."""
+        self._console.print(text)
+
+    @asynccontextmanager
+    async def watching(self, tally: Tally) -> AsyncIterator[None]:
+        """Show a tally as it grows, for as long as the block runs."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._live if self._console.is_terminal else self._lines, tally)
+            try:
+                yield
+            finally:
+                nursery.cancel_scope.cancel()
+
+    async def _live(self, tally: Tally) -> None:
+        with Live(table_of(tally), console=self._console, auto_refresh=False) as live:
+            try:
+                while True:
+                    await trio.sleep(FRAME_S)
+                    live.update(table_of(tally), refresh=True)
+            finally:
+                live.update(table_of(tally), refresh=True)
+
+    async def _lines(self, tally: Tally) -> None:
+        try:
+            while True:
+                await trio.sleep(LINE_S)
+                self._console.print("  " + line_of(tally))
+        finally:
+            self._console.print("  " + line_of(tally))
+
+
+def line_of(tally: Tally) -> str:
+    """Return a tally in one line."""
+    parts = [
+        f"accepted {tally.accepted}/{tally.expected}",
+        f"arrived {len(tally.order)}",
+        f"verified {tally.verified}",
+    ]
+    if tally.failures:
+        parts.append(f"refused on purpose {tally.failures}")
+    if tally.latencies_s:
+        parts.append(f"p50 {milliseconds(tally, 0.5)}, p99 {milliseconds(tally, 0.99)}")
+    return ", ".join(parts)
+
+
+def table_of(tally: Tally) -> Table:
+    """Return a tally as a table."""
+    table = Table.grid(padding=(0, 2))
+    share = len(tally.order) / max(1, tally.expected)
+    bar = "━" * round(30 * share)
+    table.add_row("  accepted, durable", f"{tally.accepted} of {tally.expected}")
+    table.add_row("  arrived", f"{len(tally.order)}", f"[green]{bar}[/green]")
+    table.add_row("  signatures verified", f"{tally.verified}")
+    if tally.failures:
+        table.add_row("  refused on purpose", f"[yellow]{tally.failures}[/yellow]")
+    if tally.refused or tally.duplicates or tally.unknown:
+        wrong = f"{tally.refused} unsigned, {tally.duplicates} again, {tally.unknown} unknown"
+        table.add_row("  wrong", f"[red]{wrong}[/red]")
+    p50, p99 = milliseconds(tally, 0.5), milliseconds(tally, 0.99)
+    table.add_row("  posted to arrived", f"p50 {p50}", f"p99 {p99}")
+    return table
+
+
+def milliseconds(tally: Tally, share: float) -> str:
+    """Return a percentile of the latency as people read it."""
+    value = tally.latency_ms(share)
+    if value is None:
+        return "-"
+    return f"{value:.1f} ms" if value < 1000 else f"{value / 1000:.1f} s"

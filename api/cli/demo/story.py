@@ -1,0 +1,261 @@
+"""The demo's two acts, played against a running service with its public API alone."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+import angarium
+from angarium import AsyncClient, VerificationError
+from angarium.shapes import Destination, NewEvent
+from api.cli.demo.screen import Screen, milliseconds
+from api.cli.demo.tally import Tally
+from api.cli.errors import Trouble
+from api.cli.receiver import Reply, Request, listen, port_of, receive
+
+SENDERS = 8  # connections that send one by one
+BATCH = 100
+QUIET_S = 30.0  # nothing new for so long: it will not come
+OUTAGE_S = 3.0
+ORDERED_EVENTS = 40
+# Three seconds of outage meet the first entries; the rest is room for a machine that is busy.
+ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
+
+
+@dataclass(slots=True)
+class Inbox:
+    """A receiver's side: it verifies everything, and fails on purpose until `healthy_at`."""
+
+    tally: Tally
+    secrets: list[str] = field(default_factory=list)
+    outage_s: float = 0.0
+    outage_ends: float | None = None
+    moved: trio.Event = field(default_factory=trio.Event)
+
+    async def respond(self, request: Request) -> Reply:
+        """Verify one webhook and answer it."""
+        now = time.monotonic()
+        try:
+            webhook = angarium.verify(request.body, request.headers, self.secrets)
+        except (VerificationError, ValueError):
+            self.tally.refused += 1
+            return Reply(400)
+        data = webhook.get("data") if isinstance(webhook, dict) else None
+        if not isinstance(data, dict) or "number" not in data:
+            return Reply(204)  # the sample of a test
+        if self.outage_s:
+            if self.outage_ends is None:
+                self.outage_ends = now + self.outage_s
+            if now < self.outage_ends:
+                self.tally.failures += 1
+                self.moved.set()
+                return Reply(500)
+        self.tally.arrived(data["number"], now)
+        self.moved.set()
+        return Reply(204)
+
+
+@dataclass(slots=True)
+class Story:
+    """Plays the acts and remembers what has to be cleaned up and what was wrong."""
+
+    client: AsyncClient
+    screen: Screen
+    run: str  # a word of this run alone: two demos at once do not meet
+    events: int
+    destinations: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    async def play(self) -> None:
+        """Play both acts. Raises AngariumError or Trouble where the service does not play along."""
+        await self.steady_receiver()
+        await self.failing_receiver()
+
+    async def clean_up(self) -> None:
+        """Delete the rules and archive the destinations of this run."""
+        for rule in self.rules:
+            await self.client.routing_rules.delete(rule)
+        for destination in self.destinations:
+            await self.client.destinations.archive(destination)
+
+    # --- the first act
+
+    async def steady_receiver(self) -> None:
+        """Send events one by one and in batches to a receiver that does well."""
+        tally = Tally(self.events)
+        inbox = Inbox(tally)
+        single = self.events // 2
+        async with trio.open_nursery() as nursery:
+            sockets = await listen("127.0.0.1", 0)
+            nursery.start_soon(receive, sockets, inbox.respond)
+            address = f"http://127.0.0.1:{port_of(sockets)}/hooks"
+            self.screen.say(f"\n[bold]1. A receiver that does well[/bold], at {address}")
+            destination = await self.destination("steady", address, inbox, {"concurrency": 32})
+            await self.rule(destination, "orders", "order.*")
+            await self.rule(destination, "invoices", "invoice.*")
+            await self.check_reachable(destination)
+            self.screen.say(
+                f"   one destination, two rules; now {single} events one by one and "
+                f"{self.events - single} in batches of {BATCH}"
+            )
+            async with self.screen.watching(tally):
+                started = time.monotonic()
+                await self.send_singly(tally, range(single))
+                await self.send_batches(tally, range(single, self.events))
+                await self.wait_complete(inbox)
+                took = time.monotonic() - started
+            nursery.cancel_scope.cancel()
+        self.judge(tally, in_order=False)
+        recorded = await self.count_delivered(destination["id"], len(tally.order))
+        if recorded != self.events:
+            self.problems.append(f"{recorded} of {self.events} deliveries recorded as DELIVERED")
+        self.screen.say(
+            f"   {len(tally.order)} arrived within {took:.1f} s, every signature verified, "
+            f"{recorded} recorded as DELIVERED; posted to arrived: "
+            f"p50 {milliseconds(tally, 0.5)}, p99 {milliseconds(tally, 0.99)}"
+        )
+
+    async def check_reachable(self, destination: Destination) -> None:
+        """Raise Trouble with the remedy when the service may not or cannot reach this machine."""
+        result = await self.client.destinations.test(destination["id"])
+        if result["success"]:
+            return
+        if result["errorCategory"] == "BLOCKED_ADDRESS":
+            raise Trouble(
+                "the server refuses receivers on this machine, as it should in production.\n"
+                "Start it with `make run`, or with ANGARIUM_EGRESS_ALLOW=127.0.0.0/8,::1/128."
+            )
+        raise Trouble(f"the server cannot reach this machine: {result['errorMessage']}")
+
+    async def send_singly(self, tally: Tally, numbers: Iterable[int]) -> None:
+        """Send events one by one, over several connections."""
+        waiting = iter(numbers)
+
+        async def sender() -> None:
+            for number in waiting:
+                event = self.event("order.created", number)
+                tally.sent(number, time.monotonic())
+                await self.client.events.send(event["eventType"], event["payload"])
+                tally.accepted += 1
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(SENDERS):
+                nursery.start_soon(sender)
+
+    async def send_batches(self, tally: Tally, numbers: range) -> None:
+        """Send events in batches."""
+        for start in range(numbers.start, numbers.stop, BATCH):
+            chunk = range(start, min(start + BATCH, numbers.stop))
+            now = time.monotonic()
+            for number in chunk:
+                tally.sent(number, now)
+            answer = await self.client.events.send_batch(
+                [self.event("invoice.paid", number) for number in chunk]
+            )
+            tally.accepted += answer["accepted"]
+
+    async def count_delivered(self, destination: str, expected: int) -> int:
+        """Return how many deliveries are recorded as DELIVERED; the last ones may take a moment."""
+        deadline = time.monotonic() + 10
+        while True:
+            count = 0
+            async for delivery in self.client.destinations.deliveries(destination):
+                count += delivery["status"] == "DELIVERED" and delivery["originKind"] == "NORMAL"
+            if count >= expected or time.monotonic() > deadline:
+                return count
+            await trio.sleep(0.2)
+
+    # --- the second act
+
+    async def failing_receiver(self) -> None:
+        """Send events to a STRICT destination whose receiver is down for a while."""
+        tally = Tally(ORDERED_EVENTS)
+        inbox = Inbox(tally, outage_s=OUTAGE_S)
+        async with trio.open_nursery() as nursery:
+            sockets = await listen("127.0.0.1", 0)
+            nursery.start_soon(receive, sockets, inbox.respond)
+            address = f"http://127.0.0.1:{port_of(sockets)}/hooks"
+            self.screen.say(
+                f"\n[bold]2. A receiver that fails for {OUTAGE_S:g} s[/bold], at {address}"
+            )
+            options = {"ordering": "STRICT", "retrySchedule": ORDERED_SCHEDULE}
+            destination = await self.destination("failing", address, inbox, options)
+            await self.rule(destination, "ledger", "ledger.*")
+            self.screen.say(
+                f"   ordering STRICT, retries after {ORDERED_SCHEDULE[:4]}... s; now "
+                f"{ORDERED_EVENTS} events, which must arrive in order"
+            )
+            first = ""
+            async with self.screen.watching(tally):
+                for number in range(ORDERED_EVENTS):
+                    event = self.event("ledger.entry", number)
+                    tally.sent(number, time.monotonic())
+                    answer = await self.client.events.send(event["eventType"], event["payload"])
+                    tally.accepted += 1
+                    first = first or answer["id"]
+                await self.wait_complete(inbox)
+            nursery.cancel_scope.cancel()
+        self.judge(tally, in_order=True)
+        attempts = await self.attempts_of(first)
+        if tally.failures == 0 or attempts < 2:
+            self.problems.append("the receiver's failures left no attempts in the record")
+        self.screen.say(
+            f"   {tally.failures} attempts failed on purpose, {len(tally.order)} events arrived in "
+            f"order; the first one took {attempts} attempts, all of them recorded"
+        )
+
+    async def attempts_of(self, event: str) -> int:
+        """Return how many attempts are recorded of an event's delivery, once it is delivered."""
+        attempts = 0
+        with trio.move_on_after(10):
+            while True:
+                async for delivery in self.client.events.deliveries(event):
+                    attempts = delivery["attemptCount"]
+                    if delivery["status"] == "DELIVERED":
+                        return attempts
+                await trio.sleep(0.2)
+        return attempts
+
+    # --- what both need
+
+    def event(self, kind: str, number: int) -> NewEvent:
+        """Return an event of this run."""
+        payload: dict[str, Any] = {"number": number, "note": "a parcel for the demo"}
+        return {"eventType": f"demo.{self.run}.{kind}", "payload": payload}
+
+    async def destination(
+        self, name: str, address: str, inbox: Inbox, options: dict[str, Any]
+    ) -> Destination:
+        """Create a destination and give its secret to the receiver."""
+        created = await self.client.destinations.create(
+            f"demo {self.run} {name}", address, delivery=options
+        )
+        self.destinations.append(created["id"])
+        inbox.secrets.append(created.get("secret") or "")
+        return created
+
+    async def rule(self, destination: Destination, name: str, pattern: str) -> None:
+        """Route event types of this run to a destination."""
+        types = [f"demo.{self.run}.{pattern}"]
+        rule = await self.client.routing_rules.create(
+            f"demo {self.run} {name}", destination["id"], types
+        )
+        self.rules.append(rule["id"])
+
+    async def wait_complete(self, inbox: Inbox) -> None:
+        """Wait until everything has arrived, or nothing new has for a while."""
+        while not inbox.tally.complete:
+            inbox.moved = trio.Event()
+            with trio.move_on_after(QUIET_S) as quiet:
+                await inbox.moved.wait()
+            if quiet.cancelled_caught:
+                return
+
+    def judge(self, tally: Tally, *, in_order: bool) -> None:
+        """Note what was not as promised."""
+        for problem in tally.problems(in_order=in_order):
+            self.problems.append(problem)
+            self.screen.say(f"   [red]{problem}[/red]")

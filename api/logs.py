@@ -1,0 +1,100 @@
+"""Logging: one line an incident, on standard error, for people or for machines; never a secret.
+
+Everything that logs ends here, the standard library's loggers too. Nothing logs once per event.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+# What must not be shown even if somebody logs it by mistake. Names first: their values are dropped.
+_SECRET_NAMES = re.compile(
+    r"authorization|cookie|secret|password|token|payload|body|master_?key|private_?key|api_?key|"
+    r"database_?url|dsn|signature",
+    re.IGNORECASE,
+)
+# Then shapes, wherever they stand: our keys and secrets, and the password within a URL.
+_SECRET_SHAPES = re.compile(
+    r"(ang_(?:dev|sta|pro)_|angmk_|whsec_|whsk_|Bearer\s+)[A-Za-z0-9+/=_.\-]{4,}", re.IGNORECASE
+)
+_URL_PASSWORD = re.compile(r"(\w+://[^\s:/@]*:)[^\s/@]+@")
+_HIDDEN = "***"
+
+# Loggers of libraries that speak more than one line an incident at the level INFO.
+_CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app")
+
+
+def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> None:
+    """Send all logs to `stream` (standard error): `console`, `json`, or `auto` by what it is."""
+    out = stream or sys.stderr
+    as_json = log_format == "json" or (log_format == "auto" and not out.isatty())
+    level = getattr(logging, log_level.upper())
+    shared: list[structlog.types.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,  # module-level loggers must follow a later configure()
+    )
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.format_exc_info,
+                without_secrets,
+                _renderer(as_json, out),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    logging.captureWarnings(True)
+    # An unhandled error of a thread or at exit is written by these, too.
+    logging.raiseExceptions = False
+
+
+def without_secrets(
+    logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Hide whatever is named or looks like a secret or a payload. A structlog processor."""
+    for name, value in event.items():
+        if name != "event" and _SECRET_NAMES.search(name) and not isinstance(value, (int, float)):
+            event[name] = _HIDDEN
+        elif isinstance(value, bytes):
+            event[name] = f"<{len(value)} bytes>"
+        elif isinstance(value, str):
+            event[name] = hidden(value)
+        elif not isinstance(value, (int, float, type(None))):
+            event[name] = hidden(str(value))
+    return event
+
+
+def hidden(text: str) -> str:
+    """Return a text with everything that looks like a secret made unreadable."""
+    return _URL_PASSWORD.sub(rf"\1{_HIDDEN}@", _SECRET_SHAPES.sub(rf"\1{_HIDDEN}", text))
+
+
+def _renderer(as_json: bool, out: TextIO) -> structlog.types.Processor:
+    if as_json:
+        return structlog.processors.JSONRenderer(sort_keys=False)
+    return structlog.dev.ConsoleRenderer(colors=out.isatty(), pad_event_to=30)
