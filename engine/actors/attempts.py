@@ -1,0 +1,122 @@
+"""Attempts of all destinations: how many may be in flight at once, whose turn it is, and which they are.
+
+Who found no room waits in line; what becomes free goes to the first of the line, a few attempts at a
+time, so that no destination takes it all.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import trio
+
+TURN_SENDS = 64  # attempts that one turn may begin, so that a turn stays below a millisecond
+GRANT = 8  # attempts that one place in the line is worth
+
+
+class Waiter(Protocol):
+    """Who waits in line."""
+
+    def wake(self) -> None:
+        """Ask for a turn."""
+
+
+class Attempts:
+    """Owner of the number of attempts in flight, and of the ids that the API shows as DELIVERING."""
+
+    def __init__(self, limit: int, congested: Callable[[], bool]) -> None:
+        self._limit = limit
+        self._congested = congested
+        self._line: deque[Waiter] = deque()
+        self._waiting: set[Waiter] = set()
+        self._granted: set[Waiter] = set()
+        self._ids: set[str] = set()  # sent and not yet recorded
+        self.in_flight = 0
+        self.halted = False  # a stop: no attempt begins any more
+        self._unrecorded = 0  # settlements that are not durable
+        self._none: trio.Event | None = None
+
+    def allowance(self, actor: Waiter) -> int:
+        """Return how many attempts `actor` may begin in its turn."""
+        if self.halted or self._congested():
+            return 0
+        free = self._limit - self.in_flight
+        if free <= 0:
+            return 0
+        if actor in self._granted:
+            return min(GRANT, free)
+        if self._line:
+            return 0  # no jumping the queue
+        return min(TURN_SENDS, free)
+
+    def began(self, delivery: str) -> None:
+        """Count an attempt that was handed to the sender."""
+        self.in_flight += 1
+        self._ids.add(delivery)
+
+    def ended(self) -> None:
+        """Count an attempt whose outcome is there; its id stays until it is recorded."""
+        self.in_flight -= 1
+        if self._line:
+            self.pass_on()
+
+    def settling(self, count: int) -> None:
+        """Count settlements that were given to the recorder."""
+        self._unrecorded += count
+
+    def recorded(self, deliveries: Sequence[str]) -> None:
+        """Count settlements that are durable; attempts of these deliveries are over."""
+        self._ids.difference_update(deliveries)
+        self._unrecorded -= len(deliveries)
+        if self._none is not None and self._nothing:
+            self._none.set()
+
+    @property
+    def _nothing(self) -> bool:
+        return not self._ids and self._unrecorded == 0
+
+    async def wait_none(self) -> None:
+        """Wait until no attempt is in flight and all that ended is durable."""
+        while not self._nothing:
+            self._none = trio.Event()
+            await self._none.wait()
+
+    def used(self, actor: Waiter, allowed: int, count: int) -> bool:
+        """Take note that a turn began `count` attempts of the `allowed` ones. Returns whether `actor`
+        should come again at once; where it may want more than there is, it is put in line."""
+        if self._granted:
+            self._granted.discard(actor)
+        if count < allowed:
+            if self._line:
+                self.pass_on()
+            return False
+        if allowed == TURN_SENDS:
+            return True
+        if not self.halted and actor not in self._waiting:
+            self._waiting.add(actor)
+            self._line.append(actor)
+            self.pass_on()
+        return False
+
+    def leave(self, actor: Waiter) -> None:
+        """Forget an actor that is gone."""
+        if actor in self._granted:
+            self._granted.discard(actor)
+            self.pass_on()
+        if actor in self._waiting:
+            self._waiting.discard(actor)
+            self._line.remove(actor)
+
+    def pass_on(self) -> None:
+        """Wake the first in line for what is free, and after congestion."""
+        if self.halted or self._congested():
+            return
+        while self._line and len(self._granted) < self._limit - self.in_flight:
+            first = self._line.popleft()
+            self._waiting.discard(first)
+            self._granted.add(first)
+            first.wake()
+
+    def delivering(self, deliveries: Iterable[str]) -> set[str]:
+        """Return which of these ids are sent and not yet recorded."""
+        return self._ids.intersection(deliveries)

@@ -1,0 +1,105 @@
+"""What an actor needs of its process: one record, the same for all of them. Data only."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from engine.actors.attempts import Attempts
+from engine.actors.dispatcher import Dispatcher
+from engine.actors.memory import Memory
+from engine.actors.readers import Readers
+from engine.core.commands import Limits
+from engine.core.destination import Destination
+from engine.core.machine import DestinationMachine
+from engine.core.records import Settlement
+from engine.ports import BacklogMark, Sender, SnapshotWrite
+from engine.timers import Timers
+
+if TYPE_CHECKING:
+    from engine.actors.actor import Departure, DestinationActor
+
+RECENT_SNAPSHOTS = (
+    20_000  # of actors that left memory, some 100 bytes each: a quick return reads nothing
+)
+
+
+class SettlementOwner(Protocol):
+    """Who hears that settlements are durable."""
+
+    def committed(self, settlements: list[Settlement]) -> None:
+        """Learn that these are durable."""
+
+
+class Recording(Protocol):
+    """What the actors need of the recorder."""
+
+    congested: bool
+    on_relief: Callable[[], None] | None
+
+    def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
+        """Make settlements durable, in order."""
+
+    def mark(self, mark: BacklogMark) -> None:
+        """Raise a backlog row."""
+
+    def write_snapshot(self, write: SnapshotWrite) -> None:
+        """Replace a snapshot."""
+
+
+class Snapshots:
+    """The last snapshots of actors that left memory: what the store may not have yet."""
+
+    def __init__(self, most: int = RECENT_SNAPSHOTS) -> None:
+        self._most = most
+        self._recent: OrderedDict[str, bytes] = OrderedDict()
+
+    def keep(self, destination: str, snapshot: bytes) -> None:
+        """Remember a snapshot; the oldest is forgotten past the bound."""
+        self._recent[destination] = snapshot
+        if len(self._recent) > self._most:
+            self._recent.popitem(last=False)
+
+    def take(self, destination: str) -> bytes | None:
+        """Return and forget a snapshot; None where only the store can tell."""
+        return self._recent.pop(destination, None)
+
+
+class Context:
+    """What actors share. `retired` is told of an actor that leaves memory."""
+
+    __slots__ = (
+        "attempts", "dispatcher", "gone", "jitter", "limits", "make_machine", "memory", "now",
+        "readers", "recorder", "retired", "sender", "snapshots", "timers",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        now: Callable[[], float],
+        jitter: Callable[[], float],
+        limits: Limits,
+        make_machine: Callable[..., DestinationMachine],
+        timers: Timers,
+        sender: Sender,
+        recorder: Recording,
+        dispatcher: Dispatcher,
+        readers: Readers,
+        attempts: Attempts,
+        memory: Memory,
+        gone: Callable[[Destination], None],
+        retired: "Callable[[DestinationActor, Departure], None]",
+    ) -> None:
+        self.now = now
+        self.jitter = jitter
+        self.limits = limits
+        self.make_machine = make_machine
+        self.timers = timers
+        self.sender = sender
+        self.recorder = recorder
+        self.dispatcher = dispatcher
+        self.readers = readers
+        self.attempts = attempts
+        self.memory = memory
+        self.gone = gone
+        self.retired = retired
+        self.snapshots = Snapshots()

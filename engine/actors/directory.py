@@ -1,0 +1,336 @@
+"""The directory: which destinations of this process have an actor, and which have but a backlog row.
+
+A destination with work gets an actor; an idle actor leaves, and what it leaves unsettled in the store
+stays known here by one small record. Nothing here awaits but recovery and the end.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+
+import structlog
+import trio
+from msgspec import Struct
+
+from engine.actors.actor import Departure, DestinationActor, Phase
+from engine.actors.attempts import Attempts
+from engine.actors.context import Context, Recording
+from engine.actors.dispatcher import Dispatcher
+from engine.actors.memory import Memory
+from engine.actors.readers import Readers
+from engine.actors.reading import Restoration
+from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
+from engine.core.commands import Limits
+from engine.core.destination import Destination
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery
+from engine.core.vocabulary import DestinationStatus
+from engine.ports import BacklogRow, BacklogStore, Sender, StoreAwayError
+from engine.settings import Settings
+from engine.shards import SHARDS
+from engine.timers import Timers
+
+FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
+RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
+RETRY_S = 0.5  # between two tries to read the backlog while the store is away
+
+log = structlog.get_logger("angarium.directory")
+
+
+class Dormant(Struct, gc=False):
+    """A destination without an actor whose backlog row says that something is unsettled."""
+
+    environment: int
+    low_seq: int
+    waiting: int  # as far as is known
+
+
+class Awakening:
+    """A start's reading for one destination: its actor is made when its turn has come."""
+
+    __slots__ = ("_destination", "_directory", "_restoration")
+
+    def __init__(self, directory: "Directory", destination: str) -> None:
+        self._directory = directory
+        self._destination = destination
+        self._restoration: Restoration | None = None
+
+    def wanted(self) -> bool:
+        """Whether no actor has come about otherwise."""
+        if self._restoration is None:
+            actor = self._directory.activate_dormant(self._destination)
+            if actor is None:
+                return False
+            self._restoration = actor.restoration()
+        return self._restoration.wanted()
+
+    async def read(self, store: BacklogStore) -> None:
+        """Read for the actor."""
+        assert self._restoration is not None
+        await self._restoration.read(store)
+
+    def failed(self) -> None:
+        """Let the actor ask again."""
+        if self._restoration is not None:
+            self._restoration.failed()
+
+
+class Directory:
+    """Owner of the actors. Everything is called on the trio thread; `recover` runs before anything
+    arrives."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        find: Callable[[str], Destination | None],
+        now: Callable[[], float],
+        timers: Timers,
+        sender: Sender,
+        recorder: Recording,
+        store: BacklogStore,
+        max_in_flight: int,
+        jitter: Callable[[], float] = random.random,
+        make_machine: Callable[..., DestinationMachine] = DestinationMachine,
+        dispatcher: Dispatcher | None = None,
+    ) -> None:
+        self._find = find
+        self._now = now
+        self._store = store
+        self._passivate_after_s = settings.passivate_after
+        self._actors: dict[str, DestinationActor] = {}
+        self._dormant: dict[str, Dormant] = {}
+        self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
+        self._activations = self._passivations = self._restarts = 0
+        self.dirty: set[str] = set()  # destinations whose backlog row exists
+        self.on_gone: Callable[[Destination], None] = _ignore_gone
+        self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
+        self.dispatcher = dispatcher or Dispatcher()
+        self.readers = Readers(store)
+        self.attempts = Attempts(max_in_flight, lambda: recorder.congested)
+        self.memory = Memory(Limits(settings.engine_deliveries, settings.engine_bytes))
+        recorder.on_relief = self.attempts.pass_on
+        self._context = Context(
+            now=now,
+            jitter=jitter,
+            limits=Limits(settings.actor_deliveries, settings.actor_bytes),
+            make_machine=make_machine,
+            timers=timers,
+            sender=sender,
+            recorder=recorder,
+            dispatcher=self.dispatcher,
+            readers=self.readers,
+            attempts=self.attempts,
+            memory=self.memory,
+            gone=self._gone,
+            retired=self._retired,
+        )
+
+    # --- work arrives
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        """Take deliveries that were just committed, in seq order: those of a whole group."""
+        groups: dict[str, list[Delivery]] = {}
+        for delivery in deliveries:
+            group = groups.get(delivery.destination)
+            if group is None:
+                groups[delivery.destination] = [delivery]
+            else:
+                group.append(delivery)
+        actors = self._actors
+        for destination, group in groups.items():
+            actor = actors.get(destination) or self._roused(destination, group)
+            if actor is not None:
+                self.dirty.add(destination)
+                actor.tell_arrived(group)
+
+    def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
+        """Return an actor for a destination that had none, unless it would have nothing to do."""
+        self.dirty.add(destination)
+        self._forgettable.pop(destination, None)
+        config = self._find(destination)
+        dormant = self._dormant.get(destination)
+        if config is None or config.status is DestinationStatus.DISABLED:
+            first = deliveries[0]
+            if dormant is None:
+                dormant = Dormant(first.event.environment, first.seq, 0)
+                self._dormant[destination] = dormant
+            dormant.waiting += len(deliveries)
+            return None
+        if dormant is not None:
+            actor = self._activate(config, dormant)
+        else:
+            actor = self._add(DestinationActor(self._context, config, deliveries[0].seq, True))
+        actor.start()
+        return actor
+
+    def _activate(self, config: Destination, dormant: Dormant) -> DestinationActor:
+        del self._dormant[config.id]
+        return self._add(DestinationActor(self._context, config, dormant.low_seq, False))
+
+    def _add(self, actor: DestinationActor) -> DestinationActor:
+        self._actors[actor.id] = actor
+        self._activations += 1
+        return actor
+
+    def activate_dormant(self, destination: str) -> DestinationActor | None:
+        """Return a new actor for a destination with a backlog, which is yet to be started; None where
+        there is one already, or nothing to do."""
+        dormant = self._dormant.get(destination)
+        config = self._find(destination)
+        if dormant is None or config is None:
+            return None
+        return self._activate(config, dormant)
+
+    def rouse(self, rows: Iterable[BacklogRow]) -> int:
+        """Start the actors of destinations whose retries are due; returns how many."""
+        roused = 0
+        for row in rows:
+            config = self._find(row.destination)
+            if config is None or config.status is DestinationStatus.DISABLED:
+                continue
+            actor = self.activate_dormant(row.destination)
+            if actor is not None:
+                actor.start()
+                roused += 1
+        return roused
+
+    def configure(self, destination: Destination) -> None:
+        """Take a new version that is committed."""
+        actor = self._actors.get(destination.id)
+        if actor is not None:
+            actor.tell_config(destination)
+            return
+        dormant = self._dormant.get(destination.id)
+        if destination.status is DestinationStatus.ARCHIVED:
+            # What is in its DLQ is discarded even where nothing waits, and the archiving may have
+            # written a backlog row to survive a crash: it is to be forgotten afterwards.
+            self.dirty.add(destination.id)
+            self._forgettable.pop(destination.id, None)
+        elif dormant is None or destination.status is DestinationStatus.DISABLED:
+            return
+        if dormant is not None:
+            del self._dormant[destination.id]
+        low_seq = 0 if dormant is None else dormant.low_seq
+        self._add(DestinationActor(self._context, destination, low_seq, dormant is None)).start()
+
+    # --- actors leave
+
+    def passivate_idle(self) -> None:
+        """Let actors leave that have done nothing for long enough."""
+        before = self._now() - self._passivate_after_s
+        for actor in self._actors.values():
+            if actor.last_active <= before and actor.phase is Phase.RUNNING and not actor.in_flight:
+                actor.retire()
+
+    def _retired(self, actor: DestinationActor, departure: Departure) -> None:
+        del self._actors[actor.id]
+        self._passivations += 1
+        self._restarts += actor.restarts
+        if not departure.clean:
+            self._dormant[actor.id] = Dormant(
+                actor.environment, departure.low_seq, departure.waiting
+            )
+        elif actor.id in self.dirty:
+            self._forgettable[actor.id] = actor.environment
+            self.forgettable_signal()
+
+    def _gone(self, destination: Destination) -> None:
+        self.on_gone(destination)
+
+    def take_forgettable(self) -> list[tuple[int, str]]:
+        """Return backlog rows (environment, destination) that may be deleted now, a bounded number;
+        they leave `dirty` in the same call. No intake group may be under way."""
+        rows: list[tuple[int, str]] = []
+        while self._forgettable and len(rows) < FORGET_AT_ONCE:
+            destination, environment = self._forgettable.popitem()
+            self.dirty.discard(destination)
+            rows.append((environment, destination))
+        return rows
+
+    # --- start and end
+
+    async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
+        """Learn of all unsettled work; returns of how many destinations. Their actors come about one
+        after another while everything else runs."""
+        while True:
+            try:
+                rows = await self._store.backlog(shards)
+            except StoreAwayError:
+                log.warning("database away, recovery waits")
+                await trio.sleep(RETRY_S)
+            else:
+                break
+        for number, row in enumerate(rows, 1):
+            self.dirty.add(row.destination)
+            if row.destination not in self._actors:
+                self._dormant[row.destination] = Dormant(row.environment, row.low_seq, 0)
+                self.readers.submit_patient(Awakening(self, row.destination))
+            if number % RECOVER_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+        return len(rows)
+
+    async def drain(self, deadline: float) -> bool:
+        """Begin no attempt any more, and wait until what is in flight has ended and is durable, but
+        not past `deadline` (an instant of trio's clock); then write backlog rows and snapshots.
+        Returns whether all had ended. Dispatcher and recorder must run on."""
+        self.attempts.halted = True
+        with trio.move_on_at(deadline) as scope:
+            await self.attempts.wait_none()
+        for actor in self._actors.values():
+            actor.flush()
+        await self.dispatcher.wait_idle()
+        return not scope.cancelled_caught
+
+    # --- reports
+
+    def delivering(self, deliveries: Iterable[str]) -> set[str]:
+        """Return which of these deliveries are sent and not yet recorded."""
+        return self.attempts.delivering(deliveries)
+
+    def health(self, destination: str) -> DestinationReport:
+        """Return how a destination and its actor do."""
+        actor = self._actors.get(destination)
+        if actor is not None:
+            return actor.report()
+        dormant = self._dormant.get(destination)
+        pending = 0 if dormant is None else dormant.waiting
+        return DestinationReport(health=None, pending=pending, in_flight=0, actor=AT_REST)
+
+    def totals(self, environment: int) -> Totals:
+        """Return what waits and is in flight in an environment."""
+        pending = in_flight = 0
+        for actor in self._actors.values():
+            if actor.environment == environment:
+                pending += actor.pending
+                in_flight += actor.in_flight
+        for dormant in self._dormant.values():
+            if dormant.environment == environment:
+                pending += dormant.waiting
+        return Totals(pending, in_flight)
+
+    @property
+    def dormant(self) -> int:
+        """How many destinations wait without an actor."""
+        return len(self._dormant)
+
+    def statistics(self) -> DirectoryStatistics:
+        """Return a record of what happened so far."""
+        return DirectoryStatistics(
+            actors=len(self._actors),
+            dormant=len(self._dormant),
+            dirty=len(self.dirty),
+            in_flight=self.attempts.in_flight,
+            held_deliveries=self.memory.deliveries,
+            held_bytes=self.memory.bytes,
+            restarts=self._restarts + sum(each.restarts for each in self._actors.values()),
+            activations=self._activations,
+            passivations=self._passivations,
+        )
+
+
+def _ignore_gone(destination: Destination) -> None:
+    log.error("no one disables a destination that is gone", destination=destination.id)
+
+
+def _ignore() -> None:
+    pass

@@ -1,0 +1,51 @@
+"""What a destination's actor keeps in the store beside its settlements: backlog row and snapshot."""
+
+from engine.actors.context import Recording
+from engine.core.destination import Destination
+from engine.core.machine import DestinationMachine
+from engine.core.vocabulary import DestinationStatus
+from engine.ports import BacklogMark, SnapshotWrite
+
+MARK_EVERY_S = 1.0  # a start repeats the reading of at most what a second settled
+
+
+class Ledger:
+    """Owner of the last mark and the last snapshot of one destination.
+
+    While its actor is in memory a row says nothing of due retries: those that it does name are what
+    the waker looks for.
+    """
+
+    __slots__ = ("_marked", "_marked_at", "_recorder", "low_seq", "snapshot", "snapshot_at")
+
+    def __init__(self, recorder: Recording, low_seq: int, snapshot: bytes | None) -> None:
+        self._recorder = recorder
+        self._marked: tuple[int, int | None] | None = None
+        self._marked_at = float("-inf")
+        self.low_seq = low_seq  # nothing unsettled but what is RETRYING is below it
+        self.snapshot = snapshot
+        self.snapshot_at: float | None = None
+
+    def mark(self, config: Destination, machine: DestinationMachine, now: float) -> None:
+        """Raise the row, if it can be raised and was not within the last second."""
+        if now - self._marked_at >= MARK_EVERY_S:
+            self._marked_at = now
+            self._write(config, machine.low_seq(), None)
+
+    def mark_departure(self, config: Destination, machine: DestinationMachine) -> None:
+        """Raise the row for the last time, with the next retry, so that the waker finds it."""
+        due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
+        self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
+
+    def _write(self, config: Destination, low_seq: int, due_ms: int | None) -> None:
+        self.low_seq = low_seq
+        if (low_seq, due_ms) != self._marked:
+            self._marked = (low_seq, due_ms)
+            self._recorder.mark(BacklogMark(config.environment, config.id, low_seq, due_ms))
+
+    def save(self, config: Destination, snapshot: bytes, now: float) -> None:
+        """Write a snapshot, unless it says what the last one said."""
+        if snapshot != self.snapshot:
+            self.snapshot = snapshot
+            self.snapshot_at = now
+            self._recorder.write_snapshot(SnapshotWrite(config.environment, config.id, snapshot))

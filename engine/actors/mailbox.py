@@ -1,0 +1,199 @@
+"""A destination's mailbox: what was told and not yet handled, in order, bounded by count and bytes.
+
+Only arrivals are refused: they are durable already, so of what does not fit a note remains that says
+how far the store is ahead. Everything else is bounded by what the actor itself began.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from engine.actors.flight import Flight
+from engine.core.commands import AnyRequest, DeadRequest, DueRequest, Limits, ReadRequest
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryClass
+from engine.ports import ReadBack
+
+MAX_NOTES = 256  # spills kept apart while the store is read; later ones are merged by class
+
+
+class Arrived(Struct, gc=False):
+    """Deliveries that were just committed, in seq order."""
+
+    deliveries: list[Delivery]
+
+
+class Committed(Struct, gc=False):
+    """Settlements that are durable now."""
+
+    settlements: list[Settlement]
+
+
+class Answered(Struct, gc=False):
+    """What the store answered to a request; None where it could not."""
+
+    request: AnyRequest
+    answer: ReadBack | list[Delivery] | None
+
+
+class Spill(Struct, gc=False):
+    """Deliveries of one class that stay in the store: the highest seq, and how many they are."""
+
+    queue: DeliveryClass
+    seq: int
+    count: int
+
+
+Message = Flight | Arrived | Committed | Answered
+
+
+class Mailbox:
+    """What one actor was told. Once an arrival spills all do, until no arrival is left in here, since
+    the machine must hear of them in the order of acceptance."""
+
+    __slots__ = ("_limits", "bytes", "deliveries", "in_hand", "judged", "messages", "spills")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.messages: deque[Message] = deque()
+        self.deliveries = 0  # in Arrived messages
+        self.bytes = 0  # of their payloads
+        self.spills: list[Spill] = []
+        self.judged: list[Flight] = []  # passed on, and not settled with the recorder yet
+        self.in_hand: Message | Delivery | None = None  # what a crash now would be about
+
+    # --- arrivals
+
+    def offer(self, deliveries: Sequence[Delivery]) -> None:
+        """Take as many of `deliveries` as fit; the rest spills."""
+        if self.spills:
+            self.spill(deliveries)
+            return
+        fit = self._fitting(deliveries)
+        if fit < len(deliveries):
+            self.spill(deliveries[fit:])
+            deliveries = deliveries[:fit]
+        if not deliveries:
+            return
+        self.deliveries += fit
+        last = self.messages[-1] if self.messages else None
+        if type(last) is Arrived:
+            last.deliveries.extend(deliveries)
+        else:
+            self.messages.append(Arrived(list(deliveries)))
+
+    def _fitting(self, deliveries: Sequence[Delivery]) -> int:
+        """Count what fits, and add its bytes."""
+        room = self._limits.deliveries - self.deliveries
+        size, most = self.bytes, self._limits.bytes
+        fit = 0
+        for delivery in deliveries:
+            larger = size + len(delivery.event.payload)
+            if fit >= room or (larger > most and size > 0):
+                break
+            size = larger
+            fit += 1
+        self.bytes = size
+        return fit
+
+    def spill(self, deliveries: Sequence[Delivery]) -> None:
+        """Note deliveries that stay in the store, all of one commit or later than what is noted."""
+        spills = self.spills
+        for delivery in deliveries:
+            for spill in spills:
+                if spill.queue is delivery.queue:
+                    spill.seq = delivery.seq
+                    spill.count += 1
+                    break
+            else:
+                spills.append(Spill(delivery.queue, delivery.seq, 1))
+
+    def note(self, deliveries: Sequence[Delivery]) -> None:
+        """Spill, keeping this commit apart from others: while the store is read it must be told which
+        commits the reading saw."""
+        if len(self.spills) >= MAX_NOTES:
+            self.spill(deliveries)
+            return
+        earlier, self.spills = self.spills, []
+        self.spill(deliveries)
+        self.spills = earlier + self.spills
+
+    def take_spills(self) -> list[Spill]:
+        """Return what spilled, and begin to take arrivals again."""
+        spills, self.spills = self.spills, []
+        return spills
+
+    def drop_arrivals(self) -> None:
+        """Forget all arrivals: they are in the store, which is about to be read."""
+        self.messages = deque(each for each in self.messages if type(each) is not Arrived)
+        self.deliveries = self.bytes = 0
+        self.spills = []
+
+    def flights(self) -> list[Flight]:
+        """Return the attempts that ended and are not settled with the recorder."""
+        waiting = [message for message in self.messages if type(message) is Flight]
+        return self.judged + waiting
+
+    # --- to the machine
+
+    def pass_on(self, machine: DestinationMachine, now: float, most: int) -> int:
+        """Pass about `most` messages on (a delivery of a list counts as one); returns how many."""
+        messages = self.messages
+        left = most
+        while messages and left > 0:
+            self.in_hand = message = messages.popleft()
+            if type(message) is Flight:
+                self.judged.append(message)
+                assert message.outcome is not None
+                machine.judged(message.delivery, message.outcome, now)
+                left -= 1
+            elif type(message) is Arrived:
+                self.in_hand = message = self._cut(message, left)
+                machine.arrive(message.deliveries, now)
+                left -= len(message.deliveries)
+            elif type(message) is Committed:
+                settlements = message.settlements
+                if len(settlements) > left:
+                    messages.appendleft(Committed(settlements[left:]))
+                    settlements = settlements[:left]
+                machine.committed(settlements, now)
+                left -= len(settlements)
+            elif type(message) is Answered:
+                left -= _answer(machine, message, now)
+        if self.spills and not self.deliveries:
+            for spill in self.take_spills():
+                machine.spilled(spill.queue, spill.seq, spill.count)
+        return most - left
+
+    def _cut(self, arrived: Arrived, most: int) -> Arrived:
+        """Return the first `most` of a message just popped; the rest goes back to the front."""
+        if len(arrived.deliveries) > most:
+            self.messages.appendleft(Arrived(arrived.deliveries[most:]))
+            arrived = Arrived(arrived.deliveries[:most])
+        self.deliveries -= len(arrived.deliveries)
+        if self.deliveries:
+            self.bytes -= sum([len(each.event.payload) for each in arrived.deliveries])
+        else:
+            self.bytes = 0
+        return arrived
+
+
+def _answer(machine: DestinationMachine, answered: Answered, now: float) -> int:
+    """Pass an answer of the store on; returns what it counts as. It is one, however large: the
+    machine's cursor moves over the whole of it or not at all."""
+    request, answer = answered.request, answered.answer
+    if answer is None:
+        machine.read_failed(request, now)
+        return 1
+    if isinstance(answer, ReadBack):
+        assert isinstance(request, ReadRequest)
+        machine.loaded(request, answer.deliveries, answer.through, answer.skipped, answer.end, now)
+        return 1 + len(answer.deliveries)
+    if isinstance(request, DueRequest):
+        machine.due(request, answer, now)
+    else:
+        assert isinstance(request, DeadRequest)
+        machine.dead(request, answer, now)
+    return 1 + len(answer)

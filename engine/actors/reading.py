@@ -1,0 +1,161 @@
+"""What is read for an actor: answers to its machine's requests, and all that a machine begins with."""
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.actors.memory import Memory
+from engine.core.commands import AnyRequest, DueRequest, ReadRequest
+from engine.core.destination import Destination
+from engine.core.records import Delivery
+from engine.core.vocabulary import Ordering
+from engine.ports import BacklogStore, ReadBack
+
+CONSISTENT_TRIES = (
+    3  # to catch a moment in which nothing commits; else the count may be a little high
+)
+
+
+class Asker(Protocol):
+    """Whom an answer is for."""
+
+    generation: int  # raised when a machine is replaced: its requests are void
+    config: Destination
+
+    def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
+        """Take an answer, None where there will be none."""
+
+
+class Lookup:
+    """One request of a machine."""
+
+    __slots__ = ("_asker", "_generation", "_memory", "_request", "_singly")
+
+    def __init__(self, asker: Asker, request: AnyRequest, memory: Memory, singly: bool) -> None:
+        self._asker = asker
+        self._generation = asker.generation
+        self._request = request
+        self._memory = memory
+        self._singly = singly
+
+    def wanted(self) -> bool:
+        """Whether the machine that asked is still there."""
+        return self._asker.generation == self._generation
+
+    async def read(self, store: BacklogStore) -> None:
+        """Ask the store and tell the actor."""
+        answer = await self._ask(store)
+        if self.wanted():
+            self._asker.tell_answer(self._request, answer)
+
+    async def _ask(self, store: BacklogStore) -> ReadBack | list[Delivery]:
+        request, config = self._request, self._asker.config
+        environment, destination = config.environment, config.id
+        limit = 1 if self._singly else request.limit
+        if isinstance(request, ReadRequest):
+            limit, size = self._memory.readable(limit, request.max_bytes)
+            return await store.read_queue(
+                environment,
+                destination,
+                request.classes,
+                request.after,
+                limit,
+                size,
+                ordered=request.ordered,
+                skip_lanes=request.skip_lanes,
+                only_lane=request.only_lane,
+            )
+        limit, _ = self._memory.readable(limit, 0)
+        if isinstance(request, DueRequest):
+            before_ms = int(request.before * 1000)
+            return await store.read_due(environment, destination, before_ms, limit)
+        return await store.read_dead(environment, destination, limit)
+
+    def failed(self) -> None:
+        """Tell the actor that there is no answer."""
+        if self.wanted():
+            self._asker.tell_answer(self._request, None)
+
+
+class Unsettled(Struct, frozen=True):
+    """What the store holds for a destination: what `DestinationMachine.restore` takes."""
+
+    low_seq: int
+    last_seqs: dict[int, int]
+    waiting: int
+    next_due: float | None
+
+
+class Beginning(Struct, frozen=True):
+    """What a machine begins with; `unsettled` is None where the store holds nothing for it."""
+
+    snapshot: bytes | None
+    unsettled: Unsettled | None
+
+
+class Starter(Protocol):
+    """Who begins."""
+
+    generation: int
+    config: Destination
+
+    @property
+    def snapshot(self) -> bytes | None:
+        """The snapshot of a predecessor, where it is known."""
+
+    def begin_reading(self) -> None:
+        """From now on, keep apart what commits: the reading may or may not see it."""
+
+    def begin(self, beginning: Beginning | None) -> None:
+        """Begin with what was read, or, given None, ask again after a while."""
+
+
+class Restoration:
+    """The reading that a machine needs before its first turn. `low_seq` is None where nothing is
+    unsettled in the store: then the snapshot is all there is to read."""
+
+    __slots__ = ("_generation", "_low_seq", "_starter")
+
+    def __init__(self, starter: Starter, low_seq: int | None) -> None:
+        self._starter = starter
+        self._generation = starter.generation
+        self._low_seq = low_seq
+
+    def wanted(self) -> bool:
+        """Whether the actor still waits for this one."""
+        return self._starter.generation == self._generation
+
+    async def read(self, store: BacklogStore) -> None:
+        """Read snapshot and unsettled work, and let the actor begin."""
+        starter, config = self._starter, self._starter.config
+        snapshot = starter.snapshot
+        if snapshot is None:
+            snapshot = await store.snapshot(config.environment, config.id)
+        unsettled = None
+        if self._low_seq is not None:
+            starter.begin_reading()
+            unsettled = await _unsettled(store, config, self._low_seq)
+        if self.wanted():
+            starter.begin(Beginning(snapshot, unsettled))
+
+    def failed(self) -> None:
+        """Let the actor ask again."""
+        if self.wanted():
+            self._starter.begin(None)
+
+
+async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
+    """Read what waits. Only this destination's actor settles, so that but arrivals can come between:
+    those after `last_seqs` are told of besides, and where they never pause a few are counted twice."""
+    environment, destination = config.environment, config.id
+    waiting, last_seqs = 0, await store.last_seqs(environment, destination)
+    for _ in range(CONSISTENT_TRIES):
+        before = last_seqs
+        waiting = await store.count_waiting(environment, destination, low_seq)
+        last_seqs = await store.last_seqs(environment, destination)
+        if last_seqs == before:
+            break
+    lowest, due_ms = await store.first_retry(environment, destination)
+    if config.ordering is not Ordering.NONE and lowest is not None:
+        low_seq = min(low_seq, lowest)  # a retrying head holds its lane, wherever the row stands
+    return Unsettled(low_seq, before, waiting, None if due_ms is None else due_ms / 1000)

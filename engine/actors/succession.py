@@ -1,0 +1,96 @@
+"""What a crashed actor leaves to its successor: late outcomes, whom to suspect, how long to wait.
+
+A delivery is blamed only for a crash in a message about it alone; after a crash in a message about
+several, the successor handles one at a time until the culprit has shown itself.
+"""
+
+from msgspec import Struct
+
+from engine.actors.flight import Flight
+from engine.actors.mailbox import Answered, Arrived, Message
+from engine.core.records import Delivery
+
+BLAMES = 3  # crashes that one delivery may cause; then it is quarantined
+FIRST_BACKOFF_S = 0.1
+MOST_BACKOFF_S = 30.0  # a broken destination costs a read of the store every half minute
+WELL_AFTER_S = (
+    60.0  # longer backoff than that between two crashes: the later one counts as the first
+)
+LEAST_CAREFUL = 64  # messages handled singly after a crash that nobody is blamed for
+TRUSTED_SNAPSHOT_CRASHES = 2  # crashes at the start after which the snapshot is doubted
+
+
+class Blame(Struct):
+    """A delivery and the crashes that it caused."""
+
+    delivery: Delivery
+    crashes: int
+
+
+def suspects(subject: Message | Delivery | None) -> list[Delivery]:
+    """Return the deliveries that a message in hand was about."""
+    if type(subject) is Flight:
+        return [subject.delivery]
+    if type(subject) is Delivery:
+        return [subject]
+    if type(subject) is Arrived:
+        return subject.deliveries
+    if type(subject) is Answered and subject.answer is not None:
+        answer = subject.answer
+        return answer if isinstance(answer, list) else answer.deliveries
+    return []
+
+
+class Succession:
+    """The crashes of one destination's actors. Owner: the actor."""
+
+    __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")
+
+    def __init__(self) -> None:
+        self.late: list[Flight] = []  # outcomes that no machine has settled
+        self.careful = 0  # messages still to be handled singly
+        self.starts = 0  # in a row, that did not come to a machine
+        self.restarts = 0
+        self._streak = 0
+        self._crashed_at = float("-inf")
+        self._blames: dict[str, Blame] = {}
+
+    def crashed(self, subject: Message | Delivery | None, now: float) -> float:
+        """Take note of a crash with `subject` in hand. Returns the seconds until a successor."""
+        if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
+            self._streak = 0
+            self._blames.clear()
+        self._crashed_at = now
+        self._streak += 1
+        self.restarts += 1
+        concerned = suspects(subject)
+        if len(concerned) == 1:
+            (delivery,) = concerned
+            blame = self._blames.setdefault(delivery.id, Blame(delivery, 0))
+            blame.delivery = delivery
+            blame.crashes += 1
+        self.careful = max(LEAST_CAREFUL, len(concerned))
+        return float(min(FIRST_BACKOFF_S * 2 ** (self._streak - 1), MOST_BACKOFF_S))
+
+    def condemned(self) -> list[Delivery]:
+        """Return the deliveries to be quarantined, which from now on are blamed for nothing; what
+        became of their last attempts is not settled otherwise."""
+        guilty = [each.delivery for each in self._blames.values() if each.crashes >= BLAMES]
+        if guilty:
+            ids = {delivery.id for delivery in guilty}
+            for flight in self.late:
+                if flight.delivery.id in ids:
+                    flight.rewind()
+            self.late = [each for each in self.late if each.delivery.id not in ids]
+        return guilty
+
+    def settled(self, guilty: list[Delivery]) -> None:
+        """Forget late outcomes and quarantined deliveries: they are on their way to the store."""
+        self.late = []
+        for delivery in guilty:
+            self._blames.pop(delivery.id, None)
+
+    @property
+    def snapshot_doubted(self) -> bool:
+        """Whether the next machine had better begin without the snapshot."""
+        return self.starts > TRUSTED_SNAPSHOT_CRASHES

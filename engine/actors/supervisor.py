@@ -1,0 +1,185 @@
+"""The supervisor: runs a list of children as trio tasks, and starts anew those that break.
+
+It knows nothing of what they do. They start in the order of the list and stop in the reverse order; one
+that breaks too often breaks the whole.
+"""
+
+import inspect
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from enum import Enum
+
+import structlog
+import trio
+from msgspec import Struct
+
+log = structlog.get_logger("angarium.supervisor")
+
+
+class Restart(Enum):
+    """When a child that ended is started anew."""
+
+    PERMANENT = "always"  # also when it returned
+    TRANSIENT = "after an exception"
+    TEMPORARY = "never"
+
+
+class Child(Struct, frozen=True, kw_only=True):
+    """One child. Where `run` takes `task_status`, the next child starts when it has been called.
+
+    More than `restarts` restarts within `within_s` seconds are given up on. Between an end and the
+    restart pass `backoff_s` seconds, doubling with each restart that still counts.
+    """
+
+    name: str
+    run: Callable[..., Awaitable[object]]
+    restart: Restart = Restart.PERMANENT
+    restarts: int = 5
+    within_s: float = 60.0
+    backoff_s: float = 0.1
+    most_backoff_s: float = 10.0
+
+
+class ChildStatistics(Struct, frozen=True):
+    """How a child does. `state` is WAITING, RUNNING, BACKING_OFF, ENDED or STOPPED."""
+
+    name: str
+    state: str
+    restarts: int
+    started_at: float | None  # on trio's clock
+    last_error: str | None
+
+
+class GivenUpError(Exception):
+    """A child broke more often than it may. Its last exception is the cause."""
+
+    def __init__(self, child: str, restarts: int) -> None:
+        super().__init__(f"{child} broke {restarts + 1} times, and is given up")
+        self.child = child
+
+
+class _Running:
+    """A child under way: its task is cancelled by `scope` alone, so that the order of stopping holds."""
+
+    def __init__(self, child: Child, broke: Callable[["_Running", Exception | None], None]) -> None:
+        self.child = child
+        self.scope = trio.CancelScope(shield=True)
+        self.ready = trio.Event()  # it announced itself, or will not any more
+        self.ended = trio.Event()
+        self.state = "WAITING"
+        self.restarts = 0
+        self.started_at: float | None = None
+        self.last_error: str | None = None
+        self._broke = broke
+        self._recent: deque[float] = deque()
+        self._announces = "task_status" in inspect.signature(child.run).parameters
+
+    def started(self, value: object = None) -> None:
+        """Let the next child start: this is what a child sees as `task_status`."""
+        self.ready.set()
+
+    async def run(self) -> None:
+        """Run the child until it ends for good or is stopped."""
+        try:
+            with self.scope:
+                await self._run()
+        finally:
+            self.state = "STOPPED" if self.scope.cancelled_caught else "ENDED"
+            self.ready.set()
+            self.ended.set()
+
+    async def _run(self) -> None:
+        while True:
+            error = await self._once()
+            if error is None and self.child.restart is not Restart.PERMANENT:
+                return
+            if self.child.restart is Restart.TEMPORARY:
+                return
+            backoff_s = self._backoff()
+            if backoff_s is None:
+                self._broke(self, error)
+                return
+            log.warning("child restarts", child=self.child.name, backoff_s=backoff_s)
+            self.state = "BACKING_OFF"
+            await trio.sleep(backoff_s)
+            self.restarts += 1
+
+    async def _once(self) -> Exception | None:
+        """Run the child once; returns how it broke, None when it returned."""
+        self.state, self.started_at = "RUNNING", trio.current_time()
+        try:
+            if self._announces:
+                await self.child.run(task_status=self)
+            else:
+                self.ready.set()
+                await self.child.run()
+        except Exception as error:  # one of the five barriers: the supervisor
+            self.last_error = repr(error)
+            log.exception("child broke", child=self.child.name)
+            return error
+        return None
+
+    def _backoff(self) -> float | None:
+        """Return the seconds until the restart, None when there have been too many."""
+        now, recent, child = trio.current_time(), self._recent, self.child
+        while recent and recent[0] < now - child.within_s:
+            recent.popleft()
+        if len(recent) >= child.restarts:
+            return None
+        recent.append(now)
+        return float(min(child.backoff_s * 2.0 ** (len(recent) - 1), child.most_backoff_s))
+
+    async def stop(self) -> None:
+        """Cancel the child and wait until it has ended."""
+        self.scope.cancel()
+        with trio.CancelScope(shield=True):
+            await self.ended.wait()
+
+    def statistics(self) -> ChildStatistics:
+        """Return a record of how it does."""
+        return ChildStatistics(
+            self.child.name, self.state, self.restarts, self.started_at, self.last_error
+        )
+
+
+class Supervisor:
+    """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
+    GivenUpError; whichever it is, the children have been stopped in reverse order by then."""
+
+    def __init__(self, children: Sequence[Child]) -> None:
+        self._children = [_Running(child, self._given_up) for child in children]
+        self._staying = trio.CancelScope()
+        self._failure: tuple[_Running, Exception | None] | None = None
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Start the children, and keep them running. `task_status` is called when all have started."""
+        under_way: list[_Running] = []
+        async with trio.open_nursery() as nursery:
+            try:
+                with self._staying:
+                    for child in self._children:
+                        under_way.append(child)
+                        nursery.start_soon(child.run)
+                        await child.ready.wait()
+                    task_status.started()
+                    await trio.sleep_forever()
+            finally:
+                for child in reversed(under_way):
+                    await child.stop()
+        if self._failure is not None:
+            child, error = self._failure
+            raise GivenUpError(child.child.name, child.child.restarts) from error
+
+    def stop(self) -> None:
+        """Let `run` stop the children and return."""
+        self._staying.cancel()
+
+    def _given_up(self, child: _Running, error: Exception | None) -> None:
+        log.error("child given up", child=child.child.name, restarts=child.restarts)
+        if self._failure is None:
+            self._failure = (child, error)
+        self._staying.cancel()
+
+    def statistics(self) -> list[ChildStatistics]:
+        """Return a record of each child."""
+        return [child.statistics() for child in self._children]

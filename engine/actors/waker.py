@@ -1,0 +1,61 @@
+"""The waker: two slow loops over destinations that nothing else stirs. It only asks others to act.
+
+It lets idle actors leave, and brings back those that left with retries waiting, shortly before these
+are due: a restored machine keeps the time to the millisecond.
+"""
+
+import structlog
+import trio
+
+from engine.actors.directory import Directory
+from engine.clock import Clock
+from engine.ports import BacklogStore, StoreAwayError
+
+LOOK_EVERY_S = 5.0
+LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
+WAKE_AT_ONCE = 1_000  # rows a look; when there were as many, the next look follows at once
+SWEEPS = 4  # in the time after which an idle actor leaves
+
+log = structlog.get_logger("angarium.waker")
+
+
+class Waker:
+    """Stirs the directory. It owns nothing."""
+
+    def __init__(
+        self, directory: Directory, store: BacklogStore, clock: Clock, passivate_after_s: float
+    ) -> None:
+        self._directory = directory
+        self._store = store
+        self._clock = clock
+        self._sweep_every_s = passivate_after_s / SWEEPS
+        self.looks = 0
+
+    async def run(self) -> None:
+        """Wake and sweep until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._sweep)
+            nursery.start_soon(self._wake)
+
+    async def _sweep(self) -> None:
+        while True:
+            await trio.sleep(self._sweep_every_s)
+            self._directory.passivate_idle()
+
+    async def _wake(self) -> None:
+        while True:
+            await trio.sleep(LOOK_EVERY_S)
+            while self._directory.dormant:
+                try:
+                    if not await self._look():
+                        break
+                except StoreAwayError:
+                    log.warning("database away, retries of resting destinations wait")
+                    break
+
+    async def _look(self) -> bool:
+        """Wake who has retries due. Returns whether there may be more of them."""
+        self.looks += 1
+        before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
+        rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)
+        return self._directory.rouse(rows) > 0 and len(rows) == WAKE_AT_ONCE

@@ -1,0 +1,207 @@
+"""The supervision library: order, restarts, limits and what remains when it ends."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+import trio
+
+from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
+
+Run = Callable[..., Awaitable[object]]
+
+
+class Journal:
+    """What children did, in order."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def steady(self, name: str) -> Run:
+        """A child that runs until it is cancelled."""
+
+        async def run() -> None:
+            self.lines.append(f"{name} starts")
+            try:
+                await trio.sleep_forever()
+            finally:
+                self.lines.append(f"{name} stops")
+
+        return run
+
+    def breaking(self, name: str, times: int) -> Run:
+        """A child that breaks so many times, then runs on."""
+        left = times
+
+        async def run() -> None:
+            nonlocal left
+            self.lines.append(f"{name} starts")
+            if left > 0:
+                left -= 1
+                raise ValueError(name)
+            await trio.sleep_forever()
+
+        return run
+
+    def returning(self, name: str) -> Run:
+        """A child that returns at once."""
+
+        async def run() -> None:
+            self.lines.append(f"{name} starts")
+
+        return run
+
+
+async def test_children_start_in_order_and_stop_in_reverse(nursery: trio.Nursery) -> None:
+    journal = Journal()
+    supervisor = Supervisor([Child(name=name, run=journal.steady(name)) for name in "abc"])
+    await nursery.start(supervisor.run)
+    await trio.testing.wait_all_tasks_blocked()
+    supervisor.stop()
+    await trio.testing.wait_all_tasks_blocked()
+    assert journal.lines == [
+        "a starts", "b starts", "c starts", "c stops", "b stops", "a stops",
+    ]  # fmt: skip
+
+
+async def test_cancellation_from_outside_stops_in_reverse_order_too() -> None:
+    journal = Journal()
+    supervisor = Supervisor([Child(name=name, run=journal.steady(name)) for name in "ab"])
+    async with trio.open_nursery() as nursery:
+        await nursery.start(supervisor.run)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert journal.lines[-2:] == ["b stops", "a stops"]
+
+
+async def test_the_next_child_starts_when_the_one_before_has_announced_itself(
+    nursery: trio.Nursery,
+) -> None:
+    journal = Journal()
+    may_announce = trio.Event()
+
+    async def slow(task_status: trio.TaskStatus[None]) -> None:
+        await may_announce.wait()
+        journal.lines.append("slow is ready")
+        task_status.started()
+        await trio.sleep_forever()
+
+    supervisor = Supervisor(
+        [Child(name="slow", run=slow), Child(name="next", run=journal.steady("next"))]
+    )
+    nursery.start_soon(supervisor.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert journal.lines == []
+    may_announce.set()
+    await trio.testing.wait_all_tasks_blocked()
+    assert journal.lines == ["slow is ready", "next starts"]
+    nursery.cancel_scope.cancel()
+
+
+async def test_cancellation_reaches_a_child_that_never_announces_itself() -> None:
+    async def stuck(task_status: trio.TaskStatus[None]) -> None:
+        await trio.sleep_forever()
+
+    with trio.move_on_after(0.01) as scope:
+        await Supervisor([Child(name="stuck", run=stuck)]).run()
+    assert scope.cancelled_caught
+
+
+async def test_a_child_that_breaks_while_it_starts_is_waited_for(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    starts = 0
+
+    async def shaky(task_status: trio.TaskStatus[None]) -> None:
+        nonlocal starts
+        starts += 1
+        if starts < 3:
+            raise OSError("not yet")
+        task_status.started()
+        await trio.sleep_forever()
+
+    supervisor = Supervisor([Child(name="shaky", run=shaky)])
+    await nursery.start(supervisor.run)
+    assert starts == 3
+    nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("restart", "returns", "starts"),
+    [
+        (Restart.PERMANENT, True, 4),
+        (Restart.PERMANENT, False, 4),
+        (Restart.TRANSIENT, True, 1),
+        (Restart.TRANSIENT, False, 4),
+        (Restart.TEMPORARY, True, 1),
+        (Restart.TEMPORARY, False, 1),
+    ],
+)
+async def test_restart_strategies(
+    autojump_clock: trio.testing.MockClock, restart: Restart, returns: bool, starts: int
+) -> None:
+    journal = Journal()
+    run = journal.returning("x") if returns else journal.breaking("x", 1_000)
+    child = Child(name="x", run=run, restart=restart, restarts=3)
+    with trio.move_on_after(100):
+        try:
+            await Supervisor([child]).run()
+        except GivenUpError as error:
+            assert starts == 4
+            assert error.child == "x"
+            assert returns or isinstance(error.__cause__, ValueError)
+    assert len(journal.lines) == starts
+
+
+async def test_siblings_never_notice_a_restart(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    journal = Journal()
+    supervisor = Supervisor(
+        [
+            Child(name="calm", run=journal.steady("calm")),
+            Child(name="shaky", run=journal.breaking("shaky", 2)),
+        ]
+    )
+    await nursery.start(supervisor.run)
+    await trio.sleep(5)
+    assert journal.lines == ["calm starts", *["shaky starts"] * 3]
+    calm, shaky = supervisor.statistics()
+    assert (calm.state, calm.restarts) == ("RUNNING", 0)
+    assert (shaky.state, shaky.restarts, shaky.last_error) == ("RUNNING", 2, "ValueError('shaky')")
+    nursery.cancel_scope.cancel()
+
+
+async def test_restarts_back_off_and_old_ones_are_forgotten(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    at: list[float] = []
+
+    async def run() -> None:
+        at.append(trio.current_time())
+        if len(at) == 4:
+            await trio.sleep(61)  # well for long: what was before counts no more
+        if len(at) < 7:
+            raise ValueError
+
+        await trio.sleep_forever()
+
+    child = Child(name="x", run=run, restarts=3, within_s=60, backoff_s=1, most_backoff_s=3)
+    await nursery.start(Supervisor([child]).run)
+    await trio.sleep(200)
+    gaps = [round(later - earlier, 3) for earlier, later in zip(at, at[1:], strict=False)]
+    assert gaps == [1, 2, 3, 62, 2, 3]
+    nursery.cancel_scope.cancel()
+
+
+async def test_giving_up_stops_the_others_first(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    journal = Journal()
+    children = [
+        Child(name="calm", run=journal.steady("calm")),
+        Child(name="broken", run=journal.breaking("broken", 100), restarts=1),
+        Child(name="late", run=journal.steady("late")),
+    ]
+    with pytest.raises(GivenUpError, match="broken broke 2 times"):
+        await Supervisor(children).run()
+    assert journal.lines[-2:] == ["late stops", "calm stops"]
