@@ -8,7 +8,8 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import structlog
@@ -254,8 +255,7 @@ class Connection:
             # Our own dictionary holds the statements; asyncpg's drops them every 5 minutes.
             statement_cache_size=0,
             server_settings=self.profile.server_settings(),
-            # asyncpg turns TLS on wherever it is offered: 10-15 % of all CPU for a neighbour.
-            ssl=None if "sslmode=" in self._url or "ssl=" in self._url else "disable",
+            ssl=tls_of(self._url),
         )
 
     @staticmethod
@@ -313,3 +313,12 @@ class Connection:
         self._prepared.clear()
         if raw is not None and not raw.is_closed():
             raw.terminate()
+
+
+def tls_of(url: str) -> Literal["disable"] | None:
+    """Return what is said of TLS to asyncpg: nothing where the URL says it, else that there is none.
+
+    Left alone asyncpg turns it on wherever it is offered: 10-15 % of all CPU for a neighbour.
+    """
+    asked = parse_qs(urlsplit(url).query)
+    return None if any(name.startswith("ssl") for name in asked) else "disable"

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -115,3 +115,10 @@ async def _administrator(url: str) -> AsyncIterator[Connection]:
 
 def _with_database(url: str, database: str) -> str:
     return url.replace("/postgres?", f"/{database}?", 1)
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = 5.0) -> None:
+    """Wait for what another process does and nothing announces. Fails after `within_s` seconds."""
+    with trio.fail_after(within_s):
+        while not await condition():  # noqa: ASYNC110 - PostgreSQL sets no event of ours
+            await trio.sleep(0.005)
