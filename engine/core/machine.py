@@ -1,19 +1,43 @@
 """The machine: every decision about one destination's deliveries, as functions of message and time.
 
-Nothing here awaits, reads a clock, draws randomness or does I/O.
+Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock, draws
+randomness or does I/O. Instants are seconds since the epoch, and never go back within one machine's life.
 """
 
+import math
 from collections.abc import Callable, Sequence
 
+from engine.core.backlog import Backlog
 from engine.core.commands import AnyRequest, Commands, DeadRequest, DueRequest, Limits, ReadRequest
+from engine.core.counters import Counters
 from engine.core.destination import Destination
+from engine.core.gates import Gates
 from engine.core.health import Health
+from engine.core.reader import Outstanding
 from engine.core.records import Delivery, Outcome, Settlement
-from engine.core.vocabulary import DeliveryClass
+from engine.core.report import health_of
+from engine.core.schedule import exhausted, longest_wait_s
+from engine.core.snapshot import decode, encode
+from engine.core.verdict import (
+    DeliverySignal,
+    delivered,
+    failed,
+    postponed,
+    settled_unsent,
+    waiting_state,
+)
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationStatus
+
+FAR_S = 60.0  # a timer that is further off need not be waited for in memory
 
 
 class DestinationMachine:
-    """The pure core of one destination's actor."""
+    """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
+
+    `jitter` gives 0.0 <= x < 1.0. `snapshot` is a predecessor's. What arrives must be told in order of
+    seq, `spilled` ones too: a class's delivery that is told after a later one raises LostTrackError, and
+    a fresh machine is to be restored from the store.
+    """
 
     def __init__(
         self,
@@ -23,20 +47,52 @@ class DestinationMachine:
         jitter: Callable[[], float],
         snapshot: bytes | None = None,
     ) -> None:
+        kept = decode(snapshot)
         self.config = config
         self.in_flight: dict[str, Delivery] = {}
-        self.uncommitted: dict[str, Delivery] = {}
+        self.uncommitted: dict[str, Delivery] = {}  # ended, or settled unsent, and not durable yet
+        self._now = now
+        self._jitter = jitter
+        self._gates = Gates(config, now, kept)
+        self._counters = Counters(kept.counters if kept is not None else None)
+        self._backlog = Backlog(
+            limits, config.ordering, self.in_flight, self.uncommitted, self._judge_wait
+        )
+        self._backlog.accepting = config.status == DestinationStatus.ACTIVE
+        self._settle: list[Settlement] = []
+        self._sent_with: dict[
+            str, int
+        ] = {}  # in flight under an older version of the configuration
+        self._quarantined: set[str] = set()  # taken out of flight: their outcomes come to nothing
+        self._disable_asked = False
 
     def restore(
         self, low_seq: int, last_seqs: dict[int, int], waiting: int, next_due: float | None
     ) -> None:
-        raise NotImplementedError
+        """Begin with what is in the store. Call it once, before anything else, when there is any.
+
+        `low_seq`: nothing unsettled is below it; with ordering KEY or STRICT that includes RETRYING
+        deliveries. `last_seqs`: the highest committed seq by class. `waiting`: PENDING and RETRYING ones.
+        `next_due`: of the earliest RETRYING one, raw.
+        """
+        self._backlog.restore(low_seq, last_seqs, waiting)
+        self._gates.start_empty(self._now)
+        if next_due is not None and self._backlog.lanes is None:
+            plausible = next_due <= self._now + longest_wait_s(self.config)
+            self._backlog.reader.leaves(next_due if plausible else self._now)
+
+    # --- messages: deliveries
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
-        raise NotImplementedError
+        """Take deliveries that were just committed, in seq order."""
+        self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
-        raise NotImplementedError
+        """Note deliveries that were committed and not offered: how many, and the highest seq.
+
+        To be told before any later delivery of the class arrives.
+        """
+        self._backlog.spilled(queue, seq, count)
 
     def loaded(
         self,
@@ -47,46 +103,324 @@ class DestinationMachine:
         end: bool,
         now: float,
     ) -> None:
-        raise NotImplementedError
+        """Take the answer of a ReadRequest, as `ports.ReadBack` describes it."""
+        read = self._backlog.reader.finish(request)
+        if read is None:
+            return
+        if self._archived() and not read.void:
+            self._discard_read(read, deliveries, now)
+            if read.group is not None:
+                seen = max(through, read.last) if end else through
+                self._backlog.window.answered(read.group, seen)
+            return
+        self._backlog.loaded(read, deliveries, through, skipped, now, end=end)
 
     def due(self, request: DueRequest, deliveries: list[Delivery], now: float) -> None:
-        raise NotImplementedError
+        """Take the answer of a DueRequest."""
+        read = self._backlog.reader.finish(request)
+        if read is None or read.void:
+            return
+        if self._archived():
+            if self._discard_read(read, deliveries, now) or len(deliveries) >= request.limit:
+                self._backlog.reader.leaves(now)
+            return
+        self._backlog.due(read, deliveries, now)
 
     def dead(self, request: DeadRequest, deliveries: list[Delivery], now: float) -> None:
-        raise NotImplementedError
+        """Take the answer of a DeadRequest."""
+        read = self._backlog.reader.finish(request)
+        if read is None:
+            return
+        for delivery in deliveries:
+            if delivery.id not in self.uncommitted:
+                self._backlog.window.take(delivery)
+                self._end_unsent(delivery, DeliveryStatus.FAILED, DeliverySignal.ARCHIVE, now)
+        self._backlog.reader.no_more_dead = not deliveries
 
     def read_failed(self, request: AnyRequest, now: float) -> None:
-        raise NotImplementedError
+        """Note that a read came to nothing; it is asked for again after a while."""
+        read = self._backlog.reader.failed(request, now)
+        if read is not None:
+            self._backlog.abandoned(read)
+
+    # --- messages: attempts
 
     def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
-        raise NotImplementedError
+        """Take the end of an attempt; also of one that a predecessor of this machine had begun."""
+        known = self.in_flight.pop(delivery.id, None) or self._adopt(delivery)
+        if known is None:
+            return
+        version = self.config.version
+        if self._sent_with:
+            version = self._sent_with.pop(known.id, version)
+        if outcome.success:
+            self._settle.append(delivered(known, outcome, version, now))
+            known.attempt_count += 1
+            known.next_attempt_at = None
+            self.uncommitted[known.id] = known
+            self._counters.succeeded(outcome.duration_ms, now)
+            self._gates.succeeded()
+            if self._backlog.lanes is not None:
+                self._backlog.lanes.release(known, now)
+            return
+        settlement = failed(known, outcome, version, self.config, now, self._jitter())
+        self._settle.append(settlement)
+        known.attempt_count += 1
+        known.next_attempt_at = settlement.next_attempt_at
+        self.uncommitted[known.id] = known
+        self._counters.failed(outcome.duration_ms, outcome.message, now)
+        self._gates.failed(known.id, outcome, self.config, now)
 
     def committed(self, settlements: Sequence[Settlement], now: float) -> None:
-        raise NotImplementedError
+        """Take settlements that are durable now; ones of a predecessor too."""
+        uncommitted, backlog = self.uncommitted, self._backlog
+        if backlog.reader.outstanding is not None:
+            backlog.reader.outstanding.settled.update(s.delivery.id for s in settlements)
+        for settlement in settlements:
+            if settlement.status is DeliveryStatus.RETRYING:
+                if (
+                    settlement.attempt is not None
+                ):  # else a corrected wait, which changed nothing here
+                    self._committed_retry(settlement.delivery, now)
+                continue
+            delivery = uncommitted.pop(settlement.delivery.id, None)
+            if delivery is not None:
+                backlog.ended(delivery, now)
 
-    def configure(self, config: Destination, now: float) -> None:
-        raise NotImplementedError
+    def _committed_retry(self, delivery: Delivery, now: float) -> None:
+        known = self.uncommitted.pop(delivery.id, None)
+        if known is None:
+            return
+        if self._archived():
+            self._end_unsent(known, DeliveryStatus.RETRYING, DeliverySignal.ARCHIVE, now)
+            return
+        self._judge_wait(known, now)  # a PATCH may have come between verdict and commit
+        self._backlog.retried(known, now)
 
     def quarantine(self, delivery: Delivery, now: float) -> None:
-        raise NotImplementedError
+        """Settle a delivery that crashed its actor again and again: FAILED, INTERNAL, IN_DLQ."""
+        if delivery.id in self.uncommitted:
+            return
+        known = self.in_flight.pop(delivery.id, None)
+        if known is not None:
+            state = DeliveryStatus.DELIVERING
+            self._quarantined.add(known.id)
+            self._sent_with.pop(known.id, None)
+        else:
+            known = self._backlog.remove(delivery)
+            if known is None:
+                known = delivery
+                self._backlog.window.stored -= 1
+            self._backlog.window.take(known)
+            if self._backlog.lanes is not None:
+                self._backlog.lanes.resume(known)
+            state = waiting_state(known)
+        self._end_unsent(known, state, DeliverySignal.QUARANTINE, now)
+
+    def configure(self, config: Destination, now: float) -> None:
+        """Take a new version of the configuration, for all attempts not yet begun."""
+        old = self.config
+        if config.version < old.version:
+            return
+        for identifier in self.in_flight:
+            self._sent_with.setdefault(identifier, old.version)
+        self.config = config
+        self._gates.configure(old, config, now)
+        if self._gates.gone_version is None:
+            self._disable_asked = False
+        self._backlog.accepting = config.status == DestinationStatus.ACTIVE
+        if self._archived():
+            if old.status != DestinationStatus.ARCHIVED:
+                self._backlog.forget()
+            return
+        latest = now + longest_wait_s(config)
+        self._backlog.recap(lambda delivery: now if exhausted(delivery, config) else latest)
+        self._backlog.recall(latest, now)
+
+    # --- decisions
 
     def commands(self, now: float, may_send: int) -> Commands:
-        raise NotImplementedError
+        """Decide what is to be done now. `may_send`: how many attempts the shell allows at present."""
+        self._now = now
+        gates, backlog = self._gates, self._backlog
+        commands = Commands()
+        gates.opens_at = None
+        if self._archived():
+            if may_send > 0:
+                quiet = not self.in_flight and not self.uncommitted
+                commands.read = backlog.reader.choose_to_discard(now, quiet=quiet)
+            commands.wake_at = backlog.reader.wake_at(now)
+        elif self.config.ordering != backlog.ordering:
+            under_way = self.in_flight or self.uncommitted or backlog.reader.outstanding
+            commands.rebuild = not under_way
+        elif self.config.status == DestinationStatus.ACTIVE and gates.gone_version is None:
+            backlog.promote(now)
+            if may_send > 0 and any(backlog.queue.ready):
+                if self.config.dry_run:
+                    self._settle_dry(now)
+                else:
+                    commands.send = self._send(now, may_send)
+            commands.read = backlog.reader.choose(now)
+            commands.wake_at = self._wake_at(now)
+        elif gates.gone_version is not None and not self._disable_asked:
+            commands.disable = self._disable_asked = True
+        if self._settle:
+            commands.settle, self._settle = self._settle, commands.settle
+        if gates.changed:
+            commands.snapshot = True
+            gates.changed = False
+        return commands
+
+    def _send(self, now: float, may_send: int) -> list[Delivery]:
+        in_flight, gates, config = self.in_flight, self._gates, self.config
+        send: list[Delivery] = []
+        budget = min(may_send, config.concurrency - len(in_flight))
+        if budget > 0:
+            budget = gates.allow(now, budget)
+        if budget <= 0:
+            return send
+        for queue in self._backlog.queue.ready:
+            while queue and budget > 0:
+                delivery = queue.popleft()
+                if delivery.attempt_count and exhausted(delivery, config):
+                    state = waiting_state(delivery)
+                    self._end_unsent(delivery, state, DeliverySignal.EXHAUSTION, now)
+                    continue
+                in_flight[delivery.id] = delivery
+                send.append(delivery)
+                budget -= 1
+        if send:
+            gates.sent(send, now)
+            if budget <= 0 and any(self._backlog.queue.ready):
+                gates.allow(now, 1)  # for `opens_at`
+        return send
+
+    def _settle_dry(self, now: float) -> None:
+        while (delivery := self._backlog.queue.pop()) is not None:
+            self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.DRY_RUN, now)
+
+    def _wake_at(self, now: float) -> float | None:
+        backlog = self._backlog
+        wake = backlog.reader.wake_at(now)
+        waits = backlog.queue.waits
+        if waits and (wake is None or waits[0][0] < wake):
+            wake = waits[0][0]
+        opens_at = self._gates.opens_at
+        if opens_at is not None and (wake is None or opens_at < wake):
+            wake = opens_at
+        return wake
+
+    # --- reports
 
     def low_seq(self) -> int:
-        raise NotImplementedError
+        """Return what the backlog row's `low_seq` may be raised to."""
+        return self._backlog.low_seq()
 
     def next_due(self) -> float | None:
-        raise NotImplementedError
+        """Return when the earliest RETRYING delivery that is not in memory is due."""
+        return self._backlog.reader.earliest_due()
 
     def idle(self, now: float) -> bool:
-        raise NotImplementedError
+        """Tell whether the machine may leave memory, restored by work or by `next_due` coming near."""
+        backlog = self._backlog
+        if (
+            self.in_flight
+            or self.uncommitted
+            or self._settle
+            or backlog.reader.outstanding is not None
+        ):
+            return False
+        if self._archived():
+            return self.clean()
+        if self._gates.gone_version is not None or self.config.ordering != backlog.ordering:
+            return False
+        if self.config.status != DestinationStatus.ACTIVE:
+            return True
+        due = backlog.reader.earliest_due()
+        return (
+            not backlog.window.held
+            and backlog.window.caught_up()
+            and (due is None or due > now + FAR_S)
+            and not (backlog.lanes is not None and backlog.lanes.wanted)
+        )
 
     def clean(self) -> bool:
-        raise NotImplementedError
+        """Tell whether nothing is unsettled: the destination's backlog row may go."""
+        if self.in_flight or self.uncommitted or not self._backlog.empty():
+            return False
+        return not self._archived() or self._backlog.reader.no_more_dead
 
     def health(self, now: float) -> Health:
-        raise NotImplementedError
+        """Return everything that the machine knows of the destination's health."""
+        return health_of(
+            self.config,
+            self._gates,
+            self._counters,
+            self._backlog,
+            len(self.in_flight),
+            len(self.uncommitted),
+            now,
+        )
 
     def snapshot(self) -> bytes:
-        raise NotImplementedError
+        """Return what a successor is to be made with."""
+        snapshot = self._gates.snapshot(self._now)
+        snapshot.counters = self._counters.state(self._now)
+        return encode(snapshot)
+
+    # --- inside
+
+    def _archived(self) -> bool:
+        return self.config.status == DestinationStatus.ARCHIVED
+
+    def _judge_wait(self, delivery: Delivery, now: float) -> float:
+        """Correct a wait that no schedule of the present gives; return the latest that one does.
+
+        Another clock made it, or another schedule. It is cut to the longest that the present schedule
+        gives, durably, so that the next restart does not begin it anew.
+        """
+        latest = math.ceil((now + longest_wait_s(self.config)) * 1000) / 1000
+        due = delivery.next_attempt_at
+        if due is not None:
+            if exhausted(delivery, self.config):
+                delivery.next_attempt_at = min(due, now)  # nothing to wait for: it is dead
+            elif due > latest:
+                delivery.next_attempt_at = latest
+                self._settle.append(postponed(delivery, latest, now))
+        return latest
+
+    def _adopt(self, delivery: Delivery) -> Delivery | None:
+        """Take over a delivery whose attempt this machine did not begin; None if it is settled."""
+        if delivery.id in self._quarantined:
+            self._quarantined.discard(delivery.id)
+            return None
+        if delivery.id in self.uncommitted:
+            return None
+        if self._backlog.remove(delivery) is None:
+            self._backlog.window.stored -= 1
+        self._backlog.window.take(delivery)
+        if self._backlog.lanes is not None:
+            self._backlog.lanes.replace_head(delivery)
+        return delivery
+
+    def _discard_read(self, read: Outstanding, deliveries: list[Delivery], now: float) -> int:
+        """Settle what an archived destination's read brought. Returns how many."""
+        settled = 0
+        for delivery in deliveries:
+            identifier = delivery.id
+            if identifier in self.in_flight or identifier in self.uncommitted:
+                continue
+            if identifier in read.settled:
+                continue
+            self._backlog.window.take(delivery)
+            self._backlog.window.stored -= 1
+            self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.ARCHIVE, now)
+            settled += 1
+        return settled
+
+    def _end_unsent(
+        self, delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
+    ) -> None:
+        """Settle without an attempt; the delivery is held until that is committed."""
+        self._settle.append(settled_unsent(delivery, state, signal, now))
+        self.uncommitted[delivery.id] = delivery

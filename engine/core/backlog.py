@@ -1,0 +1,405 @@
+"""Where one destination's deliveries wait: in memory or in the store alone, none in both, none in neither.
+
+It places what arrives and what reads bring. It decides nothing about attempts.
+"""
+
+from collections.abc import Callable, Sequence
+
+from engine.core.commands import Limits
+from engine.core.lanes import Admission, Lanes
+from engine.core.queue import Queue
+from engine.core.reader import RETRY_READ_S, Outstanding, Reader
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryClass, Ordering
+from engine.core.window import SOON_S, Window, size_of
+
+
+class Backlog:
+    """Owner of one destination's waiting deliveries. Instants are seconds since the epoch."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        ordering: Ordering,
+        in_flight: dict[str, Delivery],
+        uncommitted: dict[str, Delivery],
+        judge_wait: Callable[[Delivery, float], float],
+    ) -> None:
+        ordered = ordering != Ordering.NONE
+        self.ordering = ordering
+        self.window = Window(limits, ordered=ordered)
+        self.queue = Queue()
+        strict = ordering == Ordering.STRICT
+        self.lanes = Lanes(self.queue, self.window, strict=strict) if ordered else None
+        self.reader = Reader(self.window, self.queue, self.lanes, self._retrying_held)
+        self.accepting = True  # False: whatever arrives stays in the store
+        self._in_flight = in_flight
+        self._uncommitted = uncommitted
+        self._judge_wait = (
+            judge_wait  # corrects next_attempt_at, and returns the latest plausible one
+        )
+        self._stored_since: float | None = None  # when the oldest one in the store was made
+
+    def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
+        """Begin with what is in the store: cursors before `low_seq`."""
+        window = self.window
+        before = max(0, low_seq - 1)
+        for group in range(len(window.cursors)):
+            window.cursors[group] = window.lasts[group] = window.through[group] = before
+        for queue, seq in last_seqs.items():
+            group = window.group_of[queue]
+            window.lasts[group] = max(window.lasts[group], seq)
+        window.stored = waiting
+
+    # --- what arrives
+
+    def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
+        """Place what was just committed: in memory where its cursor is direct and there is room."""
+        window, lanes = self.window, self.lanes
+        ready, group_of = self.queue.ready, window.group_of
+        cursors, lasts = window.cursors, window.lasts
+        for delivery in deliveries:
+            queue, seq = delivery.queue, delivery.seq
+            group = group_of[queue]
+            if not self.accepting or cursors[group] != lasts[group] or seq <= cursors[group]:
+                self._keep_out(delivery, group)
+            elif lanes is not None:
+                self._arrive_in_lane(lanes, delivery, group, now)
+            elif window.fits(delivery):
+                window.held += 1
+                window.bytes += size_of(delivery)
+                cursors[group] = lasts[group] = seq
+                if delivery.next_attempt_at is None:
+                    ready[queue].append(delivery)
+                else:
+                    self.queue.offer(delivery, now)
+            else:
+                self._keep_out(delivery, group)
+
+    def _arrive_in_lane(self, lanes: Lanes, delivery: Delivery, group: int, now: float) -> None:
+        admission = lanes.admit(delivery, now)
+        if admission is Admission.NO_ROOM:
+            self._keep_out(delivery, group)
+            return
+        self.window.pass_to(group, delivery.seq)
+        if admission is Admission.SKIPPED:
+            self.window.stored += 1
+
+    def _keep_out(self, delivery: Delivery, group: int) -> None:
+        """Leave a delivery in the store, or put it by until the read that is under way is answered."""
+        window, outstanding = self.window, self.reader.outstanding
+        if outstanding is not None and outstanding.group == group and not outstanding.void:
+            if self.accepting and outstanding.contiguous and window.fits(delivery):
+                window.note(group, delivery.seq, 0)
+                window.take(delivery)
+                outstanding.ahead.append(delivery)
+                return
+            outstanding.contiguous = False
+        window.note(group, delivery.seq, 1)
+        if self._stored_since is None:
+            self._stored_since = made_at(delivery)
+
+    def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
+        """Note what was committed but not told: `count` of them, `seq` the highest."""
+        group = self.window.group_of[queue]
+        outstanding = self.reader.outstanding
+        if outstanding is not None and outstanding.group == group:
+            outstanding.contiguous = False
+        self.window.note(group, seq, count)
+
+    # --- what reads bring
+
+    def loaded(
+        self,
+        outstanding: Outstanding,
+        deliveries: list[Delivery],
+        through: int,
+        skipped: dict[str, int],
+        now: float,
+        *,
+        end: bool,
+    ) -> None:
+        """Place the answer of a cursor's or a lane's read."""
+        if outstanding.void:
+            self._release_ahead(outstanding, 0)
+        elif outstanding.lane is not None:
+            self._loaded_lane(outstanding, deliveries, through, now, end=end)
+        elif outstanding.group is not None:
+            self._loaded_stretch(
+                outstanding, outstanding.group, deliveries, through, skipped, now, end
+            )
+
+    def _loaded_stretch(
+        self,
+        outstanding: Outstanding,
+        group: int,
+        deliveries: list[Delivery],
+        through: int,
+        skipped: dict[str, int],
+        now: float,
+        end: bool,
+    ) -> None:
+        window = self.window
+        before = window.cursors[group]
+        if end:
+            through = max(through, outstanding.last)
+        for delivery in deliveries:
+            if not self._is_news(delivery, outstanding):
+                continue
+            if not self._admit(delivery, now):
+                through, end = delivery.seq - 1, False
+                break
+            self._stored_since = made_at(delivery)  # what is still in the store is younger
+        window.answered(group, through)
+        if self.lanes is not None:
+            for key, seq in skipped.items():
+                if seq <= through:
+                    self.lanes.passed_over(key, seq)
+        placed = self._place_ahead(outstanding, group, now) if end else 0
+        self._release_ahead(outstanding, placed)
+        self.reader.fed(progress=window.cursors[group] > before)
+        self._recount()
+
+    def _place_ahead(self, outstanding: Outstanding, group: int, now: float) -> int:
+        """Become direct again with what has arrived meanwhile. Returns how many were handled."""
+        window = self.window
+        for index, delivery in enumerate(outstanding.ahead):
+            window.drop(delivery)
+            window.stored += 1
+            if delivery.seq <= window.cursors[group]:
+                continue  # the read has seen it
+            if not self._admit(delivery, now):
+                return index + 1
+            window.pass_to(group, delivery.seq)
+        return len(outstanding.ahead)
+
+    def _release_ahead(self, outstanding: Outstanding, placed: int) -> None:
+        for delivery in outstanding.ahead[placed:]:
+            self.window.leave(delivery)
+
+    def _loaded_lane(
+        self,
+        outstanding: Outstanding,
+        deliveries: list[Delivery],
+        through: int,
+        now: float,
+        *,
+        end: bool,
+    ) -> None:
+        lanes, window, lane = self.lanes, self.window, outstanding.lane
+        assert lanes is not None
+        assert lane is not None
+        cursor = window.cursors[0]
+        if through >= cursor or (deliveries and deliveries[-1].seq > cursor):
+            end = True
+        single, _ = lanes.reads_as(lane)
+        news = [
+            delivery
+            for delivery in deliveries
+            if delivery.seq <= cursor
+            and self._is_news(delivery, outstanding)
+            and (not single or lane.key.endswith(delivery.id))
+        ]
+        for delivery in news:
+            if delivery.next_attempt_at is not None:
+                self._judge_wait(delivery, now)
+        taken = lanes.reload(lane, news, through, end=end or single, now=now)
+        window.stored -= taken
+        self.reader.fed(progress=taken > 0 or not news)
+        self._recount()
+
+    def due(self, outstanding: Outstanding, deliveries: list[Delivery], now: float) -> None:
+        """Place the answer of a read of what is due."""
+        assert self.lanes is None
+        full = len(deliveries) >= outstanding.request.limit
+        present = {delivery.id for delivery in self.queue.waiting()}
+        taken = 0
+        all_due = True
+        last_due = latest = now
+        for delivery in deliveries:
+            last_due = delivery.next_attempt_at or now
+            if delivery.id in present or not self._is_news(delivery, outstanding):
+                continue
+            latest = self._judge_wait(delivery, now)
+            due = delivery.next_attempt_at or now
+            if due <= now + SOON_S and self.window.fits_urgently(delivery):
+                self.window.take(delivery)
+                self.window.stored -= 1
+                self.queue.offer(delivery, now)
+                taken += 1
+            else:
+                self.reader.leaves(due)
+                all_due = False
+        if full:
+            # Beyond a page of waits that had to be corrected are others: soon, when those are written.
+            self.reader.leaves(last_due if last_due <= max(latest, now) else now + RETRY_READ_S)
+        self.reader.grow(all_due=full and all_due)
+        self.reader.fed(progress=taken > 0 or not full or last_due > now + SOON_S)
+        self._recount()
+
+    def _admit(self, delivery: Delivery, now: float) -> bool:
+        """Place a delivery from the store. Returns whether the cursor may pass it."""
+        if delivery.next_attempt_at is not None:
+            self._judge_wait(delivery, now)
+        if self.lanes is not None:
+            admission = self.lanes.admit(delivery, now)
+            if admission is Admission.HELD:
+                self.window.stored -= 1
+            return admission is not Admission.NO_ROOM
+        if not self.window.fits(delivery):
+            return False
+        self.window.take(delivery)
+        self.window.stored -= 1
+        self.queue.offer(delivery, now)
+        return True
+
+    def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
+        """Tell whether a row is to be placed: not if it is under way, or changed since it was read."""
+        identifier = delivery.id
+        known = self._in_flight.get(identifier) or self._uncommitted.get(identifier)
+        if known is not None:
+            if self.lanes is not None:
+                self.lanes.resume(known)
+            return False
+        return identifier not in outstanding.settled
+
+    def abandoned(self, outstanding: Outstanding) -> None:
+        """Let go what was put by for the answer of a read that failed."""
+        self._release_ahead(outstanding, 0)
+
+    # --- what ends
+
+    def ended(self, delivery: Delivery, now: float) -> None:
+        """Forget a delivery whose end is committed, and let its lane go on if that waited for it."""
+        self.window.drop(delivery)
+        if self.lanes is not None:
+            self.lanes.release(delivery, now)
+
+    def retried(self, delivery: Delivery, now: float) -> None:
+        """Place a delivery whose RETRYING is committed."""
+        due = delivery.next_attempt_at
+        assert due is not None
+        if self.lanes is not None:
+            self.lanes.wait(delivery, now)
+        elif self.window.keeps(due, now) and self.accepting:
+            self.queue.offer(delivery, now)
+        else:
+            self.window.leave(delivery)
+            self.reader.leaves(due)
+
+    def remove(self, delivery: Delivery) -> Delivery | None:
+        """Take a waiting delivery out of memory by its id; its lane stays blocked if it heads it."""
+        if self.lanes is not None:
+            found = self.lanes.remove(delivery.id, delivery.lane)
+        else:
+            found = self.queue.remove(delivery.id)
+        if found is not None:
+            self.window.drop(found)
+        return found
+
+    def forget(self) -> None:
+        """Leave everything that waits to the store, with the cursors before it."""
+        window, reader = self.window, self.reader
+        if reader.outstanding is not None:
+            reader.outstanding.void = True
+        low = self.lanes.low_seq() if self.lanes is not None else None
+        if low is not None:
+            window.cursors[0] = min(window.cursors[0], low - 1)
+        for delivery in self.waiting():
+            window.leave(delivery)
+            if self.lanes is None and delivery.next_attempt_at is not None:
+                reader.leaves(delivery.next_attempt_at)
+            else:
+                group = window.group_of[delivery.queue]
+                window.cursors[group] = min(window.cursors[group], delivery.seq - 1)
+        self.queue.clear()
+        if self.lanes is not None:
+            self.lanes.clear()
+
+    # --- time
+
+    def promote(self, now: float) -> None:
+        """Make eligible what is due, and ask for parked lanes that are."""
+        if self.queue.waits:
+            self.queue.promote(now)
+        if self.lanes is not None:
+            self.lanes.promote(now)
+
+    def recap(self, latest: Callable[[Delivery], float]) -> None:
+        """Let nothing in memory wait longer than `latest` says."""
+        for delivery in self.waiting():
+            if delivery.next_attempt_at is not None:
+                delivery.next_attempt_at = min(delivery.next_attempt_at, latest(delivery))
+        self.queue.reorder()
+
+    def recall(self, latest: float, now: float) -> None:
+        """Read anew, at once, what waits in the store for longer than until `latest`."""
+        if self.lanes is not None:
+            self.lanes.recall(latest)
+        elif self.reader.next_due is not None and self.reader.next_due > latest:
+            self.reader.next_due = now
+
+    # --- what waits
+
+    def waiting(self) -> list[Delivery]:
+        """Return all that waits in memory."""
+        behind = [] if self.lanes is None else self.lanes.behind_heads()
+        return [*self.queue.waiting(), *behind]
+
+    def low_seq(self) -> int:
+        """Return the lowest seq that may be unsettled; RETRYING ones count where there are lanes."""
+        window = self.window
+        seqs = [
+            delivery.seq
+            for delivery in (
+                *self._in_flight.values(),
+                *self._uncommitted.values(),
+                *self.waiting(),
+            )
+            if self.lanes is not None or delivery.next_attempt_at is None
+        ]
+        if self.lanes is not None and (low := self.lanes.low_seq()) is not None:
+            seqs.append(low)
+        behind = [c + 1 for c, last in zip(window.cursors, window.lasts, strict=True) if c < last]
+        return min([*seqs, *behind], default=max(window.lasts) + 1)
+
+    def empty(self) -> bool:
+        """Tell whether nothing waits anywhere, as far as is known."""
+        reader = self.reader
+        return (
+            not self.window.held
+            and self.window.caught_up()
+            and reader.outstanding is None
+            and reader.earliest_due() is None
+            and (self.lanes is None or self.lanes.empty())
+        )
+
+    def oldest(self) -> float | None:
+        """Return when the oldest waiting delivery was made, None when that is not known."""
+        made = [at for delivery in self.waiting() if (at := made_at(delivery)) is not None]
+        if self.window.stored > 0 and self._stored_since is not None:
+            made.append(self._stored_since)
+        return min(made, default=None)
+
+    def _retrying_held(self) -> int:
+        held = (*self._in_flight.values(), *self._uncommitted.values(), *self.queue.waiting())
+        return sum(delivery.next_attempt_at is not None for delivery in held)
+
+    def _recount(self) -> None:
+        """Correct the count of what is in the store when nothing can be there: it is told, not read."""
+        if (
+            self.window.caught_up()
+            and self.reader.earliest_due() is None
+            and not (self.lanes is not None and self.lanes.skipped)
+        ):
+            self.window.stored = 0
+            self._stored_since = None
+
+
+def made_at(delivery: Delivery) -> float | None:
+    """Return the instant in a delivery's id (UUIDv7), None when there is none."""
+    identifier = delivery.id
+    try:
+        return int(identifier[:8] + identifier[9:13], 16) / 1000
+    except ValueError:
+        return None

@@ -1,0 +1,145 @@
+"""The circuit of one destination: it opens after failures in a row, and one delivery probes it.
+
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+
+What counts is what the destination did: every failure but TRANSFORM and INTERNAL, which are ours or the
+tenant's script's. Those neither count nor break a row of failures. BLOCKED_ADDRESS counts, like DNS: it is
+the destination's name that leads there, and its deliveries are better kept than tried to death.
+"""
+
+from enum import IntEnum
+
+from engine.core.health import CircuitState
+from engine.core.vocabulary import ErrorCategory
+
+FAILURES_TO_OPEN = 10
+DELIVERIES_TO_OPEN = 5  # one delivery that always fails says nothing about the destination
+FIRST_PROBE_S = 1.0
+LONGEST_PROBE_S = 60.0
+NOT_THE_DESTINATIONS = frozenset({ErrorCategory.TRANSFORM, ErrorCategory.INTERNAL})
+
+
+class CircuitSignal(IntEnum):
+    """What a circuit hears of."""
+
+    SUCCESS = 0  # of any attempt, also of one begun before it opened
+    FAILURE = 1  # of an attempt that is no probe
+    LAST_STRAW = 2  # the failure that fills the row
+    PROBE = 3  # the probe was sent
+    PROBE_FAILURE = 4
+    PROBE_VOID = 5  # the probe ended in a failure that is not the destination's
+    REPAIR = 6  # the URL was changed or the destination enabled: probe at once
+
+
+_C, _O, _H = CircuitState.CLOSED, CircuitState.OPEN, CircuitState.HALF_OPEN
+_S = CircuitSignal
+TRANSITIONS: dict[tuple[CircuitState, CircuitSignal], CircuitState | None] = {
+    (_C, _S.SUCCESS): _C,
+    (_C, _S.FAILURE): _C,
+    (_C, _S.LAST_STRAW): _O,
+    (_C, _S.PROBE): None,  # None: cannot happen
+    (_C, _S.PROBE_FAILURE): None,  # whatever closes the circuit ends the probe
+    (_C, _S.PROBE_VOID): None,
+    (_C, _S.REPAIR): _C,
+    (_O, _S.SUCCESS): _C,
+    (_O, _S.FAILURE): _O,  # begun before it opened
+    (_O, _S.LAST_STRAW): None,  # the row is counted while closed
+    (_O, _S.PROBE): _H,
+    (_O, _S.PROBE_FAILURE): None,
+    (_O, _S.PROBE_VOID): None,
+    (_O, _S.REPAIR): _O,
+    (_H, _S.SUCCESS): _C,
+    (_H, _S.FAILURE): _H,
+    (_H, _S.LAST_STRAW): None,
+    (_H, _S.PROBE): None,  # one probe at a time
+    (_H, _S.PROBE_FAILURE): _O,
+    (_H, _S.PROBE_VOID): _O,
+    (_H, _S.REPAIR): _H,
+}
+
+
+class Circuit:
+    """Owner of a destination's circuit. Instants are seconds since the epoch."""
+
+    __slots__ = ("failures", "next_probe_at", "opened_at", "probe", "state", "suspects", "tries")
+
+    def __init__(self) -> None:
+        self.state = CircuitState.CLOSED
+        self.failures = 0  # in a row, that count
+        self.suspects: set[str] = set()  # the first deliveries of the row; no more than are needed
+        self.opened_at: float | None = None
+        self.next_probe_at: float | None = None  # only while OPEN
+        self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
+        self.tries = 0  # probes that failed since it opened
+
+    def succeeded(self) -> bool:
+        """Hear of a success. Returns whether the state changed."""
+        self.failures = 0
+        if self.suspects:
+            self.suspects = set()
+        return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
+
+    def failed(self, delivery: str, category: ErrorCategory | None, now: float) -> bool:
+        """Hear of a failure. Returns whether the state changed."""
+        counts = category not in NOT_THE_DESTINATIONS
+        if delivery == self.probe:
+            signal = CircuitSignal.PROBE_FAILURE if counts else CircuitSignal.PROBE_VOID
+            return self._signal(signal, now)
+        if not counts:
+            return False
+        self.failures += 1
+        if len(self.suspects) < DELIVERIES_TO_OPEN:
+            self.suspects.add(delivery)
+        full = self.failures >= FAILURES_TO_OPEN and len(self.suspects) >= DELIVERIES_TO_OPEN
+        last_straw = full and self.state is CircuitState.CLOSED
+        return self._signal(CircuitSignal.LAST_STRAW if last_straw else CircuitSignal.FAILURE, now)
+
+    def may_probe(self, now: float) -> bool:
+        """Tell whether the next eligible delivery may go as a probe."""
+        return self.next_probe_at is not None and self.next_probe_at <= now
+
+    def probed(self, delivery: str, now: float) -> None:
+        """Hear that the probe was sent."""
+        self._signal(CircuitSignal.PROBE, now)
+        self.probe = delivery
+
+    def repaired(self, now: float) -> None:
+        """Hear that the operator has done something about it."""
+        self.tries = 0
+        self._signal(CircuitSignal.REPAIR, now)
+        if self.state is CircuitState.OPEN:
+            self.next_probe_at = now
+
+    def reopen(self, opened_at: float, next_probe_at: float, tries: int, now: float) -> None:
+        """Restore an open circuit (a half-open one is restored as open), whatever the clock did."""
+        self.state = CircuitState.OPEN
+        self.opened_at = min(opened_at, now)
+        self.tries = tries
+        self.next_probe_at = min(next_probe_at, now + LONGEST_PROBE_S)
+
+    def _signal(self, signal: CircuitSignal, now: float) -> bool:
+        before = self.state
+        after = TRANSITIONS[before, signal]
+        if after is None:
+            raise AssertionError(f"a {before.name} circuit cannot hear {signal.name}")
+        if after is before:
+            return False
+        self.state = after
+        self.probe = None
+        self.next_probe_at = None
+        if after is CircuitState.CLOSED:
+            self.opened_at = None
+            self.tries = 0
+        elif after is CircuitState.OPEN:
+            if before is CircuitState.CLOSED:
+                self.opened_at = now
+            if signal is CircuitSignal.PROBE_FAILURE:
+                self.tries += 1
+            void = signal is CircuitSignal.PROBE_VOID
+            self.next_probe_at = now if void else now + probe_delay_s(self.tries)
+        return True
+
+
+def probe_delay_s(tries: int) -> float:
+    """Return the wait before the next probe: 1, 2, 4 ... 60 s."""
+    return min(LONGEST_PROBE_S, FIRST_PROBE_S * (1 << min(tries, 6)))

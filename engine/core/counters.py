@@ -1,0 +1,138 @@
+"""What a destination's attempts came to lately: success rate, latency, streaks. Counts, never decisions."""
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+SLOT_S = 10
+SLOTS = 30  # five minutes
+BUCKETS = 24  # those of ports.MinuteDelta
+BOUNDS_MS = tuple(1.6**k for k in range(BUCKETS - 1))  # the last bucket has no bound
+LAST_ERROR_CHARACTERS = 200  # a snapshot stays small, and this is read by people
+
+
+def latency_bucket(duration_ms: float) -> int:
+    """Return the bucket of a duration: the first k with duration <= 1.6^k ms, or the last one."""
+    return bisect_left(BOUNDS_MS, duration_ms)
+
+
+def percentile_ms(buckets: Sequence[int], share: float) -> int | None:
+    """Return a percentile (`share` 0-1) from a latency histogram, interpolated within its bucket."""
+    total = sum(buckets)
+    if not total:
+        return None
+    rank = share * total
+    passed = 0
+    edges = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
+    for count, (low, high) in zip(buckets, pairwise(edges), strict=True):
+        if count and passed + count >= rank:
+            return round(low + (high - low) * max(0.0, rank - passed) / count)
+        passed += count
+    return round(edges[-1])
+
+
+class Slot(Struct, array_like=True):
+    """The attempts that ended within ten seconds; `number` is in units of them since the epoch."""
+
+    number: int
+    failures: int
+    latency: list[int]
+
+
+class CounterState(Struct, array_like=True):
+    """Everything that a machine's counters hold, as a snapshot keeps it."""
+
+    slots: list[Slot]
+    consecutive_failures: int
+    last_success_at: float | None
+    last_failure_at: float | None
+    last_error: str | None
+
+
+class Counters:
+    """Owner of one destination's counts over the last five minutes."""
+
+    __slots__ = (
+        "_slot",
+        "_slots",
+        "consecutive_failures",
+        "last_error",
+        "last_failure_at",
+        "last_success_at",
+    )
+
+    def __init__(self, state: CounterState | None = None) -> None:
+        self.consecutive_failures = 0
+        self.last_success_at: float | None = None
+        self.last_failure_at: float | None = None
+        self.last_error: str | None = None
+        self._slots: deque[Slot] = deque()
+        self._slot = Slot(-1, 0, [])
+        if state is not None:
+            self._slots.extend(slot for slot in state.slots if len(slot.latency) == BUCKETS)
+            self.consecutive_failures = state.consecutive_failures
+            self.last_success_at = state.last_success_at
+            self.last_failure_at = state.last_failure_at
+            self.last_error = state.last_error
+
+    def succeeded(self, duration_ms: int, now: float) -> None:
+        """Count a success that ended now."""
+        slot = self._slot
+        if slot.number != now // SLOT_S:
+            slot = self._next_slot(now)
+        slot.latency[bisect_left(BOUNDS_MS, duration_ms)] += 1
+        self.consecutive_failures = 0
+        self.last_success_at = now
+
+    def failed(self, duration_ms: int, error: str | None, now: float) -> None:
+        """Count a failure that ended now."""
+        slot = self._slot
+        if slot.number != now // SLOT_S:
+            slot = self._next_slot(now)
+        slot.latency[bisect_left(BOUNDS_MS, duration_ms)] += 1
+        slot.failures += 1
+        self.consecutive_failures += 1
+        self.last_failure_at = now
+        self.last_error = error[:LAST_ERROR_CHARACTERS] if error else error
+
+    def success_rate(self, now: float) -> float | None:
+        """Return the share of successes over the last five minutes, None without attempts."""
+        self._forget(now)
+        attempts = sum(sum(slot.latency) for slot in self._slots)
+        if not attempts:
+            return None
+        return 1 - sum(slot.failures for slot in self._slots) / attempts
+
+    def latency(self, now: float) -> list[int]:
+        """Return the histogram of the last five minutes."""
+        self._forget(now)
+        if not self._slots:
+            return [0] * BUCKETS
+        return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
+
+    def state(self, now: float) -> CounterState:
+        """Return what a snapshot keeps."""
+        self._forget(now)
+        return CounterState(
+            list(self._slots),
+            self.consecutive_failures,
+            self.last_success_at,
+            self.last_failure_at,
+            self.last_error,
+        )
+
+    def _next_slot(self, now: float) -> Slot:
+        self._forget(now)
+        self._slot = Slot(int(now // SLOT_S), 0, [0] * BUCKETS)
+        self._slots.append(self._slot)
+        return self._slot
+
+    def _forget(self, now: float) -> None:
+        """Drop what is too old, and what another clock put into the future."""
+        present = int(now // SLOT_S)
+        slots = self._slots
+        if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):
+            self._slots = deque(s for s in slots if present - SLOTS < s.number <= present)

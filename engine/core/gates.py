@@ -1,0 +1,143 @@
+"""What holds a whole destination back: its circuit, its rate limit, a Retry-After, a 410 that was met.
+
+A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the rate and to
+Retry-After. Changing the URL, or enabling the destination again, makes the probe due at once; changing the
+URL also ends a Retry-After, which the old receiver had asked for.
+"""
+
+from engine.core.circuit import Circuit
+from engine.core.destination import Destination
+from engine.core.health import CircuitState
+from engine.core.rate import TokenBucket
+from engine.core.records import Delivery, Outcome
+from engine.core.schedule import longest_delay_s, retry_after_s
+from engine.core.snapshot import CircuitSnapshot, Snapshot
+from engine.core.vocabulary import DestinationStatus, ErrorCategory
+
+
+class Gates:
+    """Owner of what one destination's attempts must pass. Instants are seconds since the epoch."""
+
+    def __init__(self, config: Destination, now: float, snapshot: Snapshot | None) -> None:
+        self.circuit = Circuit()
+        self.bucket: TokenBucket | None = None
+        self.paused_until: float | None = None
+        self.gone_version: int | None = None  # of the configuration that met a 410: nothing is sent
+        self.opens_at: float | None = (
+            None  # when to ask again, after `allow` has allowed too little
+        )
+        self.changed = False  # something that a snapshot keeps
+        if snapshot is not None:
+            self._restore(config, now, snapshot)
+        if config.rate_per_second is not None:
+            tokens = None
+            if snapshot is not None and snapshot.tokens is not None:
+                passed = max(0.0, now - snapshot.taken_at)
+                tokens = snapshot.tokens + passed * config.rate_per_second
+            self.bucket = TokenBucket(config.rate_per_second, now, tokens)
+
+    def allow(self, now: float, wanted: int) -> int:
+        """Return how many of `wanted` attempts may begin now; if fewer, `opens_at` is set."""
+        self.opens_at = None
+        if self.paused_until is not None:
+            if now < self.paused_until:
+                self.opens_at = self.paused_until
+                return 0
+            self.paused_until = None
+        circuit = self.circuit
+        if circuit.state is not CircuitState.CLOSED:
+            if not circuit.may_probe(now):
+                self.opens_at = circuit.next_probe_at  # None while a probe is under way
+                return 0
+            wanted = 1
+        bucket = self.bucket
+        if bucket is not None:
+            available = bucket.available(now)
+            if available < wanted:
+                if not available:
+                    self.opens_at = bucket.next_at(now)
+                return available
+        return wanted
+
+    def sent(self, deliveries: list[Delivery], now: float) -> None:
+        """Note attempts that begin."""
+        if self.bucket is not None:
+            self.bucket.spend(len(deliveries))
+            # A restart must not give a slow destination another burst: its level is kept each time.
+            self.changed = self.changed or self.bucket.rate < 1
+        if self.circuit.state is CircuitState.OPEN:
+            self.circuit.probed(deliveries[0].id, now)
+            self.changed = True
+
+    def succeeded(self) -> None:
+        """Hear of a success."""
+        if self.circuit.succeeded():
+            self.changed = True
+
+    def failed(self, delivery: str, outcome: Outcome, config: Destination, now: float) -> None:
+        """Hear of a failed attempt."""
+        if self.circuit.failed(delivery, outcome.category, now):
+            self.changed = True
+        if outcome.category == ErrorCategory.DESTINATION_GONE and self.gone_version is None:
+            self.gone_version = config.version
+            self.changed = True
+        if outcome.retry_after_s is not None:
+            until = now + retry_after_s(config, outcome.retry_after_s)
+            if until > (self.paused_until or now):
+                self.paused_until = until
+                self.changed = True
+
+    def configure(self, old: Destination, new: Destination, now: float) -> None:
+        """Follow a change of the configuration."""
+        enabled = old.status != new.status and new.status == DestinationStatus.ACTIVE
+        moved = old.url != new.url
+        if enabled or moved:
+            self.circuit.repaired(now)
+        if moved:
+            self.paused_until = None
+        elif self.paused_until is not None:
+            cap = retry_after_s(new, longest_delay_s(old) + longest_delay_s(new))
+            self.paused_until = min(self.paused_until, now + cap)
+        if self.gone_version is not None and (moved or new.status != DestinationStatus.ACTIVE):
+            self.gone_version = None  # somebody has seen to it
+        if old.rate_per_second != new.rate_per_second:
+            rate = new.rate_per_second
+            level = None if self.bucket is None else self.bucket.level(now)
+            self.bucket = None if rate is None else TokenBucket(rate, now, level)
+        if enabled or moved or old.status != new.status:
+            self.changed = True
+
+    def snapshot(self, now: float) -> Snapshot:
+        """Return what must outlive this process. The counters are another's."""
+        circuit = self.circuit
+        kept = None
+        if circuit.state is not CircuitState.CLOSED:
+            # HALF_OPEN is kept as OPEN, with its next probe due: the present one may never be heard of.
+            kept = CircuitSnapshot(
+                circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries
+            )
+        return Snapshot(
+            taken_at=now,
+            circuit=kept,
+            paused_until=self.paused_until,
+            gone_version=self.gone_version,
+            tokens=None if self.bucket is None else self.bucket.level(now),
+        )
+
+    def start_empty(self, now: float) -> None:
+        """Begin with an empty bucket: what was sent just before a crash is not known.
+
+        Only from one a second up, where it costs a second at most; a slower one's level is in the snapshot.
+        """
+        if self.bucket is not None and self.bucket.rate >= 1:
+            self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
+
+    def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> None:
+        if snapshot.circuit is not None:
+            kept = snapshot.circuit
+            self.circuit.reopen(kept.opened_at, kept.next_probe_at, kept.tries, now)
+        if snapshot.paused_until is not None and snapshot.paused_until > now:
+            left = retry_after_s(config, snapshot.paused_until - now)  # whatever the clock did
+            self.paused_until = now + left
+        if snapshot.gone_version == config.version:
+            self.gone_version = snapshot.gone_version

@@ -1,0 +1,315 @@
+"""Ordered lanes: first-in first-out within each, KEY or STRICT. A lane has one head, and only it may go.
+
+A head that succeeds lets the next one go when it is judged; any other end, when it is committed. A head that
+waits long leaves memory with its whole lane: the lane is *parked*, and read back when it is due. What a lane
+cannot hold is *skipped*: the lane remembers from which seq on, and is read back when it has run empty. So a
+lane's deliveries in memory are all older than those in the store.
+
+How much a lane may hold follows from what is free: no more than that. A single busy lane gets half of the
+memory, a hundred get a hundredth each, and room for other lanes is always left.
+"""
+
+from collections import deque
+from enum import IntEnum
+from heapq import heappop, heappush
+
+from engine.core.queue import Queue
+from engine.core.records import Delivery
+from engine.core.window import Window
+
+MAX_SKIPPED_LANES = 1024  # each costs some 300 bytes here and a string in every read
+STRICT_KEY = "\0"  # keys of real lanes begin with c:, k: or s:
+SINGLE_PREFIX = "\0"  # a parked delivery without a lane is a lane of its own, by its id
+
+
+class Admission(IntEnum):
+    """What became of a delivery that was offered."""
+
+    HELD = 0  # in memory
+    SKIPPED = 1  # left in the store; its lane remembers
+    NO_ROOM = 2  # left in the store; the cursor must stop before it
+
+
+class Lane:
+    """One lane. It exists while something of it is in memory or skipped."""
+
+    __slots__ = ("due", "head", "items", "key", "late_first", "late_last", "skipped_from")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.head: Delivery | None = None  # eligible, in flight, waiting, or ended and uncommitted
+        self.items: deque[Delivery] = deque()  # behind it
+        self.skipped_from: int | None = (
+            None  # from this seq on, all of the lane is in the store alone
+        )
+        self.due = 0.0  # when a parked lane is to be read back
+        self.late_first: int | None = None  # seqs that were skipped while a read of the lane was
+        self.late_last = 0  # under way, whose answer may lack them
+
+
+class Lanes:
+    """Owner of the lanes of one ordered destination."""
+
+    def __init__(self, queue: Queue, window: Window, *, strict: bool) -> None:
+        self._queue = queue
+        self._window = window
+        self._strict = strict
+        self._lanes: dict[str, Lane] = {}
+        self._parked: list[tuple[float, str]] = []  # a heap; entries whose lane moved on are stale
+        self.skipped: dict[str, Lane] = {}  # those that have something in the store alone
+        self.wanted: dict[str, None] = {}  # skipped ones that ran empty, in the order of doing so
+
+    # --- entering
+
+    def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> Admission:
+        """Place a delivery that is younger than all of its lane in memory. The caller moves cursors."""
+        window = self._window
+        fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
+        key = STRICT_KEY if self._strict else delivery.lane
+        lane = self._lanes.get(key) if key is not None else None
+        if lane is not None and lane.skipped_from is not None:
+            lane.late_last = delivery.seq
+            if lane.late_first is None:
+                lane.late_first = delivery.seq
+            return Admission.SKIPPED
+        if not fits:
+            return Admission.NO_ROOM
+        if lane is None:
+            window.take(delivery)
+            self._lead(Lane(key) if key is not None else None, delivery, now)
+            return Admission.HELD
+        if self._strict or len(lane.items) < window.free():
+            window.take(delivery)
+            lane.items.append(delivery)
+            return Admission.HELD
+        if len(self.skipped) >= MAX_SKIPPED_LANES:
+            return Admission.NO_ROOM
+        self._skip(lane, delivery.seq)
+        return Admission.SKIPPED
+
+    def resume(self, delivery: Delivery) -> None:
+        """Let a delivery that is in flight or uncommitted head its lane, if the lane is unknown."""
+        key = STRICT_KEY if self._strict else delivery.lane
+        if key is not None and key not in self._lanes:
+            lane = self._lanes[key] = Lane(key)
+            lane.head = delivery
+
+    def passed_over(self, key: str, seq: int) -> None:
+        """Note that a read passed over a lane, first at `seq`."""
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = Lane(key)
+            self._skip(lane, seq)
+            self.wanted[key] = None
+        elif lane.skipped_from is None:
+            self._skip(lane, seq)
+
+    # --- ending
+
+    def release(self, delivery: Delivery, now: float) -> None:
+        """Let the next one go, if `delivery` heads its lane."""
+        key = STRICT_KEY if self._strict else delivery.lane
+        lane = self._lanes.get(key) if key is not None else None
+        if lane is None or lane.head is None or lane.head.id != delivery.id:
+            return
+        if lane.items:
+            self._lead(lane, lane.items.popleft(), now)
+            return
+        lane.head = None
+        if lane.skipped_from is None:
+            del self._lanes[lane.key]
+        else:
+            lane.due = 0.0
+            self.wanted[lane.key] = None
+
+    def wait(self, delivery: Delivery, now: float) -> None:
+        """Hold a head (or a delivery without a lane) that is to be tried again, in memory or parked."""
+        key = STRICT_KEY if self._strict else delivery.lane
+        self._block(self._lanes.get(key) if key is not None else None, delivery, now)
+
+    def remove(self, identifier: str, key: str | None) -> Delivery | None:
+        """Take a waiting delivery out of memory by its id; a head goes on blocking its lane."""
+        found = self._queue.remove(identifier)
+        lane = self._lanes.get(STRICT_KEY if self._strict else key or "")
+        if found is None and lane is not None:
+            for index, item in enumerate(lane.items):
+                if item.id == identifier:
+                    del lane.items[index]
+                    return item
+        return found
+
+    def replace_head(self, delivery: Delivery) -> None:
+        """Put another object for the same delivery at the head of its lane."""
+        key = STRICT_KEY if self._strict else delivery.lane
+        lane = self._lanes.get(key) if key is not None else None
+        if lane is not None and lane.head is not None and lane.head.id == delivery.id:
+            lane.head = delivery
+
+    # --- reading back
+
+    def promote(self, now: float) -> None:
+        """Ask for the parked lanes that are due."""
+        parked = self._parked
+        while parked and parked[0][0] <= now:
+            due, key = heappop(parked)
+            lane = self.skipped.get(key)
+            if lane is not None and lane.head is None and lane.due == due:
+                self.wanted[key] = None
+
+    def next_due(self) -> float | None:
+        """Return when the next parked lane is due."""
+        parked = self._parked
+        while parked:
+            due, key = parked[0]
+            lane = self.skipped.get(key)
+            if (
+                lane is not None
+                and lane.head is None
+                and lane.due == due
+                and key not in self.wanted
+            ):
+                return due
+            heappop(parked)
+        return None
+
+    def recall(self, latest: float) -> None:
+        """Ask at once for all that are parked beyond `latest`: their wait is to be judged anew."""
+        for key, lane in self.skipped.items():
+            if lane.head is None and lane.due > latest:
+                lane.due = 0.0
+                self.wanted[key] = None
+
+    def asked(self, lane: Lane) -> None:
+        """Note that a read of the lane begins."""
+        self.wanted.pop(lane.key, None)
+        lane.late_first = None
+
+    def reload(
+        self, lane: Lane, deliveries: list[Delivery], through: int, *, end: bool, now: float
+    ) -> int:
+        """Take a lane's answer (none beyond the cursor), and return how many entered memory.
+
+        `through`: how far the read looked. `end`: it saw all that was there when it ran.
+        """
+        single = lane.key.startswith(SINGLE_PREFIX) and not self._strict
+        window = self._window
+        self._unskip(lane)
+        taken: list[Delivery] = []
+        left_from: int | None = None
+        for delivery in deliveries:
+            if not window.fits_urgently(delivery) or (taken and len(taken) >= window.free()):
+                left_from, end = delivery.seq, False
+                break
+            window.take(delivery)
+            taken.append(delivery)
+        last = taken[-1].seq if taken else 0
+        if not end and left_from is None:
+            left_from = max(through, last) + 1
+        elif end and lane.late_first is not None and lane.late_last > last:
+            left_from = max(lane.late_first, last + 1)
+        if single:
+            del self._lanes[lane.key]
+            if not taken and not end and deliveries:
+                self._park_single(deliveries[0], now)  # no room: ask again
+            for delivery in taken:
+                self._block_or_offer(None, delivery, now)
+            return len(taken)
+        if left_from is not None:
+            self._skip(lane, left_from)
+        if taken:
+            lane.items.extend(taken)
+            self._lead(lane, lane.items.popleft(), now)
+        elif left_from is None:
+            del self._lanes[lane.key]
+        else:
+            self.wanted[lane.key] = None
+        return len(taken)
+
+    def lane_keys(self) -> tuple[str, ...]:
+        """Return the keys of the lanes that a read is to pass over."""
+        return tuple(key for key in self.skipped if not key.startswith(SINGLE_PREFIX))
+
+    def reads_as(self, lane: Lane) -> tuple[bool, str | None]:
+        """Return whether the lane is a single delivery, and the lane to be named in a read, if one is."""
+        if self._strict:
+            return False, None
+        single = lane.key.startswith(SINGLE_PREFIX)
+        return single, None if single else lane.key
+
+    def saturated(self) -> bool:
+        """Tell whether no further lane may be skipped."""
+        return len(self.skipped) >= MAX_SKIPPED_LANES
+
+    def strictly_skipped(self) -> bool:
+        """Tell whether a STRICT destination's one lane is in the store: its cursor has nothing to do."""
+        return self._strict and bool(self.skipped)
+
+    def low_seq(self) -> int | None:
+        """Return the lowest seq that was left in the store."""
+        return min((lane.skipped_from or 0 for lane in self.skipped.values()), default=None)
+
+    def behind_heads(self) -> list[Delivery]:
+        """Return the deliveries that wait behind a head."""
+        return [item for lane in self._lanes.values() for item in lane.items]
+
+    def empty(self) -> bool:
+        """Tell whether there is no lane at all."""
+        return not self._lanes
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._lanes.clear()
+        self._parked.clear()
+        self.skipped.clear()
+        self.wanted.clear()
+
+    # --- inside
+
+    def _lead(self, lane: Lane | None, delivery: Delivery, now: float) -> None:
+        if lane is not None:
+            self._lanes[lane.key] = lane
+            lane.head = delivery
+        self._block_or_offer(lane, delivery, now)
+
+    def _block_or_offer(self, lane: Lane | None, delivery: Delivery, now: float) -> None:
+        due = delivery.next_attempt_at
+        if due is None or due <= now:
+            self._queue.ready[delivery.queue].append(delivery)
+        else:
+            self._block(lane, delivery, now)
+
+    def _block(self, lane: Lane | None, delivery: Delivery, now: float) -> None:
+        due = delivery.next_attempt_at
+        assert due is not None
+        skipped = lane is not None and lane.skipped_from is not None
+        if self._window.keeps(due, now) or (self.saturated() and not skipped):
+            self._queue.offer(delivery, now)
+        elif lane is None:
+            self._window.leave(delivery)
+            self._park_single(delivery, due)
+        else:
+            self._park(lane, delivery, due)
+
+    def _park(self, lane: Lane, head: Delivery, due: float) -> None:
+        for delivery in (head, *lane.items):
+            self._window.leave(delivery)
+        lane.items.clear()
+        lane.head = None
+        lane.due = due
+        self._skip(lane, head.seq)
+        heappush(self._parked, (due, lane.key))
+
+    def _park_single(self, delivery: Delivery, due: float) -> None:
+        key = SINGLE_PREFIX + delivery.id
+        lane = self._lanes[key] = Lane(key)
+        lane.due = due
+        self._skip(lane, delivery.seq)
+        heappush(self._parked, (due, key))
+
+    def _skip(self, lane: Lane, seq: int) -> None:
+        lane.skipped_from = seq
+        self.skipped[lane.key] = lane
+
+    def _unskip(self, lane: Lane) -> None:
+        lane.skipped_from = None
+        self.skipped.pop(lane.key, None)

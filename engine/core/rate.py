@@ -1,0 +1,39 @@
+"""A destination's rate limit: a token bucket that holds one second's worth, and never less than one."""
+
+_EPSILON = 1e-6  # of a token: a bucket that was waited for must not be a rounding error short
+
+
+class TokenBucket:
+    """Owner of the tokens of one destination. Below one a second the bucket holds a single token."""
+
+    __slots__ = ("_at", "_tokens", "capacity", "rate")
+
+    def __init__(self, rate: float, now: float, tokens: float | None = None) -> None:
+        self.rate = rate
+        self.capacity = max(1.0, rate)
+        self._tokens = self.capacity if tokens is None else min(max(0.0, tokens), self.capacity)
+        self._at = now
+
+    def available(self, now: float) -> int:
+        """Return how many attempts may begin now."""
+        self._fill(now)
+        return int(self._tokens + _EPSILON)
+
+    def spend(self, count: int) -> None:
+        """Take tokens that `available` has just shown."""
+        self._tokens = max(0.0, self._tokens - count)
+
+    def next_at(self, now: float) -> float:
+        """Return when the next attempt may begin."""
+        self._fill(now)
+        return now + max(0.0, 1.0 - self._tokens) / self.rate
+
+    def level(self, now: float) -> float:
+        """Return the tokens that are there, for a snapshot."""
+        self._fill(now)
+        return self._tokens
+
+    def _fill(self, now: float) -> None:
+        if now > self._at:
+            self._tokens = min(self.capacity, self._tokens + (now - self._at) * self.rate)
+            self._at = now

@@ -1,0 +1,241 @@
+"""What to read back from the store next. One read is outstanding at a time; nothing here handles answers.
+
+Order of need: RETRYING ones that are due (unordered) or lanes that ran empty (ordered); then the cursors,
+the most urgent class first. Lanes and the cursor take turns, so that neither starves the other.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from engine.core.commands import AnyRequest, DeadRequest, DueRequest, ReadRequest
+from engine.core.lanes import Lane, Lanes
+from engine.core.queue import Queue
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryClass
+from engine.core.window import CLASSES, READ_CHUNK, Window
+
+AHEAD_S = 1.0  # what is due is read this long before, since a read takes a while
+RETRY_READ_S = 1.0  # a read that failed is asked for again after this
+DUE_READ = 32  # many of those read may not be due yet; while all are, the reads grow to this:
+DUE_READ_MOST = 128  # (they are not bounded in bytes)
+EVER_S = 100 * 365 * 86_400.0  # so far ahead is "any time", also for rows that a wrong clock wrote
+
+
+class Outstanding(Struct):
+    """The read that is under way, and what happened since it was asked for."""
+
+    request: AnyRequest
+    group: int | None = None  # of a cursor's read
+    lane: Lane | None = None  # of a lane's read
+    last: int = 0  # the highest seq known in the group when it was asked for
+    ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
+    contiguous: bool = True  # whether the next arrival may go there
+    settled: set[str] = (
+        set()
+    )  # deliveries whose rows changed since: their rows in the answer are stale
+    void: bool = False  # the answer is of no use any more
+
+
+class Reader:
+    """Owner of the outstanding read, and of what is known of RETRYING deliveries in the store."""
+
+    def __init__(
+        self, window: Window, queue: Queue, lanes: Lanes | None, retrying: Callable[[], int]
+    ) -> None:
+        self._window = window
+        self._queue = queue
+        self._lanes = lanes
+        self._retrying = retrying  # how many of those in memory are RETRYING in the store
+        self.outstanding: Outstanding | None = None
+        self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
+        self._asked_due: float | None = None  # what it was before the read that is under way
+        self._rest_until = 0.0
+        self._starved_at: tuple[int, int] | None = None  # what was held when an answer did not fit
+        self._lanes_turn = True
+        self._due_limit = DUE_READ
+        self.no_more_dead = False  # archived: nothing is IN_DLQ any more
+
+    # --- knowledge
+
+    def leaves(self, due: float) -> None:
+        """Note a RETRYING delivery that the store alone keeps from now on."""
+        if self.next_due is None or due < self.next_due:
+            self.next_due = due
+
+    def earliest_due(self) -> float | None:
+        """Return when the earliest RETRYING one in the store is due, as far as is known."""
+        known = [due for due in (self.next_due, self._asked_due) if due is not None]
+        if self._lanes is not None and (due := self._lanes.next_due()) is not None:
+            known.append(due)
+        return min(known, default=None)
+
+    def finish(self, request: AnyRequest) -> Outstanding | None:
+        """Take the answered read; None when `request` is not the one that is under way."""
+        outstanding = self.outstanding
+        if outstanding is None or outstanding.request != request:
+            return None
+        self.outstanding = None
+        self._window.reserved = self._window.reserved_bytes = 0
+        asked, self._asked_due = self._asked_due, None
+        if outstanding.void and asked is not None:
+            self.leaves(asked)
+        return outstanding
+
+    def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
+        """Take the failed read, and rest a while."""
+        due = self._asked_due
+        outstanding = self.finish(request)
+        if outstanding is None:
+            return None
+        self._rest_until = now + RETRY_READ_S
+        if due is not None:
+            self.leaves(due)
+        if outstanding.lane is not None and self._lanes is not None:
+            self._lanes.wanted[outstanding.lane.key] = None
+        return outstanding
+
+    def fed(self, *, progress: bool) -> None:
+        """Note whether an answer found room: if not, nothing is read until some has come free."""
+        window = self._window
+        self._starved_at = None if progress or not window.held else (window.held, window.bytes)
+
+    def grow(self, *, all_due: bool) -> None:
+        """Adapt the size of the next read of what is due."""
+        self._due_limit = DUE_READ_MOST if all_due else DUE_READ
+
+    # --- choice
+
+    def choose(self, now: float) -> AnyRequest | None:
+        """Return the next read, if one is needed and there is room for its answer."""
+        if self.outstanding is not None or now < self._rest_until or self._starved():
+            return None
+        if self._lanes is None:
+            return self._choose_due(now) or self._choose_class()
+        first, second = self._choose_lane, self._choose_stretch
+        if not self._lanes_turn:
+            first, second = second, first
+        return first() or second()
+
+    def choose_to_discard(self, now: float, *, quiet: bool) -> AnyRequest | None:
+        """Return the next read of an archived destination; `quiet`: nothing else is under way."""
+        if self.outstanding is not None or now < self._rest_until:
+            return None
+        limit = min(READ_CHUNK, self._window.free())
+        if limit <= 0:
+            return None
+        window = self._window
+        for group, cursor in enumerate(window.cursors):
+            if cursor < window.lasts[group]:
+                return self._begin_stretch(group, limit, max(1, window.room(None)[1]))
+        if self.next_due is not None:
+            return self._begin_due(now, limit, self._retrying())
+        if quiet and not self.no_more_dead:
+            return self._begin(Outstanding(DeadRequest(limit)), limit, 0)
+        return None
+
+    def wake_at(self, now: float) -> float | None:
+        """Return when a read is to be chosen although nothing happens before."""
+        if self.outstanding is not None:
+            return None
+        if now < self._rest_until:
+            return self._rest_until
+        if self._lanes is not None:
+            return self._lanes.next_due()
+        if self.next_due is not None and self.next_due - AHEAD_S > now:
+            return self.next_due - AHEAD_S
+        return None
+
+    def _starved(self) -> bool:
+        if self._starved_at is None:
+            return False
+        held, size = self._starved_at
+        window = self._window
+        if window.held < held or window.bytes < size:
+            self._starved_at = None
+            return False
+        return True
+
+    def _choose_due(self, now: float) -> AnyRequest | None:
+        if self.next_due is None or self.next_due > now + AHEAD_S:
+            return None
+        room = self._window.room(None)[0]
+        if room <= 0:
+            return None
+        gain = min(self._due_limit, room)
+        # The rows of those that are here already come first in the answer, so they are asked for as
+        # well; unless there is much room, it is not worth it before most of them are done.
+        known = self._retrying()
+        if known * 2 > gain and room < self._window.limits.deliveries // 4:
+            return None
+        return self._begin_due(now, gain, known)
+
+    def _choose_class(self) -> AnyRequest | None:
+        window = self._window
+        if window.cursors == window.lasts:
+            return None
+        for queue in CLASSES:
+            if window.cursors[queue] < window.lasts[queue]:
+                room, size = window.room(queue)
+                # A read for a slot or two is worth it only when nothing else of the class is here.
+                few = room < min(READ_CHUNK, window.limits.deliveries // 4)
+                if room > 0 and size > 0 and not (few and self._queue.ready[queue]):
+                    return self._begin_stretch(queue, min(room, READ_CHUNK), size)
+        return None
+
+    def _choose_lane(self) -> AnyRequest | None:
+        lanes, window = self._lanes, self._window
+        assert lanes is not None
+        room, size = window.room(None)
+        if not lanes.wanted or room <= 0 or size <= 0:
+            return None
+        key = next(iter(lanes.wanted))
+        lane = lanes.skipped[key]
+        lanes.asked(lane)
+        self._lanes_turn = False
+        assert lane.skipped_from is not None
+        single, only = lanes.reads_as(lane)
+        limit = 1 if single else max(1, min(room // 2, READ_CHUNK))
+        request = ReadRequest(
+            classes=CLASSES,
+            after=lane.skipped_from - 1,
+            limit=limit,
+            max_bytes=size,
+            ordered=True,
+            only_lane=only,
+        )
+        return self._begin(Outstanding(request, lane=lane), limit, size)
+
+    def _choose_stretch(self) -> AnyRequest | None:
+        lanes, window = self._lanes, self._window
+        assert lanes is not None
+        if window.cursors == window.lasts or lanes.saturated() or lanes.strictly_skipped():
+            return None
+        room, size = window.room(DeliveryClass.CRITICAL)
+        few = room < min(READ_CHUNK, window.limits.deliveries // 4)
+        if room <= 0 or size <= 0 or (few and self._queue.any_ready()):
+            return None
+        self._lanes_turn = True
+        return self._begin_stretch(0, min(room, READ_CHUNK), size)
+
+    def _begin_stretch(self, group: int, limit: int, size: int) -> AnyRequest:
+        window, lanes = self._window, self._lanes
+        request = ReadRequest(
+            classes=(CLASSES[group],) if lanes is None else CLASSES,
+            after=window.cursors[group],
+            limit=limit,
+            max_bytes=size,
+            ordered=lanes is not None,
+            skip_lanes=() if lanes is None else lanes.lane_keys(),
+        )
+        return self._begin(Outstanding(request, group=group, last=window.lasts[group]), limit, size)
+
+    def _begin_due(self, now: float, gain: int, known: int) -> AnyRequest:
+        self._asked_due, self.next_due = self.next_due, None
+        return self._begin(Outstanding(DueRequest(now + EVER_S, gain + known)), gain, 0)
+
+    def _begin(self, outstanding: Outstanding, limit: int, size: int) -> AnyRequest:
+        self.outstanding = outstanding
+        self._window.reserved = limit
+        self._window.reserved_bytes = size
+        return outstanding.request

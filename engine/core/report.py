@@ -1,0 +1,65 @@
+"""The words for a destination's health, from what its machine has counted. Reads, changes nothing."""
+
+from engine.core.backlog import Backlog
+from engine.core.counters import Counters, percentile_ms
+from engine.core.destination import Destination
+from engine.core.gates import Gates
+from engine.core.health import CircuitState, Health, HealthState
+from engine.core.vocabulary import DestinationStatus
+
+FAILING_BELOW = 0.5
+DEGRADED_BELOW = 0.95
+
+
+def state_of(
+    config: Destination, circuit: CircuitState, success_rate: float | None, waiting: int
+) -> HealthState:
+    """Return how a destination does. `waiting`: what waits or is under way."""
+    if config.status != DestinationStatus.ACTIVE:
+        return HealthState.DISABLED
+    if circuit is not CircuitState.CLOSED:
+        return HealthState.FAILING
+    if success_rate is None:
+        return HealthState.HEALTHY if waiting else HealthState.IDLE
+    if success_rate < FAILING_BELOW:
+        return HealthState.FAILING
+    return HealthState.DEGRADED if success_rate < DEGRADED_BELOW else HealthState.HEALTHY
+
+
+def health_of(
+    config: Destination,
+    gates: Gates,
+    counters: Counters,
+    backlog: Backlog,
+    in_flight: int,
+    uncommitted: int,
+    now: float,
+) -> Health:
+    """Return a destination's health. `in_flight` in it is what was sent and is not yet recorded."""
+    success_rate = counters.success_rate(now)
+    latency = counters.latency(now)
+    under_way = in_flight + uncommitted
+    pending = max(0, backlog.window.held - under_way + backlog.window.stored)
+    oldest = backlog.oldest() if pending else None
+    circuit = gates.circuit
+    paused = gates.paused_until
+    return Health(
+        state=state_of(config, circuit.state, success_rate, pending + under_way),
+        circuit=circuit.state,
+        opened_at=circuit.opened_at,
+        next_probe_at=circuit.next_probe_at,
+        success_rate=success_rate,
+        consecutive_failures=counters.consecutive_failures,
+        latency_p50_ms=percentile_ms(latency, 0.5),
+        latency_p95_ms=percentile_ms(latency, 0.95),
+        latency_p99_ms=percentile_ms(latency, 0.99),
+        last_success_at=counters.last_success_at,
+        last_failure_at=counters.last_failure_at,
+        last_error=counters.last_error,
+        pending=pending,
+        in_flight=under_way,
+        uncommitted=uncommitted,
+        concurrency=config.concurrency,
+        oldest_pending_s=None if oldest is None else max(0.0, now - oldest),
+        paused_until=paused if paused is not None and paused > now else None,
+    )

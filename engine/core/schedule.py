@@ -1,0 +1,48 @@
+"""When a delivery is tried again. Instants are seconds since the epoch; chance is an argument.
+
+A PATCH may change a schedule under a waiting delivery. A wait keeps the due time that it was given, but
+is never longer than the longest delay of the present schedule; a delivery that has had as many attempts
+as the present schedule allows is dead when it comes up, without another.
+"""
+
+import math
+
+from engine.core.destination import Destination
+from engine.core.records import Delivery
+
+JITTER = 0.2  # of a delay, either way, so that what failed together does not return together
+RETRY_AFTER_CAP_S = 60.0  # what Retry-After may ask of a destination without a schedule
+_SLACK_S = 1.0  # rounding, and the moment between an attempt's end and its verdict
+
+
+def longest_delay_s(config: Destination) -> int:
+    """Return the longest delay of the schedule, 0 without one."""
+    return max(config.retry_schedule_s, default=0)
+
+
+def longest_wait_s(config: Destination) -> float:
+    """Return what no wait for a retry can exceed; one that does was made by another clock or schedule."""
+    return longest_delay_s(config) * (1 + JITTER) + _SLACK_S
+
+
+def retry_after_s(config: Destination, asked_s: float) -> float:
+    """Return for how long a Retry-After holds the destination: at most its longest delay."""
+    return max(0.0, min(asked_s, longest_delay_s(config) or RETRY_AFTER_CAP_S))
+
+
+def exhausted(delivery: Delivery, config: Destination) -> bool:
+    """Tell whether the schedule allows no further attempt."""
+    return delivery.attempt_count - delivery.schedule_start > len(config.retry_schedule_s)
+
+
+def retry_at(config: Destination, failures: int, now: float, chance: float) -> float | None:
+    """Return when to try again after the schedule's `failures`-th failure (from 1), None for never.
+
+    `chance` (0 <= x < 1) spreads it by ±20 %. Whole milliseconds, rounded up, as rows hold them: a
+    delivery that was read back is no earlier than one that stayed.
+    """
+    schedule = config.retry_schedule_s
+    if failures > len(schedule):
+        return None
+    due = now + schedule[failures - 1] * (1 - JITTER + 2 * JITTER * chance)
+    return math.ceil(due * 1000) / 1000

@@ -1,0 +1,52 @@
+"""What a machine must not forget over a restart, as versioned MessagePack. Small: it is written on change.
+
+Bytes that cannot be read (another release's, or damaged) count as none: what waits is in the store, and
+the worst that a fresh circuit does is ten attempts that fail.
+"""
+
+import msgspec
+from msgspec import Struct
+
+from engine.core.counters import CounterState
+
+VERSION = 1
+
+
+class CircuitSnapshot(Struct, array_like=True):
+    """An open circuit. A closed one is not kept; a half-open one is kept as open."""
+
+    opened_at: float
+    next_probe_at: float
+    tries: int
+
+
+class Snapshot(Struct, kw_only=True, omit_defaults=True):
+    """The durable state of one machine. Instants are seconds since the epoch."""
+
+    version: int = VERSION
+    taken_at: float
+    circuit: CircuitSnapshot | None = None
+    paused_until: float | None = None  # Retry-After
+    gone_version: int | None = None  # the configuration that met a 410 and is to be DISABLED
+    tokens: float | None = None  # of the rate limit, when taken
+    counters: CounterState | None = None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Snapshot)
+
+
+def encode(snapshot: Snapshot) -> bytes:
+    """Return the bytes that the store keeps."""
+    return _encoder.encode(snapshot)
+
+
+def decode(state: bytes | None) -> Snapshot | None:
+    """Return what the bytes say, None when there are none or they cannot be used."""
+    if not state:
+        return None
+    try:
+        snapshot = _decoder.decode(state)
+    except msgspec.DecodeError:
+        return None
+    return snapshot if snapshot.version == VERSION else None

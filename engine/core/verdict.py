@@ -1,0 +1,173 @@
+"""What an attempt's outcome, or the want of one, means for a delivery: its next durable state.
+
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from engine.core.destination import Destination
+from engine.core.records import Attempt, Delivery, Outcome, Settlement
+from engine.core.schedule import retry_at
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, ErrorCategory
+
+QUARANTINE_MESSAGE = "the delivery stopped its destination's actor again and again"
+
+
+class DeliverySignal(IntEnum):
+    """What happens to a delivery."""
+
+    SEND = 0  # an attempt begins
+    SUCCESS = 1  # 2xx, body ended or 16 KiB of it read
+    FAILURE = 2  # of an attempt, with another one to come
+    EXHAUSTION = 3  # a failure with none to come, or a schedule that a PATCH shortened
+    GONE = 4  # a 410
+    DRY_RUN = 5  # the destination is not to be sent to
+    ARCHIVE = 6  # the destination was archived: nothing is begun any more
+    QUARANTINE = 7  # it stopped its destination's actor again and again
+    POSTPONE = 8  # its wait was corrected: another clock or schedule had made it too long
+    REQUEUE = 9  # out of the dead-letter queue, with a fresh schedule
+    LATE_ARCHIVE = 10  # an attempt failed in an archived destination
+
+
+class End(NamedTuple):
+    """Where a signal leads: a status, and the DLQ status that comes with it (None: as it was)."""
+
+    status: DeliveryStatus
+    dlq: DlqStatus | None = None
+
+
+_D = DeliveryStatus
+_S = DeliverySignal
+_DEAD = End(_D.FAILED, DlqStatus.IN_DLQ)
+_DISCARDED = End(_D.FAILED, DlqStatus.DISCARDED)
+_SETTLED_FOR_GOOD: dict[DeliverySignal, End | None] = dict.fromkeys(DeliverySignal)
+_WAITING: dict[DeliverySignal, End | None] = {
+    **_SETTLED_FOR_GOOD,
+    _S.SEND: End(_D.DELIVERING),
+    _S.EXHAUSTION: _DEAD,
+    _S.DRY_RUN: End(_D.DRY_RUN),
+    _S.ARCHIVE: _DISCARDED,
+    _S.QUARANTINE: _DEAD,
+}
+_BY_STATE: dict[DeliveryStatus, dict[DeliverySignal, End | None]] = {
+    _D.PENDING: _WAITING,
+    _D.RETRYING: {**_WAITING, _S.POSTPONE: End(_D.RETRYING)},
+    _D.DELIVERING: {
+        **_SETTLED_FOR_GOOD,
+        _S.SUCCESS: End(_D.DELIVERED),
+        _S.FAILURE: End(_D.RETRYING),
+        _S.EXHAUSTION: _DEAD,
+        _S.GONE: _DEAD,
+        _S.LATE_ARCHIVE: _DISCARDED,
+        _S.QUARANTINE: _DEAD,
+    },
+    _D.DELIVERED: _SETTLED_FOR_GOOD,
+    _D.DRY_RUN: _SETTLED_FOR_GOOD,
+    # A FAILED delivery is IN_DLQ, unless it was discarded: then these two find nothing to do.
+    _D.FAILED: {
+        **_SETTLED_FOR_GOOD,
+        _S.REQUEUE: End(_D.PENDING, DlqStatus.RETRIED_FROM_DLQ),
+        _S.ARCHIVE: _DISCARDED,
+    },
+}
+TRANSITIONS: dict[tuple[DeliveryStatus, DeliverySignal], End | None] = {
+    (state, signal): end for state, ends in _BY_STATE.items() for signal, end in ends.items()
+}  # None: cannot happen
+
+
+def next_state(state: DeliveryStatus, signal: DeliverySignal) -> End:
+    """Return where `signal` leads from `state`. Raises AssertionError for what cannot happen."""
+    end = TRANSITIONS[state, signal]
+    if end is None:
+        raise AssertionError(f"a {state.name} delivery cannot meet {signal.name}")
+    return end
+
+
+def waiting_state(delivery: Delivery) -> DeliveryStatus:
+    """Return the state of a delivery that waits."""
+    return DeliveryStatus.PENDING if delivery.next_attempt_at is None else DeliveryStatus.RETRYING
+
+
+def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) -> Settlement:
+    """Settle a success. (The table says DELIVERED; this is the hot path.)"""
+    count = delivery.attempt_count
+    return Settlement(
+        delivery=delivery,
+        status=DeliveryStatus.DELIVERED,
+        attempt=Attempt(count + 1, outcome, version),
+        expects=count,
+        dlq_status=delivery.dlq_status,
+        response_status=outcome.status,
+        at=now,
+    )
+
+
+def failed(
+    delivery: Delivery,
+    outcome: Outcome,
+    version: int,
+    config: Destination,
+    now: float,
+    chance: float,
+) -> Settlement:
+    """Settle a failed attempt by the present configuration. Changes nothing in `delivery`."""
+    number = delivery.attempt_count + 1
+    retry = retry_at(config, number - delivery.schedule_start, now, chance)
+    if config.status == DestinationStatus.ARCHIVED:
+        signal = DeliverySignal.LATE_ARCHIVE
+    elif outcome.category == ErrorCategory.DESTINATION_GONE:
+        signal = DeliverySignal.GONE
+    elif retry is None:
+        signal = DeliverySignal.EXHAUSTION
+    else:
+        signal = DeliverySignal.FAILURE
+    end = next_state(DeliveryStatus.DELIVERING, signal)
+    return Settlement(
+        delivery=delivery,
+        status=end.status,
+        attempt=Attempt(number, outcome, version),
+        expects=delivery.attempt_count,
+        next_attempt_at=retry if end.status is DeliveryStatus.RETRYING else None,
+        dlq_status=delivery.dlq_status if end.dlq is None else end.dlq,
+        dead_lettered=end.dlq is DlqStatus.IN_DLQ,
+        error_category=outcome.category,
+        response_status=outcome.status,
+        last_error=outcome.message,
+        at=now,
+    )
+
+
+def settled_unsent(
+    delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float
+) -> Settlement:
+    """Settle without an attempt: exhaustion, dry run, archive, quarantine.
+
+    Where no error is named the row keeps the one of its last attempt.
+    """
+    end = next_state(state, signal)
+    quarantined = signal is DeliverySignal.QUARANTINE
+    return Settlement(
+        delivery=delivery,
+        status=end.status,
+        attempt=None,
+        expects=delivery.attempt_count,
+        dlq_status=delivery.dlq_status if end.dlq is None else end.dlq,
+        dead_lettered=end.dlq is DlqStatus.IN_DLQ,
+        error_category=ErrorCategory.INTERNAL if quarantined else None,
+        last_error=QUARANTINE_MESSAGE if quarantined else None,
+        at=now,
+    )
+
+
+def postponed(delivery: Delivery, due: float, now: float) -> Settlement:
+    """Settle a corrected wait: RETRYING as it was, due at `due`."""
+    return Settlement(
+        delivery=delivery,
+        status=next_state(DeliveryStatus.RETRYING, DeliverySignal.POSTPONE).status,
+        attempt=None,
+        expects=delivery.attempt_count,
+        next_attempt_at=due,
+        dlq_status=delivery.dlq_status,
+        at=now,
+    )

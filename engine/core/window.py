@@ -1,0 +1,151 @@
+"""What of a destination's backlog is in memory, and how far it has been looked at. Counts and cursors only.
+
+The rule that everything rests on: of each group of classes, everything unsettled with a seq up to the
+cursor is in memory, or known to be passed over (a skipped lane, a RETRYING one that is read when due);
+nothing beyond the cursor is in memory. A cursor that has reached the last seq known is *direct*: what
+arrives then goes into memory at once.
+
+Unordered destinations keep one cursor a class; ordered ones a single one over all classes.
+"""
+
+from engine.core.commands import Limits
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryClass
+
+CLASSES = tuple(DeliveryClass)
+RESERVE = (
+    16  # one part in so many is kept free for each more urgent class, and for what is due again
+)
+READ_CHUNK = 256  # deliveries in one read: some milliseconds of PostgreSQL
+SOON_S = 5.0  # a retry that is due within this may stay in memory, if there is room
+
+
+class LostTrackError(Exception):
+    """A delivery was told out of order: some may have been passed over unseen. Restart from the store."""
+
+
+def size_of(delivery: Delivery) -> int:
+    """Return the bytes that a delivery holds in memory beyond its fixed cost."""
+    event = delivery.event
+    size = len(event.payload)
+    if event.metadata is not None:
+        size += len(event.metadata)
+    if event.attachments is not None:
+        size += len(event.attachments)
+    return size
+
+
+class Window:
+    """Owner of one destination's cursors and of its share of memory."""
+
+    __slots__ = (
+        "byte_caps",
+        "bytes",
+        "caps",
+        "cursors",
+        "group_of",
+        "held",
+        "lasts",
+        "limits",
+        "reserved",
+        "reserved_bytes",
+        "stored",
+        "through",
+    )
+
+    def __init__(self, limits: Limits, *, ordered: bool) -> None:
+        self.limits = limits
+        groups = 1 if ordered else len(CLASSES)
+        self.group_of = (0,) * len(CLASSES) if ordered else tuple(range(len(CLASSES)))
+        self.cursors = [0] * groups
+        self.lasts = [0] * groups  # never below the cursor
+        self.through = [0] * groups  # the highest seq that a read has answered for
+        # Each class leaves room for those that are more urgent; the last share is for what is due
+        # again, which is read back although everything else may be full.
+        part, byte_part = limits.deliveries // RESERVE, limits.bytes // RESERVE
+        shares = range(1, len(CLASSES) + 1)
+        self.caps = tuple(limits.deliveries - part * (1 if ordered else k) for k in shares)
+        self.byte_caps = tuple(limits.bytes - byte_part * (1 if ordered else k) for k in shares)
+        self.held = 0  # in memory: waiting, in flight, uncommitted
+        self.bytes = 0
+        self.reserved = 0  # for the answer of the read that is under way
+        self.reserved_bytes = 0
+        self.stored = 0  # waiting in the store alone, as far as was told
+
+    # --- memory
+
+    def take(self, delivery: Delivery) -> None:
+        """Count a delivery that enters memory."""
+        self.held += 1
+        self.bytes += size_of(delivery)
+
+    def drop(self, delivery: Delivery) -> None:
+        """Count a delivery that has ended, or that the store alone keeps from now on."""
+        self.held -= 1
+        self.bytes -= size_of(delivery)
+
+    def leave(self, delivery: Delivery) -> None:
+        """Count a delivery that goes back to waiting in the store alone."""
+        self.drop(delivery)
+        self.stored += 1
+
+    def fits(self, delivery: Delivery) -> bool:
+        """Tell whether a delivery of its class has room. One that is larger than all fits alone."""
+        held = self.held + self.reserved
+        if not held:
+            return True
+        queue = delivery.queue
+        return (
+            held < self.caps[queue]
+            and self.bytes + self.reserved_bytes + size_of(delivery) <= self.byte_caps[queue]
+        )
+
+    def fits_urgently(self, delivery: Delivery) -> bool:
+        """Tell whether a delivery that is due again, or a lane's, has room."""
+        if not self.held:
+            return True
+        limits = self.limits
+        return self.held < limits.deliveries and self.bytes + size_of(delivery) <= limits.bytes
+
+    def room(self, queue: DeliveryClass | None) -> tuple[int, int]:
+        """Return the deliveries and bytes that may be read for a class, None for what is due again."""
+        cap = self.limits.deliveries if queue is None else self.caps[queue]
+        byte_cap = self.limits.bytes if queue is None else self.byte_caps[queue]
+        if not self.held:
+            return max(1, cap), max(1, byte_cap)
+        return cap - self.held, byte_cap - self.bytes
+
+    def free(self) -> int:
+        """Return how many deliveries more could be held."""
+        return self.limits.deliveries - self.held
+
+    def keeps(self, due: float, now: float) -> bool:
+        """Tell whether a retry that is due then stays in memory."""
+        return due <= now + SOON_S and self.held * 2 <= self.limits.deliveries
+
+    # --- cursors
+
+    def note(self, group: int, seq: int, count: int) -> None:
+        """Count committed deliveries that stay in the store. Raises LostTrackError if they were missed."""
+        self.stored += count
+        if seq > self.lasts[group]:
+            self.lasts[group] = seq
+        elif self.through[group] < seq <= self.cursors[group]:
+            raise LostTrackError(f"seq {seq} was told after {self.cursors[group]}")
+
+    def pass_to(self, group: int, seq: int) -> None:
+        """Move a cursor on."""
+        if seq > self.cursors[group]:
+            self.cursors[group] = seq
+            if seq > self.lasts[group]:
+                self.lasts[group] = seq
+
+    def answered(self, group: int, seq: int) -> None:
+        """Move a cursor on by what a read has looked at."""
+        self.pass_to(group, seq)
+        if seq > self.through[group]:
+            self.through[group] = seq
+
+    def caught_up(self) -> bool:
+        """Tell whether every group is direct."""
+        return self.cursors == self.lasts
