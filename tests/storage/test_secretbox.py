@@ -1,0 +1,111 @@
+"""Secrets at rest: they open where they were sealed, and nowhere else."""
+
+import base64
+import stat
+from pathlib import Path
+
+import pytest
+
+from storage.secretbox import (
+    KEY_FILE,
+    SecretBox,
+    SecretBoxError,
+    key_id,
+    open_secret_box,
+    parse_keys,
+)
+
+OLD, NEW = bytes(range(32)), bytes(range(32, 64))
+
+
+def encoded(*keys: bytes) -> str:
+    return ",".join(base64.b64encode(key).decode() for key in keys)
+
+
+def test_what_is_sealed_opens_again() -> None:
+    box = SecretBox([OLD])
+    for plain in (b"", b"secret", bytes(100_000)):
+        sealed = box.seal(plain, "destinations:1")
+        assert box.open(sealed, "destinations:1") == plain
+        assert len(plain) < 4 or plain not in sealed
+
+
+def test_the_same_secret_is_never_sealed_the_same() -> None:
+    box = SecretBox([OLD])
+    assert box.seal(b"secret", "a") != box.seal(b"secret", "a")
+
+
+def test_it_opens_in_its_own_row_only() -> None:
+    box = SecretBox([OLD])
+    with pytest.raises(SecretBoxError, match="another row"):
+        box.open(box.seal(b"secret", "destinations:1"), "destinations:2")
+
+
+@pytest.mark.parametrize("position", [0, 1, 9, 15, 21, 25, -1])
+def test_a_changed_byte_is_noticed(position: int) -> None:
+    box = SecretBox([OLD])
+    sealed = bytearray(box.seal(b"secret", "a"))
+    sealed[position] ^= 1
+    with pytest.raises(SecretBoxError):
+        box.open(bytes(sealed), "a")
+
+
+@pytest.mark.parametrize("value", [b"", b"\x01", b"\x02" + bytes(60)])
+def test_what_is_no_sealed_value_is_refused(value: bytes) -> None:
+    with pytest.raises(SecretBoxError):
+        SecretBox([OLD]).open(value, "a")
+
+
+def test_a_replaced_key_still_opens_and_is_known_as_old() -> None:
+    sealed = SecretBox([OLD]).seal(b"secret", "a")
+    both = SecretBox([NEW, OLD])
+    assert both.open(sealed, "a") == b"secret"
+    assert not both.is_current(sealed)
+    assert both.is_current(both.seal(b"secret", "a"))
+    with pytest.raises(SecretBoxError, match=key_id(OLD).hex()):
+        SecretBox([NEW]).open(sealed, "a")
+
+
+def test_a_setting_may_have_several_keys() -> None:
+    assert parse_keys(encoded(NEW, OLD)) == [NEW, OLD]
+    url_safe = base64.urlsafe_b64encode(b"\xfb\xff" * 16).decode()
+    assert parse_keys(url_safe) == [b"\xfb\xff" * 16]
+
+
+@pytest.mark.parametrize("text", ["", " , ", "short", "!!!", encoded(bytes(16)), encoded(OLD)[:-3]])
+def test_a_bad_setting_is_told_without_quoting_it(text: str) -> None:
+    with pytest.raises(SecretBoxError) as caught:
+        parse_keys(text)
+    assert not text.strip(" ,") or text not in str(caught.value)
+
+
+def test_the_first_start_makes_a_key_file_that_later_ones_read(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    sealed = open_secret_box(None, folder, own_database=False).seal(b"secret", "a")
+    assert stat.S_IMODE((folder / KEY_FILE).stat().st_mode) == 0o600
+    assert [file.name for file in folder.iterdir()] == [KEY_FILE]
+    assert open_secret_box(None, folder, own_database=False).open(sealed, "a") == b"secret"
+
+
+def test_a_key_file_takes_a_new_key_on_a_line_above(tmp_path: Path) -> None:
+    sealed = open_secret_box(None, tmp_path, own_database=False).seal(b"secret", "a")
+    file = tmp_path / KEY_FILE
+    file.write_text(encoded(NEW) + "\n" + file.read_text())
+    box = open_secret_box(None, tmp_path, own_database=False)
+    assert box.open(sealed, "a") == b"secret"
+    assert not box.is_current(sealed)
+
+
+def test_a_spoiled_key_file_is_named(tmp_path: Path) -> None:
+    for content in (b"nonsense\n", b"# nothing\n", b"\xff\xfe"):
+        (tmp_path / KEY_FILE).write_bytes(content)
+        with pytest.raises(SecretBoxError, match=KEY_FILE):
+            open_secret_box(None, tmp_path, own_database=False)
+
+
+def test_a_database_of_ones_own_needs_the_setting(tmp_path: Path) -> None:
+    with pytest.raises(SecretBoxError, match="ANGARIUM_MASTER_KEY is required"):
+        open_secret_box(None, tmp_path, own_database=True)
+    assert list(tmp_path.iterdir()) == []
+    box = open_secret_box(encoded(OLD), tmp_path, own_database=True)
+    assert box.is_current(SecretBox([OLD]).seal(b"", "a"))
