@@ -194,6 +194,6 @@ def _secrets(record: DestinationRecord) -> bytes:
     return json.dumps(document).encode()
 
 
-def _place(identifier: str) -> bytes:
+def _place(identifier: str) -> str:
     """What an encrypted value is bound to, so that it opens nowhere else."""
-    return b"destinations/" + identifier.encode()
+    return f"destinations/{identifier}"

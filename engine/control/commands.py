@@ -46,21 +46,32 @@ class Commands:
         finally:
             self._nursery = None
 
+    async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Perform what writes no configuration, without a turn; otherwise like `run`."""
+        return await self._result(work, self._perform_beside)
+
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:
         """Perform a command and return what it returns, or raise what it raises.
 
         Raises Refusal `overloaded` when it was not begun. A caller who is cancelled leaves it running.
         """
+        return await self._result(command, self._perform)
+
+    async def _result(
+        self,
+        command: Callable[[], Awaitable[T]],
+        perform: Callable[["_Job[T]"], Awaitable[None]],
+    ) -> T:
         if self._nursery is None or self._waiting >= MAX_WAITING:
-            raise Refusal("overloaded", "configuration cannot be changed now", retry_after_s=1)
+            raise Refusal("overloaded", "this cannot be done now", retry_after_s=1)
         job = _Job(command)
         self._waiting += 1
-        self._nursery.start_soon(self._perform, job)
+        self._nursery.start_soon(perform, job)
         await job.ended.wait()
         if job.error is not None:
             raise job.error
         if not job.result:
-            raise Refusal("internal", "the service stopped while configuration was changed")
+            raise Refusal("internal", "the service stopped while this was done")
         return job.result[0]
 
     async def _perform(self, job: _Job[T]) -> None:
@@ -71,11 +82,25 @@ class Commands:
                 job.error = Refusal("overloaded", "too many changes wait", retry_after_s=5)
                 return
             try:
-                job.result.append(await job.command())
-            except Exception as error:  # not swallowed: it is raised to whoever asked
-                job.error = error
+                await self._attempt(job)
             finally:
                 self.turn.release()
         finally:
-            self._waiting -= 1
-            job.ended.set()
+            self._end(job)
+
+    async def _perform_beside(self, job: _Job[T]) -> None:
+        try:
+            await self._attempt(job)
+        finally:
+            self._end(job)
+
+    @staticmethod
+    async def _attempt(job: _Job[T]) -> None:
+        try:
+            job.result.append(await job.command())
+        except Exception as error:  # not swallowed: it is raised to whoever asked
+            job.error = error
+
+    def _end(self, job: _Job[T]) -> None:
+        self._waiting -= 1
+        job.ended.set()

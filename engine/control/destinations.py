@@ -88,9 +88,7 @@ class Destinations:
     ) -> tuple[DestinationRecord, str | None]:
         """Apply a merge patch; return the next version, with the new secret if one was asked for."""
         changes = {name: value for name, value in patch.items() if name != "rotateSecret"}
-        rotate = patch.get("rotateSecret", False)
-        if not isinstance(rotate, bool):
-            raise invalid("rotateSecret", "must be true or false")
+        rotate = patch.get("rotateSecret") is True
 
         def change(present: DestinationRecord) -> DestinationRecord:
             return self._patched(present, changes, rotate=rotate)

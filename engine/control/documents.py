@@ -20,10 +20,10 @@ def read(model: type[Model], document: Mapping[str, Any]) -> Model:
         raise refusal_of(error) from None
 
 
-def refusal_of(error: ValidationError) -> Refusal:
-    """Return a validation error as a refusal."""
+def refusal_of(error: ValidationError, unknown: str = "unknown field") -> Refusal:
+    """Return a validation error as a refusal; `unknown` is what to call what is not known."""
     details = tuple(
-        Detail(_path(entry["loc"]), _words(entry["type"], entry["msg"]))
+        Detail(_path(entry["loc"]), _words(entry["type"], entry["msg"], unknown))
         for entry in error.errors(include_url=False, include_context=False, include_input=False)[
             :MAX_DETAILS
         ]
@@ -58,9 +58,9 @@ def _path(location: tuple[int | str, ...]) -> str:
     return path.removeprefix(".")
 
 
-def _words(kind: str, message: str) -> str:
+def _words(kind: str, message: str, unknown: str) -> str:
     if kind == "extra_forbidden":
-        return "unknown field"
+        return unknown
     if kind == "missing":
         return "is required"
     return message.removeprefix("Value error, ")

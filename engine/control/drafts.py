@@ -150,7 +150,7 @@ def _patch(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
         narrowed = Annotated[(kind, *info.metadata, Field())]  # type: ignore[valid-type]  # made at run time
         fields[field] = (narrowed | None, Field(None, description=info.description))
     for field, kind in replaced.items():
-        fields[field] = (kind, Field(None))
+        fields[field] = (kind | None, Field(None))
     patch: type[Document] = create_model(name, __base__=Document, __doc__=draft.__doc__, **fields)
     return patch
 

@@ -1,0 +1,160 @@
+"""The control plane's application: every route of the table judged in the contract's order.
+
+Path 404, 405, 401, 429, 403, 415, 413, 400, then what the route itself says. The ingestion routes come
+as a blueprint, since the front door answers most of that traffic itself.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+from quart import Response, g, request
+from quart_trio import QuartTrio
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+
+from api.call import Answer
+from api.envelope import envelope, request_id_of
+from api.gate import Allowance, GateRefusal
+from api.ingestion import BATCH_BYTES
+from api.judgement import Judge
+from api.routes import Route
+from api.services import Services
+from api.table import ROUTES
+from engine.errors import Refusal
+from engine.ports import ContentionError, StoreAwayError
+
+log = structlog.get_logger("angarium.api")
+AWAY_RETRY_S = 2  # about what a database that restarts is away
+JSON = "application/json"
+
+
+def make_app(services: Services) -> QuartTrio:
+    """Return the application."""
+    app = QuartTrio("angarium", static_folder=None)
+    app.config.update(
+        PROVIDE_AUTOMATIC_OPTIONS=False,
+        # The most that any route takes. The routes' own limits are lower; this one bounds what is
+        # held for a route that does not read its body.
+        MAX_CONTENT_LENGTH=BATCH_BYTES + 1,
+        BODY_TIMEOUT=None,  # whoever owns the connection owns its deadlines
+        RESPONSE_TIMEOUT=None,
+        PROPAGATE_EXCEPTIONS=False,
+    )
+    app.url_map.merge_slashes = False
+    app.url_map.strict_slashes = True
+    app.register_blueprint(services.ingestion)
+    judge = Judge(services)
+    by_path: dict[str, list[Route]] = {}
+    for route in ROUTES:
+        by_path.setdefault(route.path, []).append(route)
+        if route.handler is not None:
+            app.add_url_rule(
+                _rule(route.path),
+                f"{route.method} {route.path}",
+                _view(judge, route),
+                methods=[route.method],
+            )
+    for path, routes in by_path.items():
+        app.add_url_rule(
+            _rule(path), f"OPTIONS {path}", _options(_allowed(routes)), methods=["OPTIONS"]
+        )
+    _register_endings(app, services, {path: _allowed(routes) for path, routes in by_path.items()})
+    return app
+
+
+def _rule(path: str) -> str:
+    return path.replace("{", "<").replace("}", ">")
+
+
+def _allowed(routes: list[Route]) -> str:
+    methods = {route.method for route in routes} | {"OPTIONS"}
+    if "GET" in methods:
+        methods.add("HEAD")
+    return ", ".join(sorted(methods))
+
+
+def _view(judge: Judge, route: Route) -> Callable[..., Awaitable[Response]]:
+    async def view(**path: str) -> Response:
+        return _response(await judge.answer(route, path))
+
+    return view
+
+
+def _options(allowed: str) -> Callable[..., Awaitable[Response]]:
+    async def options(**_: str) -> Response:
+        return Response(b"", 204, {"Allow": allowed})
+
+    return options
+
+
+def _response(answer: Answer) -> Response:
+    headers = {"Content-Type": answer.content_type}
+    if answer.retry_after_s is not None:
+        headers["Retry-After"] = str(answer.retry_after_s)
+    return Response(answer.rendered(), answer.status, headers)
+
+
+def _refused(refusal: Refusal) -> Response:
+    body = envelope(refusal.code, refusal.message, g.request_id, refusal.details)
+    return _response(Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s))
+
+
+def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str]) -> None:
+    """Say what every request begins with, every answer ends with, and what errors become."""
+
+    @app.before_request
+    def begin() -> None:
+        given = request.headers.get("X-Request-Id")
+        g.request_id = request_id_of(None if given is None else given.encode("latin-1"))
+        g.allowance = None
+
+    @app.after_request
+    async def end(response: Response) -> Response:
+        if "X-Request-Id" not in response.headers:
+            response.headers["X-Request-Id"] = g.request_id
+        if "X-RateLimit-Limit" not in response.headers:
+            allowance: Allowance = g.allowance or services.gate.anonymous()
+            for name, value in allowance.headers():
+                response.headers[name.decode().title()] = value.decode()
+        if response.status_code == 204:
+            del response.headers["Content-Type"]
+            response.headers.pop("Content-Length", None)
+        return response
+
+    @app.errorhandler(Refusal)
+    async def refused(refusal: Refusal) -> Response:
+        if isinstance(refusal, GateRefusal):
+            g.allowance = refusal.allowance
+        return _refused(refusal)
+
+    @app.errorhandler(StoreAwayError)
+    async def away(error: StoreAwayError) -> Response:
+        log.warning("api.store_away", request_id=g.request_id, error=str(error))
+        message = "the database does not answer: try again"
+        return _refused(Refusal("overloaded", message, retry_after_s=AWAY_RETRY_S))
+
+    @app.errorhandler(ContentionError)
+    async def contention(_: ContentionError) -> Response:
+        return _refused(Refusal("overloaded", "nothing was changed: try again", retry_after_s=1))
+
+    @app.errorhandler(HTTPException)
+    async def http(error: HTTPException) -> Response:
+        return _http_error(error)
+
+    @app.errorhandler(Exception)
+    async def fault(error: Exception) -> Response:
+        log.error("api.fault", request_id=g.request_id, exc_info=error)
+        return _refused(Refusal("internal", "a fault of the service"))
+
+
+def _http_error(error: HTTPException) -> Response:
+    """Return what the framework refuses in the API's words."""
+    if isinstance(error, MethodNotAllowed):
+        response = _refused(Refusal("method_not_allowed", f"{request.method} is not allowed here"))
+        allowed = set(error.valid_methods or ()) - {"*"}
+        response.headers["Allow"] = ", ".join(sorted(allowed))
+        return response
+    if isinstance(error, RequestEntityTooLarge):
+        return _refused(Refusal("payload_too_large", "the body is too large"))
+    if isinstance(error, NotFound):
+        return _refused(Refusal("not_found", "no such path"))
+    return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

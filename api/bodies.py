@@ -1,0 +1,71 @@
+"""JSON bodies of the control plane, read strictly: everything that a decoder would let pass in silence is
+refused.
+"""
+
+import json
+from typing import Any, NoReturn
+
+from engine.control.documents import invalid
+from engine.errors import Refusal
+from engine.json_members import MAX_DEPTH, deepest
+
+BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of it
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Return a body as an object. Raises Refusal 400 with what is wrong with it."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise Refusal(
+            "invalid_request", f"the body is not valid UTF-8 at byte {error.start}"
+        ) from None
+    if deepest(body) > MAX_DEPTH:
+        raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    try:
+        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_not_json)
+    except (ValueError, RecursionError) as error:
+        raise Refusal("invalid_request", f"the body is not valid JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise Refusal("invalid_request", "the body must be a JSON object")
+    _check_strings(document, "")
+    return document
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise invalid(name, "is given twice")
+            seen.add(name)
+    return document
+
+
+def _not_json(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _check_strings(value: object, path: str) -> None:
+    """Refuse NUL and lone surrogates wherever they are. As deep as the body, which is bounded."""
+    if isinstance(value, str):
+        _check_string(value, path)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            inner = f"{path}.{name}" if path else name
+            _check_string(name, inner)
+            _check_strings(member, inner)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _check_strings(item, f"{path}[{index}]")
+
+
+def _check_string(text: str, path: str) -> None:
+    if "\0" in text:
+        raise invalid(path, "must not contain NUL")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise invalid(path, "contains a lone surrogate") from None

@@ -1,0 +1,109 @@
+"""One request on its way through a route, and what comes of it."""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from api.gate import Admission
+from api.services import Services
+from engine.control.actor import Actor
+from engine.core.vocabulary import Environment
+from engine.errors import Refusal
+from engine.models import EnvironmentModel
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is written. `document` is JSON in the making; it may hold `orjson.Fragment`s. `body`, where
+    it is given, goes out as it is, as `content_type`."""
+
+    status: int
+    document: Any = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+    retry_after_s: int | None = None
+
+    def rendered(self) -> bytes:
+        """Return the bytes of the body."""
+        return orjson.dumps(self.document) if self.body is None else self.body
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request that was let in and read. What does not apply to its route is empty."""
+
+    services: Services
+    request_id: str
+    admission: Admission | None
+    place: EnvironmentModel | None  # the environment that it works in
+    path: dict[str, str]
+    query: BaseModel
+    document: dict[str, Any]  # the body as it came
+    body: BaseModel | None  # the body as its route's model
+
+    def query_as(self, model: type[Model]) -> Model:
+        """Return the query as the model that the route names."""
+        assert isinstance(self.query, model)
+        return self.query
+
+    def body_as(self, model: type[Model]) -> Model:
+        """Return the body as the model that the route names."""
+        assert isinstance(self.body, model)
+        return self.body
+
+    @property
+    def admitted(self) -> Admission:
+        """Who calls; for routes that need a credential."""
+        assert self.admission is not None
+        return self.admission
+
+    @property
+    def environment(self) -> EnvironmentModel:
+        """The environment; for routes that work in one."""
+        assert self.place is not None
+        return self.place
+
+    @property
+    def number(self) -> int:
+        """The environment's number, which rows are keyed by."""
+        return self.environment.number
+
+    @property
+    def environment_name(self) -> Environment:
+        """The environment's name, as callers know it."""
+        return self.environment.name
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts, for the audit log."""
+        credential = self.admitted.credential
+        return Actor(
+            kind=credential.kind.name,
+            id=credential.key_id,
+            workspace=credential.workspace,
+            environment=self.number,
+            request_id=self.request_id,
+        )
+
+    def identifier(self, name: str = "id") -> str:
+        """Return an id of the path in its one form. Raises Refusal 404 where it cannot be one."""
+        text = self.path[name]
+        if not is_uuid(text):
+            raise Refusal("not_found", "no such resource")
+        return text.lower()
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is a UUID in its 36 characters."""
+    return (
+        len(text) == 36
+        and text.isascii()
+        and all(text[at] == "-" for at in (8, 13, 18, 23))
+        and all(
+            c in "0123456789abcdefABCDEF" for at, c in enumerate(text) if at not in (8, 13, 18, 23)
+        )
+    )

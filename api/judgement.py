@@ -1,0 +1,128 @@
+"""Judges a control-plane request in the contract's order, and calls its route's handler."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from quart import g, request
+
+from api.bodies import BODY_BYTES, read_object
+from api.call import Answer, Call
+from api.gate import Admission, named_environment
+from api.queries import Query, parameters, read_query
+from api.routes import Route
+from api.services import Services
+from engine.control.documents import read
+from engine.core.vocabulary import CredentialKind, Environment
+from engine.errors import Refusal
+from engine.models import EnvironmentModel
+
+_NOTHING = Query()
+
+
+class Judge:
+    """What stands before every handler."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    async def answer(self, route: Route, path: Mapping[str, str]) -> Answer:
+        """Return the answer to the request at hand. Raises Refusal and StoreError."""
+        admission, named = self._admit(route)
+        body = await self._body(route)
+        given = parameters(request.query_string)
+        query = read_query(route.query, given)
+        document: dict[str, Any] = {}
+        model: BaseModel | None = None
+        if route.body is not None or route.action:
+            document = read_object(body) if body.strip() or route.body is not None else {}
+            self._check_named(admission, document.get("environment"))
+            model = read(Query if route.body is None else route.body, document)
+        call = Call(
+            services=self._services,
+            request_id=g.request_id,
+            admission=admission,
+            place=self._place(route, admission, named),
+            path=dict(path),
+            query=query,
+            document=document,
+            body=model,
+        )
+        assert route.handler is not None
+        return await route.handler(call)
+
+    # --- 401, 429, 403
+
+    def _admit(self, route: Route) -> tuple[Admission | None, list[str]]:
+        if route.scopes is None:
+            return None, []
+        authorizations = request.headers.getlist("Authorization")
+        if len(authorizations) > 1:
+            raise Refusal("invalid_request", "more than one Authorization header")
+        authorization = authorizations[0].encode("latin-1") if authorizations else None
+        admission = self._services.gate.admit(authorization, route.scopes, ingestion=False)
+        g.allowance = admission.allowance
+        named = request.headers.getlist("X-Environment")
+        named += [value for name, value in _readable_parameters() if name == "environment"]
+        for name in named:
+            self._check_named(admission, name)
+        return admission, named
+
+    @staticmethod
+    def _check_named(admission: Admission | None, name: object) -> None:
+        """Refuse with 403 when the request names another environment than the key's own."""
+        own = None if admission is None else admission.environment
+        if own is not None and name in Environment.__members__ and name != own.name.name:
+            raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+
+    # --- 415, 413
+
+    @staticmethod
+    async def _body(route: Route) -> bytes:
+        if route.body is None and not route.action:
+            return b""
+        if "Content-Encoding" in request.headers:
+            raise Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
+        essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
+        if essence != "application/json" and (route.body is not None or essence):
+            raise Refusal("unsupported_media_type", "the body must be application/json")
+        too_large = Refusal("payload_too_large", f"the body is larger than {BODY_BYTES} bytes")
+        if (request.content_length or 0) > BODY_BYTES:
+            raise too_large
+        body = bytearray()
+        async for chunk in request.body:
+            body += chunk
+            if len(body) > BODY_BYTES:
+                raise too_large
+        if body.strip() and not essence:
+            raise Refusal("unsupported_media_type", "the body must be application/json")
+        return bytes(body)
+
+    # --- 400 for the environment
+
+    def _place(
+        self, route: Route, admission: Admission | None, named: list[str]
+    ) -> EnvironmentModel | None:
+        if admission is None:
+            return None
+        wanted = {named_environment(name) for name in named}
+        if len(wanted) > 1:
+            raise Refusal("invalid_request", "the request names several environments")
+        if admission.environment is not None:
+            return admission.environment
+        if admission.credential.kind is CredentialKind.MCP_KEY and wanted:
+            workspace = admission.credential.workspace
+            place = self._services.models.environment_of(workspace, wanted.pop())
+            if place is not None:
+                return place
+        if route.environment:
+            raise Refusal("invalid_request", "name the environment: header X-Environment")
+        return None
+
+
+def _readable_parameters() -> list[tuple[str, str]]:
+    """Return the query's parameters; none where they are malformed, which is told later."""
+    try:
+        return parameters(request.query_string)
+    except Refusal:
+        return []

@@ -1,0 +1,186 @@
+"""Query strings: read strictly into models, refusing what is unknown, repeated or malformed."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import unquote_to_bytes
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from engine.control.documents import invalid, refusal_of
+from engine.control.drafts import Document, Uuid
+from engine.core.vocabulary import DestinationStatus
+from engine.errors import Refusal
+
+MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not even split
+PAGE = 20
+PAGE_MOST = 100
+LIST_MOST = 1_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
+)
+
+
+def _integer(value: object) -> object:
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII):
+        return int(value)
+    raise ValueError("must be a whole number")
+
+
+def _instant(value: object) -> object:
+    """Return an ISO 8601 date-time with an offset as milliseconds since the epoch."""
+    if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
+        raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
+    try:
+        instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
+        # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
+        return -((_EPOCH - instant) // timedelta(milliseconds=1))
+    except (ValueError, OverflowError):
+        raise ValueError("is not an instant") from None
+
+
+def _flag(value: object) -> object:
+    if value == "":
+        return None
+    if value in ("true", "false"):
+        return value == "true"
+    raise ValueError("must be true or false")
+
+
+def _required_flag(value: object) -> object:
+    if value in ("true", "false"):
+        return value == "true"
+    raise ValueError("must be true or false")
+
+
+Instant = Annotated[
+    int,
+    BeforeValidator(_instant),
+    Field(json_schema_extra={"type": "string", "format": "date-time"}),
+]
+Flag = Annotated[bool, BeforeValidator(_required_flag)]
+FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
+EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
+CategoryName = Literal[
+    "TIMEOUT", "DNS", "CONNECTION", "TLS", "BLOCKED_ADDRESS", "PROTOCOL", "REDIRECT", "HTTP_4XX",
+    "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE", "INTERNAL",
+]  # fmt: skip
+Cursor = Annotated[str, Field(description="`nextCursor` of the page before.")]
+PageLimit = Annotated[int, BeforeValidator(_integer), Field(ge=1, le=PAGE_MOST)]
+ListLimit = Annotated[int, BeforeValidator(_integer), Field(ge=1, le=LIST_MOST)]
+
+
+class Query(Document):
+    """No parameters."""
+
+
+class PageQuery(Query):
+    """A page of a long list."""
+
+    cursor: Cursor | None = None
+    limit: PageLimit = PAGE
+
+
+class ListQuery(Query):
+    """A page of a list that is mostly whole."""
+
+    cursor: Cursor | None = None
+    limit: ListLimit = LIST_MOST
+
+
+class DestinationQuery(ListQuery):
+    """Filters of destinations."""
+
+    environment: EnvironmentName | None = None
+    status: Literal["ACTIVE", "DISABLED", "ARCHIVED"] | None = Field(
+        None, description="ARCHIVED ones are listed only when asked for."
+    )
+    customer_account_id: Uuid | None = None
+
+    @property
+    def statuses(self) -> tuple[DestinationStatus, ...]:
+        """The statuses to be listed."""
+        if self.status is None:
+            return (DestinationStatus.ACTIVE, DestinationStatus.DISABLED)
+        return (DestinationStatus[self.status],)
+
+
+class RuleQuery(ListQuery):
+    """Filters of routing rules."""
+
+    destination_id: Uuid | None = None
+    enabled: Flag | None = None
+
+
+class DeliveryQuery(PageQuery):
+    """Filters of deliveries."""
+
+    event_id: Uuid | None = None
+    destination_id: Uuid | None = None
+    environment: EnvironmentName | None = None
+    status: (
+        Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"] | None
+    ) = None
+    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
+    to: Instant | None = Field(None, description="Created before.")
+    is_replay: FlagOrEmpty = Field(None, description="Empty: no filter.")
+    error_category: CategoryName | None = None
+    priority: Literal["STANDARD", "HIGH", "CRITICAL"] | None = None
+    dlq_status: Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"] | None = None
+    kind: Literal["EVENT", "FILE"] | None = None
+    origin_kind: Literal["NORMAL", "REPLAY", "INSPECTION"] | None = None
+
+
+class EventQuery(PageQuery):
+    """Filters of events."""
+
+    environment: EnvironmentName | None = None
+    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    from_: Instant | None = Field(None, alias="from", description="Received at or after.")
+    to: Instant | None = Field(None, description="Received before.")
+
+
+AnyQuery = TypeVar("AnyQuery", bound=Query)
+
+
+def parameters(raw: bytes) -> list[tuple[str, str]]:
+    """Return the parameters of a query string. Raises Refusal 400 where it is no UTF-8, or a flood."""
+    if not raw:
+        return []
+    pairs = raw.split(b"&", MAX_PARAMETERS)
+    if len(pairs) > MAX_PARAMETERS:
+        raise Refusal("invalid_request", "too many query parameters")
+    found = []
+    for pair in pairs:
+        if pair:
+            name, _, value = pair.partition(b"=")
+            found.append((_text(name), _text(value)))
+    return found
+
+
+def read_query(model: type[AnyQuery], given: list[tuple[str, str]]) -> AnyQuery:
+    """Return the parameters as `model`. Raises Refusal 400 naming each offending one."""
+    document: dict[str, Any] = {}
+    for name, value in given:
+        if name in document:
+            raise invalid(name, "is given twice")
+        if "\0" in value:
+            raise invalid(name, "must not contain NUL")
+        document[name] = value
+    try:
+        query = model.model_validate(document)
+    except ValidationError as error:
+        raise refusal_of(error, unknown="unknown query parameter") from None
+    start, end = getattr(query, "from_", None), getattr(query, "to", None)
+    if start is not None and end is not None and start > end:
+        raise invalid("from", "is after to")
+    return query
+
+
+def _text(part: bytes) -> str:
+    try:
+        return unquote_to_bytes(part.replace(b"+", b" ")).decode()
+    except UnicodeDecodeError:
+        raise Refusal("invalid_request", "the query string is not UTF-8") from None

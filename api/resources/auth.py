@@ -1,0 +1,45 @@
+"""GET /auth/context: who calls."""
+
+from api import shapes
+from api.call import Answer, Call
+from api.routes import EVERY, Route
+from engine.instants import iso
+
+
+async def context(call: Call) -> Answer:
+    """Say what the credential stands for."""
+    credential = call.admitted.credential
+    workspace = call.services.models.workspaces[credential.workspace]
+    expires_at = credential.expires_at
+    return Answer(
+        200,
+        {
+            "kind": credential.kind.name,
+            "workspaceId": workspace.id,
+            "workspaceName": workspace.name,
+            "environment": None if call.place is None else call.place.name.name,
+            "scope": credential.scope.name.lower(),
+            "keyId": credential.key_id,
+            "customerAccountId": None,
+            "customerExternalId": None,
+            "plan": workspace.plan,
+            "expiresAt": None if expires_at is None else iso(int(expires_at * 1000)),
+        },
+    )
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/auth/context",
+        name="getAuthContext",
+        summary="Who calls",
+        description="Says what the credential of the request stands for. An MCP key need not name an "
+        "environment here.",
+        tag="Auth",
+        scopes=EVERY,
+        handler=context,
+        responses={200: shapes.AuthContext},
+        environment=False,
+    ),
+)

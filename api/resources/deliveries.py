@@ -1,0 +1,231 @@
+"""Deliveries: lists with all filters, and one with its attempts, its event and its request."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import DeliveryQuery, ListQuery, PageQuery
+from api.resources.destinations import required
+from api.resources.events import detail_view as event_view
+from api.resources.sent import request_view
+from api.routes import READ, Route
+from engine.core.vocabulary import (
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DlqStatus,
+    ErrorCategory,
+    Priority,
+)
+from engine.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter
+from engine.errors import Refusal
+from engine.identity import created_at_ms
+from engine.instants import iso
+
+TAG = "Deliveries"
+UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+
+
+def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> dict[str, Any]:
+    """Return a delivery as lists show it; `flying` are those in flight, which no row says."""
+    created_at = iso(created_at_ms(entry.id))
+    status = DeliveryStatus.DELIVERING if entry.id in flying else entry.status
+    return {
+        "id": entry.id,
+        "eventId": entry.event,
+        "eventType": entry.event_type,
+        "destinationId": entry.destination,
+        "environment": call.environment_name.name,
+        "status": status.name,
+        "kind": entry.kind.name,
+        "priority": entry.priority.name,
+        "originKind": entry.origin.name,
+        "isReplay": entry.origin is DeliveryOrigin.REPLAY,
+        "attemptCount": entry.attempt_count,
+        "errorCategory": None if entry.error_category is None else entry.error_category.name,
+        "responseStatus": entry.response_status,
+        "dlqStatus": None if entry.dlq_status is None else entry.dlq_status.name,
+        "createdAt": created_at,
+        "updatedAt": created_at if entry.updated_at_ms is None else iso(entry.updated_at_ms),
+        "nextAttemptAt": _instant(entry.next_attempt_at_ms)
+        if status is DeliveryStatus.RETRYING
+        else None,
+        "deliveredAt": _instant(entry.delivered_at_ms),
+    }
+
+
+def attempt_view(attempt: AttemptEntry) -> dict[str, Any]:
+    """Return an attempt as callers see it."""
+    headers: dict[str, str] = {}
+    for name, value in attempt.response_headers:
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    category = attempt.error_category
+    return {
+        "number": attempt.number,
+        "startedAt": iso(attempt.started_at_ms),
+        "durationMs": attempt.duration_ms,
+        "success": attempt.success,
+        "responseStatus": attempt.response_status,
+        "responseHeaders": headers,
+        "responseBody": attempt.response_body.decode("utf-8", "replace"),
+        "responseTruncated": attempt.response_truncated,
+        "errorCategory": None if category is None else category.name,
+        "errorMessage": attempt.error_message,
+    }
+
+
+async def listing(call: Call) -> Answer:
+    """List an environment's deliveries."""
+    query = call.query_as(DeliveryQuery)
+    which = DeliveryFilter(
+        event=query.event_id,
+        destinations=None if query.destination_id is None else (query.destination_id,),
+        from_ms=query.from_,
+        to_ms=query.to,
+        is_replay=query.is_replay,
+        error_category=_named(ErrorCategory, query.error_category),
+        priority=_named(Priority, query.priority),
+        dlq_status=_named(DlqStatus, query.dlq_status),
+        kind=_named(DeliveryKind, query.kind),
+        origin=_named(DeliveryOrigin, query.origin_kind),
+    )
+    status = _named(DeliveryStatus, query.status)
+    return await _page(call, "/deliveries", which, query.cursor, query.limit, status)
+
+
+async def of_destination(call: Call) -> Answer:
+    """List a destination's deliveries."""
+    query = call.query_as(PageQuery)
+    listing_name = f"/destinations/{call.path['id'].lower()}/deliveries"
+    position(listing_name, call.number, query.cursor)  # a bad cursor is told before a bad id
+    record = await required(call)
+    which = DeliveryFilter(destinations=(record.id,))
+    return await _page(call, listing_name, which, query.cursor, query.limit)
+
+
+async def of_event(call: Call) -> Answer:
+    """List an event's deliveries."""
+    query = call.query_as(ListQuery)
+    listing_name = f"/events/{call.path['id'].lower()}/deliveries"
+    position(listing_name, call.number, query.cursor)
+    identifier = call.identifier()
+    if await call.services.event_log.event(call.number, identifier) is None:
+        raise Refusal("not_found", "no such event")
+    which = DeliveryFilter(event=identifier)
+    return await _page(call, listing_name, which, query.cursor, query.limit)
+
+
+async def _page(
+    call: Call,
+    listing_name: str,
+    which: DeliveryFilter,
+    cursor: str | None,
+    limit: int,
+    status: DeliveryStatus | None = None,
+) -> Answer:
+    """Return a page. What is in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
+    below = position(listing_name, call.number, cursor)
+    directory = call.services.directory
+    if status is DeliveryStatus.DELIVERING:
+        which = msgspec.structs.replace(which, ids=tuple(directory.in_flight(call.number)))
+    elif status is not None:
+        which = msgspec.structs.replace(which, status=status)
+    found = await call.services.delivery_log.deliveries(call.number, which, below, limit)
+    flying = _flying(call, found.items)
+    if status is DeliveryStatus.DELIVERING:
+        shown = [entry for entry in found.items if entry.id in flying]
+    elif status in UNSETTLED:
+        shown = [entry for entry in found.items if entry.id not in flying]
+    else:
+        shown = found.items
+    items = [item_view(call, entry, flying) for entry in shown]
+    return Answer(200, page(items, listing_name, call.number, found.below))
+
+
+def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
+    waiting = [entry.id for entry in entries if entry.status in UNSETTLED]
+    return call.services.directory.delivering(waiting) if waiting else set()
+
+
+async def get(call: Call) -> Answer:
+    """Show one delivery."""
+    detail = await call.services.delivery_log.delivery(call.number, call.identifier())
+    if detail is None:
+        raise Refusal("not_found", "no such delivery")
+    entry = detail.entry
+    return Answer(
+        200,
+        {
+            **item_view(call, entry, _flying(call, [entry])),
+            "event": None if detail.event is None else event_view(call, detail.event),
+            "request": request_view(detail),
+            "replayOf": entry.replay_of,
+            "replayJobId": entry.replay_job,
+            "attempts": [attempt_view(attempt) for attempt in detail.attempts],
+        },
+    )
+
+
+def _named(kind: Any, name: str | None) -> Any:
+    return None if name is None else kind[name]
+
+
+def _instant(at_ms: int | None) -> str | None:
+    return None if at_ms is None else iso(at_ms)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/deliveries",
+        name="listDeliveries",
+        summary="List deliveries",
+        description="A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a "
+        "bounded number of deliveries is examined for each.",
+        tag=TAG,
+        scopes=READ,
+        handler=listing,
+        query=DeliveryQuery,
+        responses={200: shapes.Page[shapes.DeliveryItem]},
+    ),
+    Route(
+        method="GET",
+        path="/deliveries/{id}",
+        name="getDelivery",
+        summary="Show a delivery with its attempts",
+        tag=TAG,
+        scopes=READ,
+        handler=get,
+        responses={200: shapes.Delivery},
+        refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/events/{id}/deliveries",
+        name="listDeliveriesOfEvent",
+        summary="List an event's deliveries",
+        tag=TAG,
+        scopes=READ,
+        handler=of_event,
+        query=ListQuery,
+        responses={200: shapes.Page[shapes.DeliveryItem]},
+        refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/destinations/{id}/deliveries",
+        name="listDeliveriesOfDestination",
+        summary="List a destination's deliveries",
+        tag=TAG,
+        scopes=READ,
+        handler=of_destination,
+        query=PageQuery,
+        responses={200: shapes.Page[shapes.DeliveryItem]},
+        refusals=(404,),
+    ),
+)

@@ -1,0 +1,186 @@
+"""Destinations: create, list, get, patch, archive, enable, disable."""
+
+from typing import Any
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import position, whole_page
+from api.queries import DestinationQuery
+from api.routes import MANAGE, READ, Route
+from engine.control.drafts import DestinationDraft, DestinationPatch
+from engine.control.records import DestinationRecord
+from engine.control.views import destination_view
+from engine.errors import Refusal
+
+TAG = "Destinations"
+LISTING = "/destinations"
+EXAMPLE = {
+    "name": "Orders",
+    "url": "https://example.com/hooks",
+    "headers": {"X-Tenant": "42"},
+    "delivery": {"concurrency": 8, "ordering": "KEY", "timeoutMs": 15000},
+    "signing": {"algorithm": "HMAC_SHA256"},
+}
+
+
+def view(call: Call, record: DestinationRecord) -> dict[str, Any]:
+    """Return a destination as callers see it."""
+    return destination_view(record, call.environment_name, call.services.now())
+
+
+async def required(call: Call) -> DestinationRecord:
+    """Return the destination that the path names. Raises Refusal 404."""
+    record = await call.services.destination_store.get(call.number, call.identifier())
+    if record is None:
+        raise Refusal("not_found", "no such destination")
+    return record
+
+
+async def create(call: Call) -> Answer:
+    """Make a destination; its secret is in this answer and nowhere else."""
+    draft = call.body_as(DestinationDraft)
+    record, secret = await call.services.destinations.create(call.actor, call.number, draft)
+    return Answer(201, {**view(call, record), "secret": secret})
+
+
+async def listing(call: Call) -> Answer:
+    """List destinations, newest first."""
+    query = call.query_as(DestinationQuery)
+    below = position(LISTING, call.number, query.cursor)
+    records = await call.services.destination_store.page(
+        call.number, query.statuses, query.customer_account_id, below, query.limit + 1
+    )
+    return Answer(
+        200,
+        whole_page(
+            records, query.limit, LISTING, call.number, lambda r: r.id, lambda r: view(call, r)
+        ),
+    )
+
+
+async def get(call: Call) -> Answer:
+    """Show one destination."""
+    return Answer(200, view(call, await required(call)))
+
+
+async def patch(call: Call) -> Answer:
+    """Apply a merge patch."""
+    record, secret = await call.services.destinations.update(
+        call.actor, call.number, call.identifier(), call.document
+    )
+    return Answer(200, {**view(call, record), "secret": secret})
+
+
+async def archive(call: Call) -> Answer:
+    """End a destination for good."""
+    await call.services.destinations.archive(call.actor, call.number, call.identifier())
+    return Answer(200, {"success": True})
+
+
+async def enable(call: Call) -> Answer:
+    """Send on what was held."""
+    record = await call.services.destinations.enable(call.actor, call.number, call.identifier())
+    return Answer(200, view(call, record))
+
+
+async def disable(call: Call) -> Answer:
+    """Hold deliveries."""
+    record = await call.services.destinations.disable(call.actor, call.number, call.identifier())
+    return Answer(200, view(call, record))
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/destinations",
+        name="createDestination",
+        summary="Create a destination",
+        description="The signing secret is in the answer, once. `customerExternalId` opens the "
+        "customer's account when it is new.",
+        tag=TAG,
+        scopes=MANAGE,
+        handler=create,
+        body=DestinationDraft,
+        responses={201: shapes.DestinationWithSecret},
+        refusals=(404,),
+        example=EXAMPLE,
+    ),
+    Route(
+        method="GET",
+        path="/destinations",
+        name="listDestinations",
+        summary="List destinations",
+        tag=TAG,
+        scopes=READ,
+        handler=listing,
+        query=DestinationQuery,
+        responses={200: shapes.Page[shapes.Destination]},
+    ),
+    Route(
+        method="GET",
+        path="/destinations/{id}",
+        name="getDestination",
+        summary="Show a destination",
+        tag=TAG,
+        scopes=READ,
+        handler=get,
+        responses={200: shapes.Destination},
+        refusals=(404,),
+    ),
+    Route(
+        method="PATCH",
+        path="/destinations/{id}",
+        name="updateDestination",
+        summary="Change a destination",
+        description="A merge patch (RFC 7396): null puts a field back to its default, and removes a "
+        "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret, "
+        "and the previous one goes on signing for 24 hours. A masked value that is sent back stays; when "
+        "the URL's scheme, host or port changes, each masked header must be given anew or removed.",
+        tag=TAG,
+        scopes=MANAGE,
+        handler=patch,
+        body=DestinationPatch,
+        responses={200: shapes.DestinationWithSecret},
+        refusals=(404, 409),
+        example={"delivery": {"concurrency": 16}, "headers": {"X-Tenant": None}},
+    ),
+    Route(
+        method="DELETE",
+        path="/destinations/{id}",
+        name="archiveDestination",
+        summary="Archive a destination",
+        description="What waits for it, and what is in the DLQ, is discarded. Its record stays readable.",
+        tag=TAG,
+        scopes=MANAGE,
+        handler=archive,
+        action=True,
+        responses={200: shapes.Success},
+        refusals=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/destinations/{id}/enable",
+        name="enableDestination",
+        summary="Enable a destination",
+        description="What was held as PENDING is sent.",
+        tag=TAG,
+        scopes=MANAGE,
+        handler=enable,
+        action=True,
+        responses={200: shapes.Destination},
+        refusals=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/destinations/{id}/disable",
+        name="disableDestination",
+        summary="Disable a destination",
+        description="Deliveries are held as PENDING until it is enabled.",
+        tag=TAG,
+        scopes=MANAGE,
+        handler=disable,
+        action=True,
+        responses={200: shapes.Destination},
+        refusals=(404, 409),
+    ),
+)

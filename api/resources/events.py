@@ -1,0 +1,101 @@
+"""Events as they were accepted: list and get, with the payload's exact bytes."""
+
+from typing import Any
+
+import orjson
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import EventQuery
+from api.routes import READ, Route
+from engine.delivery_log import EventDetail, EventEntry, EventFilter
+from engine.errors import Refusal
+from engine.identity import created_at_ms
+from engine.instants import iso
+
+TAG = "Events"
+LISTING = "/events"
+
+
+def item_view(call: Call, entry: EventEntry) -> dict[str, Any]:
+    """Return an event as lists show it."""
+    return {
+        "id": entry.id,
+        "environment": call.environment_name.name,
+        "eventType": entry.type,
+        "occurredAt": iso(entry.occurred_at_ms),
+        "receivedAt": iso(created_at_ms(entry.id)),
+        "source": entry.source,
+        "customerExternalId": entry.customer,
+        "correlationId": entry.correlation_id,
+        "requestId": entry.request_id,
+        "idempotencyKey": entry.idempotency_key,
+        "deliveries": entry.deliveries,
+        "origin": entry.origin.name,
+    }
+
+
+def detail_view(call: Call, event: EventDetail) -> dict[str, Any]:
+    """Return an event whole. What came as JSON goes out as the same bytes."""
+    return {
+        **item_view(call, event.entry),
+        "payload": orjson.Fragment(event.payload),
+        "metadata": _spliced(event.metadata),
+        "attachments": _spliced(event.attachments),
+    }
+
+
+def _spliced(raw: bytes | None) -> orjson.Fragment | None:
+    return None if raw is None else orjson.Fragment(raw)
+
+
+async def listing(call: Call) -> Answer:
+    """List events, newest first."""
+    query = call.query_as(EventQuery)
+    which = EventFilter(
+        from_ms=query.from_,
+        to_ms=query.to,
+        type=query.event_type,
+        customer=query.customer_external_id,
+    )
+    below = position(LISTING, call.number, query.cursor)
+    found = await call.services.event_log.events(call.number, which, below, query.limit)
+    items = [item_view(call, entry) for entry in found.items]
+    return Answer(200, page(items, LISTING, call.number, found.below))
+
+
+async def get(call: Call) -> Answer:
+    """Show one event."""
+    event = await call.services.event_log.event(call.number, call.identifier())
+    if event is None:
+        raise Refusal("not_found", "no such event")
+    return Answer(200, detail_view(call, event))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/events",
+        name="listEvents",
+        summary="List events",
+        description="Also those that no rule matched.",
+        tag=TAG,
+        scopes=READ,
+        handler=listing,
+        query=EventQuery,
+        responses={200: shapes.Page[shapes.EventItem]},
+    ),
+    Route(
+        method="GET",
+        path="/events/{id}",
+        name="getEvent",
+        summary="Show an event",
+        description="`payload`, `metadata` and `attachments` are byte for byte as they came.",
+        tag=TAG,
+        scopes=READ,
+        handler=get,
+        responses={200: shapes.Event},
+        refusals=(404,),
+    ),
+)

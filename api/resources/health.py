@@ -1,0 +1,145 @@
+"""What a destination's live actor and a sample say of it: health and test."""
+
+from typing import Any
+
+from api import shapes
+from api.call import Answer, Call
+from api.resources.destinations import required
+from api.routes import MANAGE, READ, Route
+from engine.actors.reports import ActorReport, DestinationReport
+from engine.control.records import DestinationRecord
+from engine.core.health import CircuitState, Health, HealthState
+from engine.core.vocabulary import DestinationStatus
+from engine.instants import iso
+
+TAG = "Destinations"
+
+
+def instant(seconds: float | None) -> str | None:
+    """Return an instant of the engine as text."""
+    return None if seconds is None else iso(int(seconds * 1000))
+
+
+async def health(call: Call) -> Answer:
+    """Say how a destination does."""
+    record = await required(call)
+    report = call.services.directory.health(record.id)
+    return Answer(200, health_view(record, report))
+
+
+def health_view(record: DestinationRecord, report: DestinationReport) -> dict[str, Any]:
+    """Return a destination's health as callers see it."""
+    known = report.health or _at_rest(record, report)
+    return {
+        "destinationId": record.id,
+        "state": known.state.name,
+        "circuit": {
+            "state": known.circuit.name,
+            "openedAt": instant(known.opened_at),
+            "nextProbeAt": instant(known.next_probe_at),
+        },
+        "successRate": known.success_rate,
+        "consecutiveFailures": known.consecutive_failures,
+        "latencyMs": {
+            "p50": known.latency_p50_ms,
+            "p95": known.latency_p95_ms,
+            "p99": known.latency_p99_ms,
+        },
+        "lastSuccessAt": instant(known.last_success_at),
+        "lastFailureAt": instant(known.last_failure_at),
+        "lastError": known.last_error,
+        "queue": {
+            "pending": report.pending,
+            "inFlight": report.in_flight,
+            "concurrency": record.concurrency,
+            "oldestPendingSeconds": known.oldest_pending_s,
+        },
+        "actor": _actor_view(report.actor),
+    }
+
+
+def _actor_view(actor: ActorReport) -> dict[str, Any]:
+    return {
+        "state": actor.state,
+        "restarts": actor.restarts,
+        "mailbox": actor.mailbox,
+        "startedAt": instant(actor.started_at),
+        "snapshotAt": instant(actor.snapshot_at),
+    }
+
+
+def _at_rest(record: DestinationRecord, report: DestinationReport) -> Health:
+    """Return the health of a destination that has no machine in memory: nothing happened lately."""
+    if record.status is not DestinationStatus.ACTIVE:
+        state = HealthState.DISABLED
+    else:
+        state = HealthState.HEALTHY if report.pending else HealthState.IDLE
+    return Health(
+        state=state,
+        circuit=CircuitState.CLOSED,
+        opened_at=None,
+        next_probe_at=None,
+        success_rate=None,
+        consecutive_failures=0,
+        latency_p50_ms=None,
+        latency_p95_ms=None,
+        latency_p99_ms=None,
+        last_success_at=None,
+        last_failure_at=None,
+        last_error=None,
+        pending=report.pending,
+        in_flight=report.in_flight,
+        uncommitted=0,
+        concurrency=record.concurrency,
+        oldest_pending_s=None,
+        paused_until=None,
+    )
+
+
+async def test(call: Call) -> Answer:
+    """Send a sample now."""
+    inspection = await call.services.inspections.test(call.number, call.identifier())
+    outcome = inspection.outcome
+    return Answer(
+        200,
+        {
+            "deliveryId": inspection.delivery,
+            "success": outcome.success,
+            "responseStatus": outcome.status,
+            "durationMs": outcome.duration_ms,
+            "errorCategory": None if outcome.category is None else outcome.category.name,
+            "errorMessage": outcome.message,
+            "responseBody": None
+            if outcome.status is None
+            else outcome.body.decode("utf-8", "replace"),
+        },
+    )
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/destinations/{id}/test",
+        name="testDestination",
+        summary="Send a signed sample",
+        description="Sends an event of type `angarium.test` at once, also to a disabled destination, "
+        "outside its concurrency. It is recorded (origin INSPECTION), never retried and counted nowhere.",
+        tag=TAG,
+        scopes=MANAGE,
+        handler=test,
+        action=True,
+        responses={200: shapes.TestResult},
+        refusals=(404, 409),
+    ),
+    Route(
+        method="GET",
+        path="/destinations/{id}/health",
+        name="getDestinationHealth",
+        summary="How a destination does",
+        tag=TAG,
+        scopes=READ,
+        handler=health,
+        responses={200: shapes.DestinationHealth},
+        refusals=(404,),
+    ),
+)

@@ -1,0 +1,93 @@
+"""How the two ingestion routes look in the document. `api.ingestion` answers them."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from api import shapes
+from api.routes import INGEST, Route
+from engine.control.drafts import Document, Name
+
+TAG = "Events"
+EventType = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")]
+EXAMPLE = {
+    "eventType": "order.created",
+    "payload": {"orderId": "o-1042", "total": 99.5},
+    "customerExternalId": "acme",
+    "idempotencyKey": "o-1042-created",
+}
+
+
+class Source(Document):
+    """Where an attachment is."""
+
+    kind: str = Field(pattern="^(URL|FILE|INLINE)$")
+    uri: str
+
+
+class Attachment(Document):
+    """What comes with an event."""
+
+    source: Source
+    file_type: str | None = None
+    content_type: str | None = None
+    size_bytes: float | None = Field(None, ge=0)
+    file_name: str | None = None
+    metadata: dict[str, Any] | None = None
+
+
+class EventInput(Document):
+    """An event, at most 256 KiB. A payload keeps its exact bytes end to end."""
+
+    event_type: EventType
+    payload: dict[str, Any]
+    occurred_at: shapes.Timestamp | None = Field(
+        None, description="By default when it was received."
+    )
+    metadata: dict[str, Any] | None = None
+    source: Name | None = None
+    customer_external_id: Name | None = None
+    idempotency_key: Name | None = Field(None, description="Unique per environment for 24 hours.")
+    correlation_id: Name | None = None
+    request_id: Name | None = None
+    attachments: list[Attachment] | None = None
+
+
+class BatchInput(Document):
+    """Up to 1,000 events, at most 5 MiB."""
+
+    events: list[EventInput] = Field(min_length=1, max_length=1_000)
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/events",
+        name="ingestEvent",
+        summary="Send an event",
+        description="202 once the event and its deliveries are durable. After a 4xx or a 503 it was "
+        "surely not accepted; after any other 5xx, or a broken connection, repeat it with the same "
+        "`idempotencyKey`.",
+        tag=TAG,
+        scopes=INGEST,
+        handler=None,
+        body=EventInput,
+        responses={202: shapes.IngestResult},
+        example=EXAMPLE,
+    ),
+    Route(
+        method="POST",
+        path="/events/batch",
+        name="ingestEvents",
+        summary="Send a batch of events",
+        description="One bad event rejects itself only; what is accepted becomes durable together.",
+        tag=TAG,
+        scopes=INGEST,
+        handler=None,
+        body=BatchInput,
+        responses={202: shapes.BatchResult},
+        example={
+            "events": [EXAMPLE, {"eventType": "order.paid", "payload": {"orderId": "o-1042"}}]
+        },
+    ),
+)

@@ -1,0 +1,47 @@
+"""The route table: what exists, from which both the routing and the OpenAPI document are made."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from api.call import Answer, Call
+from api.queries import Query
+from engine.core.vocabulary import Scope
+
+Handler = Callable[[Call], Awaitable[Answer]]
+
+ANYONE: frozenset[Scope] | None = None  # needs no credential
+EVERY = frozenset(Scope)
+READ = frozenset({Scope.READ, Scope.MANAGE})
+MANAGE = frozenset({Scope.MANAGE})
+INGEST = frozenset({Scope.INGEST, Scope.MANAGE})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """One operation.
+
+    `body`: the model of its JSON body; `merge_patch`: that body is a merge patch. `action`: its body is
+    `{}` or none. `responses`: models by status, beside the errors in `refusals` and those of any route.
+    `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
+    the ingestion routes answer.
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    tag: str
+    scopes: frozenset[Scope] | None
+    handler: Handler | None
+    responses: dict[int, type[BaseModel]]
+    query: type[Query] = Query
+    body: type[BaseModel] | None = None
+    action: bool = False
+    refusals: tuple[int, ...] = ()
+    environment: bool = True
+    description: str = ""
+    example: Any = None
+    content_type: str = "application/json"

@@ -1,0 +1,50 @@
+"""What the control plane's HTTP side works with, handed over whole by the composition root."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from quart import Blueprint
+
+from api.gate import Gate
+from engine.actors.reports import DestinationReport
+from engine.control.commands import Commands
+from engine.control.destinations import Destinations
+from engine.control.inspection import Inspections
+from engine.control.ports import DestinationStore, RuleStore
+from engine.control.rules import RoutingRules
+from engine.delivery_log import DeliveryLog, EventLog
+from engine.models import Models
+
+
+class Directory(Protocol):
+    """The live actors, as far as callers see them."""
+
+    def health(self, destination: str) -> DestinationReport:
+        """Return a destination's health, whether its actor is active or at rest."""
+
+    def delivering(self, ids: Iterable[str]) -> set[str]:
+        """Return which of these deliveries are in flight."""
+
+    def in_flight(self, environment: int) -> set[str]:
+        """Return all deliveries of an environment that are in flight."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything that the routes call."""
+
+    gate: Gate
+    models: Models
+    commands: Commands
+    destinations: Destinations
+    rules: RoutingRules
+    inspections: Inspections
+    destination_store: DestinationStore
+    rule_store: RuleStore
+    delivery_log: DeliveryLog
+    event_log: EventLog
+    directory: Directory
+    ingestion: Blueprint  # the two routes of `api.ingestion_routes`
+    now: Callable[[], float]  # seconds since the epoch
+    unready: Callable[[], list[str]]  # why no work can be taken now; empty when all is well

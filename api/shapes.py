@@ -1,0 +1,298 @@
+"""The shapes of answers, for the OpenAPI document. Answers are made elsewhere; tests compare the two."""
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import ConfigDict, Field
+
+from api.queries import CategoryName, EnvironmentName
+from engine.control.drafts import DeliveryOptions, Document, Uuid
+
+Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Item = TypeVar("Item")
+
+
+class Page(Document, Generic[Item]):
+    """A page of a list, newest first."""
+
+    items: list[Item]
+    next_cursor: str | None = Field(
+        description="Give it as `cursor` for the next page; null at the end."
+    )
+
+
+class ErrorDetail(Document):
+    """One offending place."""
+
+    path: str
+    message: str
+
+
+class Error(Document):
+    """Why a request was refused."""
+
+    code: str
+    message: str
+    details: list[ErrorDetail] = Field(default_factory=list)
+    request_id: str
+
+
+class Success(Document):
+    """Done."""
+
+    success: bool
+
+
+class AuthContext(Document):
+    """Who calls. What does not apply is null."""
+
+    kind: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION"]
+    workspace_id: Uuid
+    workspace_name: str
+    environment: EnvironmentName | None
+    scope: Literal["ingest", "manage", "read"]
+    key_id: Uuid | None
+    customer_account_id: Uuid | None
+    customer_external_id: str | None
+    plan: str
+    expires_at: Timestamp | None
+
+
+class Signing(Document):
+    """How outbound bodies are signed; the public keys where the algorithm has them."""
+
+    algorithm: Literal["HMAC_SHA256", "ED25519"]
+    public_key: str = Field("", description="whpk_...; Ed25519 only.")
+    previous_public_key: str = Field("", description="For 24 hours after a rotation.")
+
+
+class Destination(Document):
+    """A destination."""
+
+    id: Uuid
+    environment: EnvironmentName
+    status: Literal["ACTIVE", "DISABLED", "ARCHIVED"]
+    template_id: str | None
+    name: str
+    url: str
+    description: str | None
+    customer_external_id: str | None
+    customer_account_id: Uuid | None
+    headers: dict[str, str]
+    delivery: DeliveryOptions
+    signing: Signing
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class DestinationWithSecret(Destination):
+    """A destination with its signing secret, shown this once; null where there is none to show."""
+
+    secret: str | None
+
+
+class TestResult(Document):
+    """What became of a sample."""
+
+    delivery_id: Uuid
+    success: bool
+    response_status: int | None
+    duration_ms: int
+    error_category: CategoryName | None
+    error_message: str | None
+    response_body: str | None
+
+
+class Circuit(Document):
+    """Whether deliveries are let through."""
+
+    state: Literal["CLOSED", "OPEN", "HALF_OPEN"]
+    opened_at: Timestamp | None
+    next_probe_at: Timestamp | None
+
+
+class Latency(Document):
+    """Percentiles in milliseconds; null without attempts."""
+
+    p50: int | None
+    p95: int | None
+    p99: int | None
+
+
+class Queue(Document):
+    """What waits."""
+
+    pending: int
+    in_flight: int
+    concurrency: int
+    oldest_pending_seconds: float | None
+
+
+class ActorState(Document):
+    """The destination's actor."""
+
+    state: str
+    restarts: int
+    mailbox: int
+    started_at: Timestamp | None
+    snapshot_at: Timestamp | None
+
+
+class DestinationHealth(Document):
+    """How a destination does, from its live actor."""
+
+    destination_id: Uuid
+    state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
+    circuit: Circuit
+    success_rate: float | None = Field(description="0-1 over the last 5 minutes.")
+    consecutive_failures: int
+    latency_ms: Latency
+    last_success_at: Timestamp | None
+    last_failure_at: Timestamp | None
+    last_error: str | None
+    queue: Queue
+    actor: ActorState
+
+
+class RoutingRule(Document):
+    """A routing rule."""
+
+    id: Uuid
+    environment: EnvironmentName
+    name: str
+    destination_id: Uuid
+    event_types: list[str]
+    filter: None
+    priority: Literal["STANDARD", "HIGH", "CRITICAL"]
+    enabled: bool
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class DeliveryItem(Document):
+    """A delivery, as lists show it."""
+
+    id: Uuid
+    event_id: Uuid
+    event_type: str
+    destination_id: Uuid
+    environment: EnvironmentName
+    status: Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"]
+    kind: Literal["EVENT", "FILE"]
+    priority: Literal["STANDARD", "HIGH", "CRITICAL"]
+    origin_kind: Literal["NORMAL", "REPLAY", "INSPECTION"]
+    is_replay: bool
+    attempt_count: int
+    error_category: CategoryName | None
+    response_status: int | None
+    dlq_status: Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"] | None
+    created_at: Timestamp
+    updated_at: Timestamp
+    next_attempt_at: Timestamp | None
+    delivered_at: Timestamp | None
+
+
+class Attempt(Document):
+    """One attempt, as it was recorded."""
+
+    number: int
+    started_at: Timestamp
+    duration_ms: int
+    success: bool
+    response_status: int | None
+    response_headers: dict[str, str]
+    response_body: str
+    response_truncated: bool
+    error_category: CategoryName | None
+    error_message: str | None
+
+
+class SentRequest(Document):
+    """The request as it was last sent, without its signature and with masked values."""
+
+    method: Literal["POST"]
+    url: str
+    headers: dict[str, str]
+    body: str
+
+
+class EventItem(Document):
+    """An event, as lists show it."""
+
+    id: Uuid
+    environment: EnvironmentName
+    event_type: str
+    occurred_at: Timestamp
+    received_at: Timestamp
+    source: str | None
+    customer_external_id: str | None
+    correlation_id: str | None
+    request_id: str | None
+    idempotency_key: str | None
+    deliveries: int
+    origin: Literal["API", "FILE", "OWN", "TEST"]
+
+
+class Event(EventItem):
+    """An event with everything that came with it."""
+
+    payload: dict[str, Any]
+    metadata: dict[str, Any] | None
+    attachments: list[dict[str, Any]] | None
+
+
+class Delivery(DeliveryItem):
+    """A delivery with its attempts, its event and the request that was last sent."""
+
+    event: Event | None = Field(description="Null once retention has removed it.")
+    request: SentRequest | None = Field(description="Null before the first attempt.")
+    replay_of: Uuid | None
+    replay_job_id: Uuid | None
+    attempts: list[Attempt]
+
+
+class IngestResult(Document):
+    """An event that is durable."""
+
+    id: Uuid
+    event_type: str
+    received_at: Timestamp
+    duplicate: bool
+    deliveries: int
+
+
+class Rejection(Document):
+    """Why an event of a batch was rejected."""
+
+    code: str
+    message: str
+
+
+class BatchEntry(Document):
+    """What became of one event of a batch."""
+
+    index: int
+    status: Literal["ACCEPTED", "DUPLICATE", "REJECTED"]
+    id: Uuid | None
+    deliveries: int | None
+    error: Rejection | None
+
+
+class BatchResult(Document):
+    """What became of a batch."""
+
+    accepted: int
+    duplicates: int
+    rejected: int
+    results: list[BatchEntry]
+
+
+class Live(Document):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class AnyDocument(Document):
+    """A document of another kind."""
+
+    model_config = ConfigDict(extra="allow")

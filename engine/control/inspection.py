@@ -1,0 +1,114 @@
+"""Tests of a destination: a signed sample, sent now, beside its actor and its concurrency.
+
+Nothing of a test is retried or counted. Its record is written when the attempt has ended, whether
+whoever asked still waits or not.
+"""
+
+from collections.abc import Callable
+
+import trio
+from msgspec import Struct
+
+from engine.control.commands import Commands
+from engine.control.ports import DestinationStore
+from engine.core.destination import Destination
+from engine.core.records import Attempt, Delivery, Event, Outcome
+from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, DestinationStatus, Origin
+from engine.delivery_log import DeliveryLog
+from engine.errors import Refusal
+from engine.identity import Identity, created_at_ms, delivery_id
+from engine.models import Models
+from engine.ports import Sender, Transmission
+
+SAMPLE_TYPE = "angarium.test"
+SAMPLE_PAYLOAD = b'{"message":"This is a test of your destination. Nothing happened."}'
+AT_ONCE = 64  # tests under way, of all: each may hold a connection for a minute
+AT_ONCE_WORKSPACE = 8
+
+
+class Inspection(Struct, frozen=True):
+    """A test that ended."""
+
+    delivery: str
+    outcome: Outcome
+
+
+class Inspections:
+    """Sends samples. Owner of the count of those under way."""
+
+    def __init__(
+        self,
+        models: Models,
+        store: DestinationStore,
+        log: DeliveryLog,
+        sender: Sender,
+        commands: Commands,
+        identity: Identity,
+    ) -> None:
+        self._models = models
+        self._store = store
+        self._log = log
+        self._sender = sender
+        self._commands = commands
+        self._identity = identity
+        self._under_way: dict[str, int] = {}
+
+    async def test(self, environment: int, identifier: str) -> Inspection:
+        """Send a sample and record it. Raises Refusal 404, 409 (archived) or 503 (too many tests)."""
+        present = await self._store.get(environment, identifier)
+        destination = self._models.destinations.get(identifier)
+        if present is None or destination is None:
+            raise Refusal("not_found", "no such destination")
+        if present.status is DestinationStatus.ARCHIVED:
+            raise Refusal("conflict", "the destination is archived")
+        mine = self._under_way.get(destination.workspace, 0)
+        if mine >= AT_ONCE_WORKSPACE or sum(self._under_way.values()) >= AT_ONCE:
+            raise Refusal("overloaded", "too many tests are under way", retry_after_s=5)
+        return await self._commands.run_beside(lambda: self._test(destination))
+
+    async def _test(self, destination: Destination) -> Inspection:
+        workspace = destination.workspace
+        self._under_way[workspace] = self._under_way.get(workspace, 0) + 1
+        try:
+            delivery = self._sample(destination)
+            outcome = await self._send(Transmission(destination, delivery, 1))
+            delivery.attempt_count = 1
+            await self._log.record_inspection(delivery, Attempt(1, outcome, destination.version))
+            return Inspection(delivery.id, outcome)
+        finally:
+            self._under_way[workspace] -= 1
+            if not self._under_way[workspace]:
+                del self._under_way[workspace]
+
+    def _sample(self, destination: Destination) -> Delivery:
+        identifier = self._identity.event()
+        event = Event(
+            id=identifier,
+            environment=destination.environment,
+            type=SAMPLE_TYPE,
+            occurred_at_ms=created_at_ms(identifier),
+            payload=SAMPLE_PAYLOAD,
+            customer=destination.customer,
+            origin=Origin.TEST,
+        )
+        return Delivery(
+            id=delivery_id(identifier, 1),
+            event=event,
+            destination=destination.id,
+            queue=DeliveryClass.STANDARD,
+            origin=DeliveryOrigin.INSPECTION,
+            customer=destination.customer,
+        )
+
+    async def _send(self, transmission: Transmission) -> Outcome:
+        ended = trio.Event()
+        outcomes: list[Outcome] = []
+
+        def done(outcome: Outcome) -> None:
+            outcomes.append(outcome)
+            ended.set()
+
+        sending: Callable[[Outcome], None] = done
+        self._sender.send(transmission, sending)
+        await ended.wait()
+        return outcomes[0]
