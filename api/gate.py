@@ -8,9 +8,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
-from engine.models import Credential, EnvironmentModel, Models
+from engine.models import Credential, EnvironmentModel, Models, digest_of
 
 WINDOW_S = 60  # limits are stated by the minute; a fixed window lets the reset be told to the second
 CONTROL_LIMIT = {"free": 120, "pro": 1_200, "scale": 12_000}
@@ -40,13 +42,13 @@ class Allowance:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
-    """A caller who was let in."""
+class Admission(Struct, frozen=True, gc=False):
+    """A caller who was let in. `digest` is that of the secret, by which it can be admitted again."""
 
     credential: Credential
     environment: EnvironmentModel | None
     allowance: Allowance
+    digest: bytes = b""
 
 
 class GateRefusal(Refusal):
@@ -81,24 +83,35 @@ class Gate:
     ) -> Admission:
         """Judge an Authorization header. Raises GateRefusal 401, 429 or 403, in that order."""
         now = self._now()
-        credential = self._credential(authorization, now)
+        digest = self._digest(authorization)
+        credential = self._models.credential_by_digest(digest, now)
+        if credential is None:
+            raise self._refusal("unauthorized", "the credential is not valid", self.anonymous())
         allowance = self._spend(credential.workspace, ingestion, now)
         if credential.scope not in scopes:
             raise self._refusal(
                 "forbidden", f"this key's scope is {credential.scope.name.lower()}", allowance
             )
-        return Admission(credential, credential.environment, allowance)
+        return Admission(credential, credential.environment, allowance, digest)
 
-    def _credential(self, authorization: bytes | None, now: float) -> Credential:
+    def readmit(
+        self, digest: bytes, credential: Credential, *, ingestion: bool
+    ) -> Allowance | None:
+        """Count another request of a caller who was admitted for the very same: None when the secret
+        no longer stands for `credential`, so that the request must be judged anew. Raises GateRefusal
+        429."""
+        now = self._now()
+        if self._models.credential_by_digest(digest, now) is not credential:
+            return None
+        return self._spend(credential.workspace, ingestion, now)
+
+    def _digest(self, authorization: bytes | None) -> bytes:
         if authorization is None:
             raise self._refusal("unauthorized", "no Authorization header", self.anonymous())
         scheme, _, secret = authorization.partition(b" ")
-        credential = None
-        if scheme.lower() == b"bearer":
-            credential = self._models.credential(secret.strip(), now)
-        if credential is None:
+        if scheme != b"Bearer" and scheme.lower() != b"bearer":
             raise self._refusal("unauthorized", "the credential is not valid", self.anonymous())
-        return credential
+        return digest_of(secret.strip())
 
     def _spend(self, workspace: str, ingestion: bool, now: float) -> Allowance:
         window = self._windows.get((workspace, ingestion))

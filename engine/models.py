@@ -101,7 +101,11 @@ class Models:
 
     def credential(self, secret: bytes, now: float) -> Credential | None:
         """Return what `secret` stands for at `now`, None when it is unknown or has expired."""
-        credential = self._credentials.get(digest_of(secret))
+        return self.credential_by_digest(digest_of(secret), now)
+
+    def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
+        """The same for a secret whose `digest_of` is known already."""
+        credential = self._credentials.get(digest)
         if credential is None:
             return None
         if credential.expires_at is not None and credential.expires_at <= now:

@@ -4,7 +4,6 @@ Ingestion is answered on the spot; anything else is passed to the application as
 a request is being answered nothing is read. Nothing here awaits.
 """
 
-from enum import Enum, auto
 from typing import Protocol
 
 from api.door.body import Body, ChunkedBody, LengthBody
@@ -12,39 +11,35 @@ from api.door.channel import Address, Channel, Owner
 from api.door.exchange import Exchange
 from api.door.framing import MAX_HEAD, PREFACE, Head, MalformedError, hopeless, parse_head
 from api.door.limits import SLICE_BYTES
-from api.door.response import CONTINUE, render
+from api.door.response import CONTINUE, connection_line, render
 from api.door.transport import Transport
-from api.envelope import request_id_of
+from api.envelope import envelope, request_id_of
 from api.gate import Allowance, GateRefusal
 from api.ingestion import (
     PATHS,
     Admitted,
-    Answer,
     Ingestion,
-    answer_of,
-    at_gate,
     body_late,
     no_room,
-    refusal_of,
     too_large,
 )
 from engine.errors import Refusal
 from engine.ingest import Reply
 
 REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
-PASSED = ""  # the account that bodies of passed requests draw on: their workspace is not known here
+NO_WORKSPACE = (
+    ""  # the account that bodies of passed requests draw on: their workspace is not known here
+)
 
 
-class State(Enum):
-    """What a connection is doing."""
-
-    HEAD = auto()  # waiting for a head, or in the middle of one
-    RECEIVING = auto()  # reading an ingestion body
-    DECIDING = auto()  # the body is with Ingest
-    PASSED = auto()  # the application answers
-    FLUSHING = auto()  # an answer has not left yet
-    DRAINING = auto()  # answered; the rest of the request's body is read and dropped
-    LINGERING = auto()  # answered and half-closed; until the client closes, for a moment
+# What a connection is doing. Constants and not an Enum, whose members cost thrice as much to name.
+HEAD = "head"  # waiting for a head, or in the middle of one
+RECEIVING = "receiving"  # reading an ingestion body
+DECIDING = "deciding"  # the body is with Ingest
+PASSED = "passed"  # the application answers
+FLUSHING = "flushing"  # an answer has not left yet
+DRAINING = "draining"  # answered; the rest of the request's body is read and dropped
+LINGERING = "lingering"  # answered and half-closed; until the client closes, for a moment
 
 
 class Door(Owner, Protocol):
@@ -68,6 +63,7 @@ class Connection(Channel):
 
     __slots__ = (
         "_admitted",
+        "_before",
         "_body",
         "_buffer",
         "_door",
@@ -75,6 +71,7 @@ class Connection(Channel):
         "_exchange",
         "_fresh",
         "_head",
+        "_ingestion",
         "_invited",
         "_keep",
         "_last_raw",
@@ -87,7 +84,8 @@ class Connection(Channel):
     def __init__(self, door: Door, transport: Transport, address: Address) -> None:
         super().__init__(door, transport, address)
         self._door = door
-        self._state = State.HEAD
+        self._ingestion = door.ingestion
+        self._state = HEAD
         self._buffer = b""  # read and not yet looked at
         self._scanned = 0  # of it, known to have no end of a head
         self._fresh = True  # nothing was received yet: it may turn out to be HTTP/2
@@ -97,6 +95,7 @@ class Connection(Channel):
         self._pieces = bytearray()
         self._drawn = 0  # bytes drawn on the budget
         self._admitted: Admitted | None = None
+        self._before: Admitted | None = None  # who was admitted with this very head
         self._request_id = ""
         self._exchange: Exchange | None = None
         self._invited = False  # 100 Continue was said, or is not waited for
@@ -106,19 +105,19 @@ class Connection(Channel):
     @property
     def idle_until(self) -> float | None:
         """Where no request is under way the deadline that it has, earliest for the longest idle."""
-        return self._due if self._state is State.HEAD and not self._buffer else None
+        return self._due if self._state is HEAD and not self._buffer else None
 
     # --- events of the channel
 
     def _arrived(self, data: bytes) -> None:
         state = self._state
-        if state is State.HEAD:
+        if state is HEAD:
             self._seek_head(self._buffer + data if self._buffer else data)
-        elif state is State.RECEIVING:
+        elif state is RECEIVING:
             self._receive(data)
-        elif state is State.PASSED:
+        elif state is PASSED:
             self._receive_passed(data)
-        elif state is State.DRAINING:
+        elif state is DRAINING:
             self._drain(data)
 
     def _ended(self) -> None:
@@ -126,35 +125,35 @@ class Connection(Channel):
 
     def _flushed(self) -> None:
         state = self._state
-        if state is State.FLUSHING:
+        if state is FLUSHING:
             self._next()
-        elif state is State.HEAD:
+        elif state is HEAD:
             data, self._buffer = self._buffer, b""
             self._read_on(True)
             if data:
                 self._seek_head(data)
-        elif state is State.RECEIVING:
+        elif state is RECEIVING:
             self._within(self._limits.body_s)
             self._read_on(True)
             self._receive(b"")
-        elif state is State.PASSED:
+        elif state is PASSED:
             self._flushed_passed()
 
     def _expired(self) -> None:
         state = self._state
         if self._transport.pending or not self._transport.open:
             self.close()
-        elif state is State.HEAD and self._buffer:
+        elif state is HEAD and self._buffer:
             self._refuse_connection(Refusal("request_timeout", "the head did not arrive in time"))
-        elif state is State.RECEIVING and self._admitted is not None:
+        elif state is RECEIVING and self._admitted is not None:
             self._refuse(body_late(), self._admitted.allowance, keep=False)
-        elif state is State.PASSED:
+        elif state is PASSED:
             self._refuse_passed(body_late())
         else:
             self.close()
 
     def _lost(self) -> None:
-        if self._state is not State.DECIDING:  # Ingest still holds the body then
+        if self._state is not DECIDING:  # Ingest still holds the body then
             self._give_back()
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -165,9 +164,10 @@ class Connection(Channel):
     def _seek_head(self, data: bytes) -> None:
         if self._fresh and self._is_http2(data):
             return
-        if self._scanned == 0 and data[:2] == b"\r\n":
+        scanned = self._scanned
+        if scanned == 0 and data[:2] == b"\r\n":
             data = data[2:]  # an empty line before a request is to be ignored (RFC 9112, 2.2)
-        end = data.find(b"\r\n\r\n", max(self._scanned - 3, 0)) + 4
+        end = data.find(b"\r\n\r\n", scanned - 3 if scanned > 3 else 0) + 4
         if end == 3:
             self._await_head(data)
             return
@@ -175,24 +175,25 @@ class Connection(Channel):
         self._fresh = False
         raw = data[:end]
         self._buffer = data[end:]
-        if raw != self._last_raw or self._head is None:
+        head = self._head
+        if head is None or raw != self._last_raw:
+            self._before = None
             try:
-                self._head = parse_head(raw)
+                head = self._head = parse_head(raw)
             except MalformedError as error:
-                self._head = None
                 self._malformed(error)
                 return
             self._last_raw = raw if end <= REMEMBERED_HEAD else b""
-        self._begin(self._head)
+        self._begin(head)
 
     def _await_head(self, data: bytes) -> None:
-        if data and (len(data) > MAX_HEAD or hopeless(data)):
+        if data and data != b"\r" and (len(data) > MAX_HEAD or hopeless(data)):
             self._malformed(MalformedError("not an HTTP/1.1 request, or its head is too large"))
             return
         if not self._buffer and data and not self._fresh:
             self._within(self._limits.head_s)
         self._buffer = data
-        self._scanned = len(data)
+        self._scanned = 0 if data == b"\r" else len(data)
 
     def _is_http2(self, data: bytes) -> bool:
         """Whether the connection speaks HTTP/2, or may turn out to; then `data` is taken care of."""
@@ -212,45 +213,49 @@ class Connection(Channel):
         if batch is None or head.method != b"POST":
             self._begin_passed(head)
             return
+        ingestion = self._ingestion
+        admitted = self._before  # with the very same head
         try:
-            admitted = self._door.ingestion.judge(
-                batch, head.query, head.index, None if head.chunked else head.length
-            )
+            if admitted is None or not ingestion.judge_again(admitted):
+                length = None if head.chunked else head.length
+                admitted = ingestion.judge(batch, head.query, head.index, length)
+                self._before = admitted
         except GateRefusal as refusal:
             self._body = _decoder(head)
             self._refuse(refusal, refusal.allowance)
             return
         self._admitted = admitted
-        buffer, length = self._buffer, head.length
-        if len(buffer) >= length and not head.chunked:
-            self._take_whole(buffer, length)
-            return
-        self._body = _decoder(head)
-        self._state = State.RECEIVING
-        self._within(self._limits.body_s)
-        if buffer:
-            self._buffer = b""
-            self._receive(buffer)
+        if len(self._buffer) >= head.length and not head.chunked:
+            self._take_whole(admitted, head.length)
         else:
-            self.invite()
+            self._begin_receiving(head)
 
     # --- bodies of ingestion
 
-    def _take_whole(self, buffer: bytes, length: int) -> None:
+    def _take_whole(self, admitted: Admitted, length: int) -> None:
         """The body came with its head, as most do."""
-        admitted = self._admitted
-        assert admitted is not None
-        if not self._door.ingestion.bodies.draw(admitted.workspace, length):
+        if not self._ingestion.bodies.draw(admitted.workspace, length):
             self._body = LengthBody(length)
             self._refuse(no_room(), admitted.allowance)
             return
         self._drawn = length
+        buffer = self._buffer
         if len(buffer) == length:
             self._buffer = b""
             self._submit(admitted, buffer)
         else:
             self._buffer = buffer[length:]
             self._submit(admitted, buffer[:length])
+
+    def _begin_receiving(self, head: Head) -> None:
+        self._body = _decoder(head)
+        self._state = RECEIVING
+        self._within(self._limits.body_s)
+        buffer, self._buffer = self._buffer, b""
+        if buffer:
+            self._receive(buffer)
+        else:
+            self.invite()
 
     def _receive(self, data: bytes) -> None:
         admitted, body = self._admitted, self._body
@@ -276,30 +281,32 @@ class Connection(Channel):
     def _keep_piece(self, admitted: Admitted, piece: bytes) -> None:
         if len(self._pieces) + len(piece) > admitted.limit:
             raise too_large(admitted.limit)
-        if piece and not self._door.ingestion.bodies.draw(admitted.workspace, len(piece)):
+        if piece and not self._ingestion.bodies.draw(admitted.workspace, len(piece)):
             raise no_room()
         self._drawn += len(piece)
         self._pieces += piece
 
     def _submit(self, admitted: Admitted, body: bytes) -> None:
-        self._state = State.DECIDING
+        self._state = DECIDING
         self._reading = False
         self._no_deadline()
-        self._door.ingestion.ingest.submit(
-            admitted.environment, body, admitted.batch, self._replied
-        )
+        self._ingestion.ingest.submit(admitted.environment, body, admitted.batch, self._replied)
 
     def _replied(self, reply: Reply) -> None:
         self._give_back()
         admitted = self._admitted
-        if not self.closed and admitted is not None:
-            self._answer(answer_of(reply, admitted, self._request_id))
+        if self.closed or admitted is None:
+            return
+        body = reply.body
+        if reply.code is not None:
+            body = envelope(reply.code, reply.message, self._request_id, reply.details)
+        self._answer(reply.status, body, admitted.allowance, reply.retry_after_s)
 
     def _give_back(self) -> None:
         drawn, self._drawn = self._drawn, 0
         if drawn:
-            workspace = PASSED if self._admitted is None else self._admitted.workspace
-            self._door.ingestion.bodies.give_back(workspace, drawn)
+            workspace = NO_WORKSPACE if self._admitted is None else self._admitted.workspace
+            self._ingestion.bodies.give_back(workspace, drawn)
         if self._pieces:
             self._pieces = bytearray()
 
@@ -334,7 +341,7 @@ class Connection(Channel):
             except MalformedError:
                 keep = False
         self._keep = keep and self.may_keep()
-        self._answer(refusal_of(refusal, allowance, self._request_id))
+        self._answer_refusal(refusal, allowance)
 
     def _malformed(self, error: MalformedError) -> None:
         self._refuse_connection(Refusal("invalid_request", str(error)))
@@ -344,21 +351,25 @@ class Connection(Channel):
         self._request_id = request_id_of(None)
         self._give_back()
         self._keep = False
-        allowance = self._door.ingestion.gate.anonymous()
-        self._answer(refusal_of(at_gate(refusal, allowance), allowance, self._request_id))
+        self._head, self._last_raw = None, b""
+        self._answer_refusal(refusal, self._ingestion.gate.anonymous())
 
-    def _answer(self, answer: Answer) -> None:
-        self._state = State.FLUSHING
+    def _answer_refusal(self, refusal: Refusal, allowance: Allowance) -> None:
+        body = envelope(refusal.code, refusal.message, self._request_id, refusal.details)
+        self._answer(refusal.status, body, allowance, refusal.retry_after_s)
+
+    def _answer(
+        self, status: int, body: bytes, allowance: Allowance, retry_after_s: int | None
+    ) -> None:
+        self._state = FLUSHING
         self._reading = False
-        self._keep = self._keep and not self._door.closing
-        head = self._head
-        data = render(
-            answer,
-            self._keep,
-            1 if head is None else head.minor,
-            head is not None and head.method == b"HEAD",
-        )
-        self._door.count(answer.status)
+        door, head = self._door, self._head
+        keep = self._keep = self._keep and not door.closing
+        line = connection_line(keep, 1 if head is None else head.minor)
+        data = render(status, body, allowance, self._request_id, retry_after_s, line)
+        if head is not None and head.method == b"HEAD":
+            data = data[: len(data) - len(body)]
+        door.count(status)
         if self._write(data):
             self._next()
 
@@ -372,12 +383,12 @@ class Connection(Channel):
         if body is not None:
             if not body.complete:
                 self._body = body
-                self._state = State.DRAINING
+                self._state = DRAINING
                 self._within(self._limits.body_s)
                 self._read_on(True)
                 return
             self._buffer = body.rest
-        self._state = State.HEAD
+        self._state = HEAD
         self._scanned = 0
         if self._buffer:
             self._again()  # the next request is here already; others come first
@@ -400,7 +411,7 @@ class Connection(Channel):
         if self._transport.ended:
             self.close()
             return
-        self._state = State.LINGERING
+        self._state = LINGERING
         self._buffer = b""
         self._transport.half_close()
         self._within(self._limits.linger_s)
@@ -420,7 +431,7 @@ class Connection(Channel):
     def _begin_passed(self, head: Head) -> None:
         body = self._body = _decoder(head)
         self._admitted = None
-        self._state = State.PASSED
+        self._state = PASSED
         exchange = self._exchange = Exchange(self, head, self._request_id)
         data, self._buffer = self._buffer, b""
         self._within(self._limits.body_s)
@@ -439,7 +450,7 @@ class Connection(Channel):
             self._refuse_passed(Refusal("invalid_request", str(error)))
             return
         if piece:
-            if not self._door.ingestion.bodies.draw(PASSED, len(piece)):
+            if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
                 self._refuse_passed(no_room())
                 return
             self._drawn += len(piece)
@@ -468,7 +479,7 @@ class Connection(Channel):
 
     def resume(self) -> None:
         """The application took what was held for it."""
-        if self._state is State.PASSED and not self._reading and self._body is not None:
+        if self._state is PASSED and not self._reading and self._body is not None:
             self._within(self._limits.body_s)
             self._read_on(True)
 
@@ -485,7 +496,7 @@ class Connection(Channel):
             return
         exchange.lost()
         exchange.cancel()
-        self._refuse(refusal, self._door.ingestion.gate.anonymous(), keep=False)
+        self._refuse(refusal, self._ingestion.gate.anonymous(), keep=False)
 
     def exchanged(self, exchange: Exchange, whole: bool) -> None:
         """The application is done with a request; `whole`: its answer was complete."""
@@ -506,7 +517,7 @@ class Connection(Channel):
         if not self.closed and self._exchange is exchange:
             self._exchange = None
             self._refuse(
-                Refusal("internal", "the request failed"), self._door.ingestion.gate.anonymous()
+                Refusal("internal", "the request failed"), self._ingestion.gate.anonymous()
             )
 
 

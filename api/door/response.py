@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from email.utils import formatdate
 from http import HTTPStatus
 
-from api.ingestion import Answer
+from api.gate import Allowance
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
@@ -50,23 +50,27 @@ def connection_line(keep: bool, minor: int) -> bytes:
     return b"" if minor else _KEEP_ALIVE
 
 
-def render(answer: Answer, keep: bool, minor: int, head_only: bool = False) -> bytes:
-    """Return the whole answer; `minor` is that of the request's HTTP/1.x."""
-    extra = connection_line(keep, minor)
-    if answer.retry_after_s is not None:
-        extra = b"retry-after: %d\r\n%b" % (answer.retry_after_s, extra)
-    body = answer.body
-    allowance = answer.allowance
+def render(
+    status: int,
+    body: bytes,
+    allowance: Allowance,
+    request_id: str,
+    retry_after_s: int | None,
+    connection: bytes,
+) -> bytes:
+    """Return a whole answer with a JSON body; `connection` is what `connection_line` returned."""
+    if retry_after_s is not None:
+        connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
     return _TEMPLATE % (
-        status_line(answer.status),
+        _STATUS_LINES[status],
         _date.text(),
         len(body),
-        answer.request_id.encode(),
+        request_id.encode(),
         allowance.limit,
         allowance.remaining,
         allowance.reset,
-        extra,
-        b"" if head_only else body,
+        connection,
+        body,
     )
 
 
