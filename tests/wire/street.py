@@ -1,0 +1,261 @@
+"""A street of receivers: real sockets on 127.0.0.1 for one wire client to visit.
+
+A receiver is an async function of a `Visit`, one connection of the client; what it raises because the
+client went away is nobody's business.
+"""
+
+import os
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import trio
+
+from engine.clock import Clock
+from engine.core.destination import Destination, SigningKey
+from engine.core.records import Delivery, Event, Outcome
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryOrigin,
+    DestinationStatus,
+    SigningAlgorithm,
+)
+from engine.ports import Transmission
+from engine.reactor import Reactor
+from engine.settings import Settings
+from engine.timers import Timers
+from engine.wire.client import WireClient
+from engine.wire.resolver import Lookup, system_lookup
+from engine.wire.target import parse_target
+
+KEY = SigningKey(algorithm=SigningAlgorithm.HMAC_SHA256, key=b"k" * 32)
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+@dataclass
+class Visit:
+    """One connection, as its receiver sees it."""
+
+    stream: trio.SocketStream | trio.SSLStream[trio.SocketStream]
+    number: int  # of the connection, from 0
+    receiver: "Receiver"
+    buffer: bytearray = field(default_factory=bytearray)
+
+    async def request(self) -> bytes | None:
+        """Read one whole request; None when the client closed."""
+        while (end := self.buffer.find(b"\r\n\r\n")) < 0:
+            if not await self._more():
+                return None
+        head = bytes(self.buffer[: end + 4])
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        while len(self.buffer) < len(head) + length:
+            if not await self._more():
+                return None
+        request = bytes(self.buffer[: len(head) + length])
+        del self.buffer[: len(request)]
+        self.receiver.requests.append(request)
+        self.receiver.seen.set()
+        return request
+
+    async def send(self, data: bytes) -> None:
+        await self.stream.send_all(data)
+
+    async def closed(self) -> None:
+        """Wait until the client closes."""
+        while await self._more():
+            pass
+
+    def reset(self) -> None:
+        """Close so that the client gets a reset."""
+        stream = (
+            self.stream.transport_stream if isinstance(self.stream, trio.SSLStream) else self.stream
+        )
+        stream.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        stream.socket.close()
+
+    async def _more(self) -> bool:
+        data = await self.stream.receive_some(65536)
+        self.buffer += data
+        return bool(data)
+
+
+Serve = Callable[[Visit], Awaitable[None]]
+
+
+@dataclass
+class Receiver:
+    """A listener, and what it has seen."""
+
+    url: str = ""
+    connections: int = 0
+    requests: list[bytes] = field(default_factory=list)
+    seen: trio.Event = field(default_factory=trio.Event)
+    open: int = 0
+
+
+async def answer_ok(visit: Visit) -> None:
+    """The healthy receiver: keeps connections, answers everything."""
+    while await visit.request() is not None:
+        await visit.send(OK)
+
+
+def answering(answer: bytes) -> Serve:
+    """A receiver that answers every request with the same bytes and keeps the connection."""
+
+    async def serve(visit: Visit) -> None:
+        while await visit.request() is not None:
+            await visit.send(answer)
+
+    return serve
+
+
+def closing_after(answer: bytes) -> Serve:
+    """A receiver that answers one request a connection, and closes."""
+
+    async def serve(visit: Visit) -> None:
+        if await visit.request() is not None:
+            await visit.send(answer)
+
+    return serve
+
+
+class Street:
+    """A wire client with its reactor and timers, and the receivers opened for it."""
+
+    def __init__(self, nursery: trio.Nursery, client: WireClient, errors: list[Exception]) -> None:
+        self.client = client
+        self.errors = errors
+        self._nursery = nursery
+        self._count = 0
+
+    async def open(
+        self, serve: Serve, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+    ) -> Receiver:
+        """Open a receiver; its URL names the host."""
+        receiver = Receiver()
+        listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+        port = listener.socket.getsockname()[1]
+        receiver.url = f"{'https' if tls else 'http'}://{host}:{port}/hook"
+        handler = partial(self._visit, receiver, serve, tls)
+        self._nursery.start_soon(partial(trio.serve_listeners, handler, [listener]))
+        return receiver
+
+    def begin(
+        self,
+        destination: Destination,
+        done: Callable[[Outcome], None],
+        *,
+        number: int = 1,
+        event: Event | None = None,
+        origin: DeliveryOrigin = DeliveryOrigin.NORMAL,
+    ) -> None:
+        """Send, without waiting."""
+        self._count += 1
+        event = event or an_event(self._count)
+        delivery = Delivery(
+            id=event.id[:-3] + "001",
+            event=event,
+            destination=destination.id,
+            queue=DeliveryClass.STANDARD,
+            origin=origin,
+        )
+        self.client.send(Transmission(destination, delivery, number), done)
+
+    async def attempt(self, destination: Destination, **more: object) -> Outcome:
+        """Send, and wait for the outcome."""
+        send, receive = trio.open_memory_channel[Outcome](10)
+        self.begin(destination, send.send_nowait, **more)  # type: ignore[arg-type]  # passed on
+        with trio.fail_after(10):
+            outcome = await receive.receive()
+        try:
+            receive.receive_nowait()
+        except trio.WouldBlock:
+            return outcome
+        raise AssertionError("an attempt was reported twice")
+
+    async def _visit(
+        self,
+        receiver: Receiver,
+        serve: Serve,
+        tls: ssl.SSLContext | None,
+        stream: trio.SocketStream,
+    ) -> None:
+        number = receiver.connections
+        receiver.connections += 1
+        receiver.open += 1
+        try:
+            whole = (
+                trio.SSLStream(stream, tls, server_side=True, https_compatible=True)
+                if tls
+                else stream
+            )
+            await serve(Visit(whole, number, receiver))
+        except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
+            pass
+        finally:
+            receiver.open -= 1
+            with trio.CancelScope(shield=True):
+                await trio.aclose_forcefully(stream)
+
+
+def an_event(number: int = 1, payload: bytes = b'{"n": 1}') -> Event:
+    """An event with an id of its own."""
+    return Event(
+        id=f"01936b2e-0000-7000-8000-{number:09x}000",
+        environment=1,
+        type="order.created",
+        occurred_at_ms=1_700_000_000_123,
+        payload=payload,
+    )
+
+
+def a_destination(url: str, **changes: object) -> Destination:
+    """A destination for `url`; changes are its fields."""
+    fields: dict[str, object] = {
+        "id": url,
+        "environment": 1,
+        "workspace": "w",
+        "version": 1,
+        "status": DestinationStatus.ACTIVE,
+        "name": "orders",
+        "url": url,
+        "target": parse_target(url),
+        "timeout_ms": 3_000,
+        "signing": (KEY,),
+    }
+    return Destination(**(fields | changes))  # type: ignore[arg-type]  # fields of a destination
+
+
+def open_descriptors() -> int:
+    """How many descriptors this process has open."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+@asynccontextmanager
+async def open_street(
+    *,
+    allow: str = "127.0.0.0/8",
+    tls: ssl.SSLContext | None = None,
+    lookup: Lookup = system_lookup,
+    share: float = 0.45,
+) -> AsyncIterator[Street]:
+    """Run a client with its reactor and timers. At the end everything must have been given back."""
+    before = open_descriptors()
+    errors: list[Exception] = []
+    reactor, timers = Reactor(errors.append), Timers(errors.append)
+    settings = Settings.model_validate({"egress_allow": allow, "descriptor_share_outbound": share})
+    client = WireClient(settings, reactor, timers, Clock(), tls=tls, lookup=lookup)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reactor.run)
+            nursery.start_soon(timers.run)
+            yield Street(nursery, client, errors)
+            await client.aclose()
+            assert client.statistics().descriptors == 0
+            nursery.cancel_scope.cancel()
+    finally:
+        reactor.shut()
+    assert errors == []
+    assert open_descriptors() == before

@@ -1,0 +1,403 @@
+"""The book of hostile receivers: each costs its one attempt, and nobody beside it notices."""
+
+import gzip
+
+import pytest
+import trio
+
+from engine.core.vocabulary import ErrorCategory as Error
+from engine.wire.response import BODY_LIMIT
+from tests.wire.street import (
+    Serve,
+    Street,
+    Visit,
+    a_destination,
+    an_event,
+    answer_ok,
+    answering,
+    closing_after,
+)
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+BOMB = gzip.compress(b"\0" * 1_000_000)
+
+
+def endlessly(start: bytes, again: bytes) -> Serve:
+    async def serve(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(start)
+        while True:
+            await visit.send(again)
+
+    return serve
+
+
+async def drip(visit: Visit) -> None:
+    await visit.request()
+    for byte in b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 1000:
+        await visit.send(bytes([byte]))
+        await trio.sleep(0.02)
+
+
+async def drip_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(HEAD + b"content-length: 1000\r\n\r\n")
+    while True:
+        await visit.send(b"x")
+        await trio.sleep(0.02)
+
+
+async def never_answer(visit: Visit) -> None:
+    await visit.request()
+    await visit.closed()
+
+
+async def never_read(visit: Visit) -> None:
+    await trio.sleep_forever()
+
+
+async def reset(visit: Visit) -> None:
+    await visit.request()
+    visit.reset()
+
+
+async def reset_in_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(HEAD + b"content-length: 10\r\n\r\nhello")
+    await trio.sleep(0.05)
+    visit.reset()
+
+
+async def stall_in_body(visit: Visit) -> None:
+    await visit.request()
+    await visit.send(HEAD + b"content-length: 10\r\n\r\nhello")
+    await visit.closed()
+
+
+async def close_unread(visit: Visit) -> None:
+    return
+
+
+FAILURES: list[tuple[str, Serve, Error, int | None, str]] = [
+    ("drips its head", drip, Error.TIMEOUT, None, "reading the answer"),
+    ("drips its body", drip_body, Error.TIMEOUT, 200, "reading the answer"),
+    ("never answers", never_answer, Error.TIMEOUT, None, "waiting for the answer"),
+    ("never reads", never_read, Error.TIMEOUT, None, "waiting for the answer"),
+    ("stalls in its body", stall_in_body, Error.TIMEOUT, 200, "reading the answer"),
+    ("closes at once", close_unread, Error.CONNECTION, None, ""),
+    ("closes without an answer", closing_after(b""), Error.CONNECTION, None, "closed before"),
+    ("resets", reset, Error.CONNECTION, None, "reset"),
+    ("resets in its body", reset_in_body, Error.PROTOCOL, 200, "reset within"),
+    ("endless field", endlessly(HEAD + b"x: ", b"x" * 4096), Error.PROTOCOL, None, "head"),
+    ("endless fields", endlessly(HEAD, b"x: y\r\n" * 50), Error.PROTOCOL, None, "fields"),
+    ("endless reason", endlessly(b"HTTP/1.1 200 ", b"O" * 4096), Error.PROTOCOL, None, "head"),
+    (
+        "endless chunk extension",
+        endlessly(HEAD + b"transfer-encoding: chunked\r\n\r\n5;", b"x" * 4096),
+        Error.PROTOCOL,
+        200,
+        "framing",
+    ),
+    (
+        "endless trailer",
+        endlessly(HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\nx: ", b"x" * 4096),
+        Error.PROTOCOL,
+        200,
+        "framing",
+    ),
+    ("flood of 1xx", endlessly(b"", b"HTTP/1.1 103 Early\r\n\r\n"), Error.PROTOCOL, None, "1xx"),
+    (
+        "nine 1xx",
+        answering(b"HTTP/1.1 100 Continue\r\n\r\n" * 9 + HEAD + b"content-length: 0\r\n\r\n"),
+        Error.PROTOCOL,
+        None,
+        "1xx",
+    ),
+    ("switches protocols", answering(b"HTTP/1.1 101 Yes\r\n\r\n"), Error.PROTOCOL, 101, "101"),
+    (
+        "upgrades",
+        answering(b"HTTP/1.1 101 Yes\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n"),
+        Error.PROTOCOL,
+        101,
+        "101",
+    ),
+    ("garbage", answering(bytes(range(256))), Error.PROTOCOL, None, "HTTP/1"),
+    ("html", closing_after(b"<html>hello</html>"), Error.PROTOCOL, None, "HTTP/1"),
+    ("http 0.9", closing_after(b"HTTP/0.9 200 OK\r\n\r\n"), Error.PROTOCOL, None, "HTTP/1"),
+    ("http 2.0", closing_after(b"HTTP/2.0 200 OK\r\n\r\n"), Error.PROTOCOL, None, "HTTP/1"),
+    ("rtsp", closing_after(b"RTSP/1.0 200 OK\r\n\r\n"), Error.PROTOCOL, None, "HTTP/1"),
+    ("http 1.2", closing_after(b"HTTP/1.2 200 OK\r\n\r\n"), Error.PROTOCOL, None, "version"),
+    ("status 000", answering(b"HTTP/1.1 000 ?\r\n\r\n"), Error.PROTOCOL, None, "status 0"),
+    ("status 999", answering(b"HTTP/1.1 999 ?\r\n\r\n"), Error.PROTOCOL, 999, "status 999"),
+    ("status of two digits", answering(b"HTTP/1.1 20 OK\r\n\r\n"), Error.PROTOCOL, None, ""),
+    ("bare LF", closing_after(b"HTTP/1.1 200 OK\nx: y\n\n"), Error.PROTOCOL, None, ""),
+    (
+        "length and chunks",
+        answering(
+            HEAD + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"
+        ),
+        Error.PROTOCOL,
+        None,
+        "",
+    ),
+    (
+        "two lengths",
+        answering(HEAD + b"content-length: 2\r\ncontent-length: 3\r\n\r\nok"),
+        Error.PROTOCOL,
+        None,
+        "",
+    ),
+    ("negative length", answering(HEAD + b"content-length: -1\r\n\r\n"), Error.PROTOCOL, None, ""),
+    (
+        "huge length",
+        answering(HEAD + b"content-length: 99999999999999999999999\r\n\r\n"),
+        Error.PROTOCOL,
+        None,
+        "",
+    ),
+    (
+        "chunk of no size",
+        answering(HEAD + b"transfer-encoding: chunked\r\n\r\nzz\r\n"),
+        Error.PROTOCOL,
+        200,
+        "chunk",
+    ),
+    (
+        "chunk of endless size",
+        answering(HEAD + b"transfer-encoding: chunked\r\n\r\n" + b"f" * 40),
+        Error.PROTOCOL,
+        200,
+        "chunk",
+    ),
+    (
+        "chunk without its end",
+        answering(HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\nokay\r\n"),
+        Error.PROTOCOL,
+        200,
+        "",
+    ),
+    (
+        "chunks that break off",
+        closing_after(HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\nok\r\n"),
+        Error.PROTOCOL,
+        200,
+        "within the body",
+    ),
+    (
+        "a no that breaks off",
+        closing_after(b"HTTP/1.1 500 Oh\r\ncontent-length: 9\r\n\r\nshort"),
+        Error.HTTP_5XX,
+        500,
+        "500",
+    ),
+    ("redirect", answering(b"HTTP/1.1 302 Go\r\nlocation: /\r\n\r\n"), Error.REDIRECT, 302, "302"),
+    ("not modified", answering(b"HTTP/1.1 304 No\r\n\r\n"), Error.REDIRECT, 304, "304"),
+    (
+        "gone",
+        answering(b"HTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n"),
+        Error.DESTINATION_GONE,
+        410,
+        "410",
+    ),
+    ("4xx", answering(b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n"), Error.HTTP_4XX, 404, "404"),
+    ("5xx", answering(b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n"), Error.HTTP_5XX, 503, "503"),
+]
+
+
+@pytest.mark.parametrize(
+    ("serve", "category", "status", "words"),
+    [pytest.param(*case[1:], id=case[0]) for case in FAILURES],
+)
+async def test_each_costs_one_attempt_and_nothing_else(
+    street: Street, serve: Serve, category: Error, status: int | None, words: str
+) -> None:
+    hostile, healthy = await street.open(serve), await street.open(answer_ok)
+    beside = a_destination(healthy.url)
+    outcomes = []
+
+    async def visit_hostile() -> None:
+        outcomes.append(await street.attempt(a_destination(hostile.url, timeout_ms=300)))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(visit_hostile)
+        for _ in range(5):
+            assert (await street.attempt(beside)).success
+    (outcome,) = outcomes
+    assert not outcome.success
+    assert outcome.category is category, outcome.message
+    assert outcome.status == status
+    assert outcome.message is not None
+    assert words in outcome.message
+    assert hostile.connections == 1
+    assert healthy.connections == 1
+    assert street.client.statistics().in_flight == 0
+    assert (await street.attempt(beside)).success
+
+
+SUCCESSES: list[tuple[str, Serve, bytes, bool]] = [
+    (
+        "chunks",
+        answering(HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+        b"ok",
+        False,
+    ),
+    (
+        "chunks with extensions and trailers",
+        answering(HEAD + b"transfer-encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nx: y\r\n\r\n"),
+        b"ok",
+        False,
+    ),
+    ("body until the end", closing_after(HEAD + b"\r\nok"), b"ok", False),
+    (
+        "unknown coding until the end",
+        closing_after(HEAD + b"transfer-encoding: x\r\n\r\nok"),
+        b"ok",
+        False,
+    ),
+    ("http 1.0", closing_after(b"HTTP/1.0 200 OK\r\n\r\nok"), b"ok", False),
+    ("no content", answering(b"HTTP/1.1 204 No\r\n\r\n"), b"", False),
+    ("no reason", answering(b"HTTP/1.1 200\r\ncontent-length: 2\r\n\r\nok"), b"ok", False),
+    (
+        "eight 1xx",
+        answering(
+            b"HTTP/1.1 100 Continue\r\nx: y\r\n\r\n" * 8 + HEAD + b"content-length: 0\r\n\r\n"
+        ),
+        b"",
+        False,
+    ),
+    ("not UTF-8", answering(HEAD + b"content-length: 2\r\n\r\n\xff\0"), b"\xff\0", False),
+    (
+        "compressed, which is not undone",
+        answering(
+            HEAD + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(BOMB) + BOMB
+        ),
+        BOMB,
+        False,
+    ),
+    (
+        "exactly what is kept",
+        answering(HEAD + b"content-length: 16384\r\n\r\n" + b"x" * BODY_LIMIT),
+        b"x" * BODY_LIMIT,
+        False,
+    ),
+    (
+        "longer than what is kept",
+        answering(HEAD + b"content-length: 16385\r\n\r\n" + b"x" * 16385),
+        b"x" * BODY_LIMIT,
+        True,
+    ),
+    ("endless", endlessly(HEAD + b"\r\n", b"x" * 999), b"x" * BODY_LIMIT, True),
+    (
+        "endless by its length",
+        endlessly(HEAD + b"content-length: 99999999999\r\n\r\n", b"x" * 999),
+        b"x" * BODY_LIMIT,
+        True,
+    ),
+    (
+        "endless chunks of one byte",
+        endlessly(HEAD + b"transfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 100),
+        b"x" * BODY_LIMIT,
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("serve", "body", "truncated"), [pytest.param(*case[1:], id=case[0]) for case in SUCCESSES]
+)
+async def test_a_2xx_is_success_however_its_body_is_framed(
+    street: Street, serve: Serve, body: bytes, truncated: bool
+) -> None:
+    receiver = await street.open(serve)
+    outcome = await street.attempt(a_destination(receiver.url))
+    assert outcome.success, outcome.message
+    assert outcome.category is None
+    assert outcome.message is None
+    assert outcome.body == body
+    assert outcome.truncated is truncated
+    if truncated:
+        assert street.client.statistics().descriptors == 0
+
+
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nx-a: b\r\n\r\nhello"
+CHUNKED = b"HTTP/1.1 201 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n"
+
+
+async def by_path(visit: Visit) -> None:
+    """Answers /cut or /split at the position that the path names."""
+    while (request := await visit.request()) is not None:
+        _, what, name, at = request.split(b" ")[1].split(b"/")
+        answer = ANSWER if name == b"length" else CHUNKED
+        await visit.send(answer[: int(at)])
+        if what == b"cut":
+            return
+        await trio.sleep(0.002)
+        await visit.send(answer[int(at) :])
+
+
+@pytest.mark.parametrize(("name", "answer"), [("length", ANSWER), ("chunks", CHUNKED)])
+async def test_an_answer_that_ends_at_any_byte_is_judged(
+    street: Street, name: str, answer: bytes
+) -> None:
+    receiver = await street.open(by_path)
+    base = receiver.url.removesuffix("/hook")
+    head = answer.index(b"\r\n\r\n") + 4
+
+    async def cut(at: int) -> None:
+        outcome = await street.attempt(a_destination(f"{base}/cut/{name}/{at}"))
+        if at == len(answer):
+            assert outcome.success
+            return
+        assert outcome.category is (Error.PROTOCOL if at else Error.CONNECTION), (
+            at,
+            outcome.message,
+        )
+        assert outcome.status == (None if at < head else int(answer[9:12])), at
+
+    async with trio.open_nursery() as nursery:
+        for at in range(len(answer) + 1):
+            nursery.start_soon(cut, at)
+    assert receiver.connections == len(answer) + 1
+
+
+@pytest.mark.parametrize(("name", "answer"), [("length", ANSWER), ("chunks", CHUNKED)])
+async def test_an_answer_may_come_in_two_pieces_anywhere(
+    street: Street, name: str, answer: bytes
+) -> None:
+    receiver = await street.open(by_path)
+    base = receiver.url.removesuffix("/hook")
+
+    async def split(at: int) -> None:
+        outcome = await street.attempt(a_destination(f"{base}/split/{name}/{at}"))
+        assert outcome.success, (at, outcome.message)
+        assert outcome.body == b"hello"
+
+    async with trio.open_nursery() as nursery:
+        for at in range(1, len(answer)):
+            nursery.start_soon(split, at)
+
+
+@pytest.mark.parametrize("closes", [True, False])
+async def test_an_answer_before_the_body_was_read_counts(street: Street, closes: bool) -> None:
+    async def serve(visit: Visit) -> None:
+        await visit.stream.receive_some(100)
+        await visit.send(b"HTTP/1.1 413 Too large\r\ncontent-length: 0\r\n\r\n")
+        if not closes:
+            await visit.closed()
+
+    receiver = await street.open(serve)
+    event = an_event(1, b'{"x": "' + b"x" * 16_000_000 + b'"}')
+    outcome = await street.attempt(a_destination(receiver.url), event=event)
+    assert outcome.category is Error.HTTP_4XX
+    assert outcome.status == 413
+    assert street.client.statistics().idle == 0  # its request was never sent whole
+
+
+async def test_a_large_body_arrives_whole(street: Street) -> None:
+    receiver = await street.open(answer_ok)
+    payload = b'{"x": "' + b"x" * 5_000_000 + b'"}'
+    destination = a_destination(receiver.url)
+    for _ in range(2):
+        assert (await street.attempt(destination, event=an_event(1, payload))).success
+    assert all(payload in request for request in receiver.requests)
+    assert receiver.connections == 1
