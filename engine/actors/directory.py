@@ -287,14 +287,16 @@ class Directory:
         """Return which of these deliveries are sent and not yet recorded."""
         return self.attempts.delivering(deliveries)
 
-    def health(self, destination: str) -> DestinationReport:
+    def health(self, destination: Destination) -> DestinationReport:
         """Return how a destination and its actor do."""
-        actor = self._actors.get(destination)
+        actor = self._actors.get(destination.id)
         if actor is not None:
             return actor.report()
-        dormant = self._dormant.get(destination)
+        dormant = self._dormant.get(destination.id)
         pending = 0 if dormant is None else dormant.waiting
-        return DestinationReport(health=None, pending=pending, in_flight=0, actor=AT_REST)
+        snapshot = self._context.snapshots.of(destination.id)
+        health = self._context.resting_health(destination, snapshot, pending)
+        return DestinationReport(health=health, actor=AT_REST)
 
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
