@@ -58,6 +58,7 @@ class Changes:
         self._on_lost = on_lost
         self.confirmed_at: float | None = None
         self.losses = 0
+        self.dropped = 0  # news that could not wait; each such time everything is read anew
         self._first: Change | None = None  # heard, and not handed on yet
 
     async def run(self) -> None:
@@ -76,21 +77,23 @@ class Changes:
 
     async def _listen(self, connection: Connection) -> None:
         send, receive = trio.open_memory_channel[Change](MAX_WAITING)
-        overrun = trio.Event()
+        overrun = False
 
         def heard(payload: str) -> None:
+            nonlocal overrun
             change = _parsed(payload)
             if change is not None:
                 try:
                     send.send_nowait(change)
                 except trio.WouldBlock:
-                    overrun.set()
+                    overrun = True
+                    self.dropped += 1
 
         await connection.listen(CHANNEL, heard)
         # Listening comes first: what is written while everything is read is heard as well.
         await self._on_lost()
         with receive:
-            while not overrun.is_set():
+            while not overrun:
                 asked_at = trio.current_time()
                 await connection.fetch("SELECT 1")  # what was told before this is in the channel
                 await self._take(receive)

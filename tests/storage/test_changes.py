@@ -1,0 +1,132 @@
+"""News of configuration: heard with the commit, in order, and after a loss everything is read anew."""
+
+import pytest
+import trio
+
+from storage import changes as changes_module
+from storage.bridge import Bridge
+from storage.changes import CHANNEL, Change, Changes, notify
+from tests.postgres import eventually
+
+
+class Listener:
+    """What a process does with news: it counts them."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.heard: list[Change] = []
+        self.reloads = 0
+        self.hold = trio.Event()
+        self.hold.set()
+        self.changes = Changes(bridge, self._change, self._reload)
+
+    async def _change(self, change: Change) -> None:
+        await self.hold.wait()
+        self.heard.append(change)
+
+    async def _reload(self) -> None:
+        self.reloads += 1
+
+    async def wait_reloads(self, number: int) -> None:
+        async def reloaded() -> bool:
+            return self.reloads >= number and self.changes.confirmed_at is not None
+
+        await eventually(reloaded)
+
+    async def wait_heard(self, number: int) -> None:
+        async def heard() -> bool:
+            return len(self.heard) >= number
+
+        await eventually(heard)
+
+
+@pytest.fixture
+async def listener(bridge: Bridge, nursery: trio.Nursery) -> Listener:
+    listener = Listener(bridge)
+    nursery.start_soon(listener.changes.run)
+    await listener.wait_reloads(1)
+    return listener
+
+
+async def test_news_come_with_the_commit_and_in_order(bridge: Bridge, listener: Listener) -> None:
+    async with bridge.pool.transaction() as writer:
+        for number in range(3):
+            await notify(writer, "destination", str(number))
+        await bridge.pool.fetch("SELECT 1")
+        assert listener.heard == []
+    await listener.wait_heard(3)
+    assert listener.heard == [Change("destination", str(number)) for number in range(3)]
+
+
+async def test_what_is_rolled_back_is_no_news(bridge: Bridge, listener: Listener) -> None:
+    async def failed() -> None:
+        async with bridge.pool.transaction() as writer:
+            await notify(writer, "rule", "never")
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await failed()
+    async with bridge.pool.connection() as writer:
+        await notify(writer, "rule", "kept")
+    await listener.wait_heard(1)
+    assert listener.heard == [Change("rule", "kept")]
+
+
+async def test_a_lost_connection_means_reading_everything_anew(
+    bridge: Bridge, listener: Listener
+) -> None:
+    await bridge.pool.fetch(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE application_name = 'angarium listener' AND datname = current_database()"
+    )
+    await listener.wait_reloads(2)
+    assert listener.changes.losses == 1
+    async with bridge.pool.connection() as writer:
+        await notify(writer, "key", "1")
+    await listener.wait_heard(1)
+
+
+async def test_what_is_malformed_is_passed_over(bridge: Bridge, listener: Listener) -> None:
+    for payload in ("", "{", "[]", '"text"', '{"kind": "rule"}'):
+        await bridge.pool.fetch("SELECT pg_notify($1, $2)", CHANNEL, payload)
+    async with bridge.pool.connection() as writer:
+        await notify(writer, "rule", "1")
+    await listener.wait_heard(1)
+    assert listener.heard == [Change("rule", "1")]
+
+
+async def test_more_news_than_can_wait_mean_reading_everything_anew(
+    bridge: Bridge, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes_module, "MAX_WAITING", 5)
+    listener = Listener(bridge)
+    nursery.start_soon(listener.changes.run)
+    await listener.wait_reloads(1)
+    listener.hold = trio.Event()  # the first of them keeps it busy
+    await bridge.pool.fetch(
+        "SELECT pg_notify($1, json_build_object('kind', 'rule', 'id', n)::text)"
+        " FROM generate_series(1, 50) AS n",
+        CHANNEL,
+    )
+
+    async def dropped() -> bool:
+        return listener.changes.dropped > 0
+
+    await eventually(dropped)
+    listener.hold.set()
+    await listener.wait_reloads(2)
+
+
+async def test_it_confirms_again_and_again(
+    bridge: Bridge, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes_module, "CHECK_S", 0.01)
+    listener = Listener(bridge)
+    nursery.start_soon(listener.changes.run)
+    await listener.wait_reloads(1)
+    first = listener.changes.confirmed_at
+    assert first is not None
+
+    async def confirmed() -> bool:
+        return (listener.changes.confirmed_at or 0.0) > first
+
+    await eventually(confirmed)

@@ -1,0 +1,224 @@
+"""Ownership: a former owner writes nothing, and what it was just writing is seen by its successor."""
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+
+from engine.shards import SHARDS
+from storage import ownership as ownership_module
+from storage.bridge import Bridge
+from storage.connection import Connection
+from storage.errors import OwnershipLostError, StoreAwayError
+from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
+from storage.profiles import UPKEEP, hot
+from tests.postgres import eventually
+
+_INTAKE = f"""
+    WITH {INTAKE_OWNER.format(process="$1", epoch="$2")}
+    INSERT INTO written (n) SELECT $3::int FROM owner, pg_sleep($4) RETURNING n
+"""
+_SETTLE = f"""
+    WITH {SETTLE_OWNER.format(process="$1", epoch="$2", shards="$5")}
+    INSERT INTO written (n) SELECT $3::int FROM owner, pg_sleep($4) RETURNING n
+"""
+
+
+class Server:
+    """The part of a server that writes: its ownership and its two hot connections."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.ownership = Ownership()
+        self.intake_connection = bridge.connection(hot("intake"), self.ownership.renew_intake)
+        self.settle_connection = bridge.connection(hot("settle"), self.ownership.renew_settle)
+
+    async def start(self) -> int:
+        takeover = await self.ownership.take(self.bridge.connection(UPKEEP))
+        return takeover.live_writers
+
+    async def intake(self, number: int, seconds: float = 0.0) -> bool:
+        """Write a row as intake does; whether it was written."""
+        await self.intake_connection.ensure()
+        own = self.ownership
+        return bool(
+            await self.intake_connection.fetch(
+                _INTAKE, own.process, own.intake_epoch, number, seconds
+            )
+        )
+
+    async def settle(self, number: int, shards: list[int], seconds: float = 0.0) -> bool:
+        """Write a row as settlement does."""
+        await self.settle_connection.ensure()
+        own = self.ownership
+        return bool(
+            await self.settle_connection.fetch(
+                _SETTLE, own.process, own.settle_epoch, number, seconds, shards
+            )
+        )
+
+
+@pytest.fixture
+async def bridge(bridge: Bridge) -> Bridge:
+    """A database with a table that the statements of these tests write."""
+    await bridge.pool.execute("CREATE TABLE written (n int)")
+    return bridge
+
+
+async def rows(bridge: Bridge) -> list[int]:
+    return [row["n"] for row in await bridge.pool.fetch("SELECT n FROM written ORDER BY n")]
+
+
+async def wait_sleeping(bridge: Bridge) -> None:
+    async def sleeping() -> bool:
+        return bool(
+            await bridge.pool.fetch("SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+        )
+
+    await eventually(sleeping)
+
+
+async def test_the_owner_writes_and_its_predecessor_does_not(bridge: Bridge) -> None:
+    first, second = Server(bridge), Server(bridge)
+    await first.start()
+    assert await first.intake(1)
+    assert await first.settle(2, [0, 7, 255])
+    await second.start()
+    assert await second.intake(3)
+    assert await second.settle(4, list(range(SHARDS)))
+    assert not await first.intake(5)
+    assert not await first.settle(6, [7])
+    assert await rows(bridge) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("part", ["intake", "settle"])
+async def test_a_start_waits_for_the_statement_that_still_runs(bridge: Bridge, part: str) -> None:
+    first, second = Server(bridge), Server(bridge)
+    await first.start()
+    async with trio.open_nursery() as nursery:
+        if part == "intake":
+            nursery.start_soon(first.intake, 1, 0.5)
+        else:
+            nursery.start_soon(first.settle, 1, [3, 4], 0.5)
+        await wait_sleeping(bridge)
+        await second.start()
+        seen = await rows(bridge)  # what recovery would read
+    assert seen == [1]
+
+
+async def test_a_statement_that_is_stuck_is_ended_by_the_successor(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership_module, "_PATIENCE_MS", 100)
+    first, second = Server(bridge), Server(bridge)
+    await first.start()
+    async with trio.open_nursery() as nursery:
+
+        async def ended() -> None:
+            with pytest.raises(StoreAwayError):
+                await first.intake(1, 7.0)
+
+        nursery.start_soon(ended)
+        await wait_sleeping(bridge)
+        with trio.fail_after(5):
+            await second.start()
+    assert await rows(bridge) == []
+    with pytest.raises(OwnershipLostError):
+        await first.intake_connection.ensure()
+
+
+async def test_a_reconnect_takes_a_new_epoch_that_fences_the_old_statement(bridge: Bridge) -> None:
+    server = Server(bridge)
+    await server.start()
+    await server.intake(1)
+    await server.settle(2, [1])
+    old = (server.ownership.process, server.ownership.intake_epoch)
+    for connection in (server.intake_connection, server.settle_connection):
+        await bridge.pool.fetch("SELECT pg_terminate_backend($1, 5000)", connection.backend)
+
+        async def gone(connection: Connection = connection) -> bool:
+            return not connection.connected
+
+        await eventually(gone)
+    assert await server.intake(3)
+    assert await server.settle(4, [1])
+    # What the lost connection had sent comes late, from wherever it was held up.
+    assert await bridge.pool.fetch(_INTAKE, *old, 5, 0.0) == []
+    assert await rows(bridge) == [1, 2, 3, 4]
+
+
+async def test_a_reconnect_ends_the_statement_of_the_lost_connection(bridge: Bridge) -> None:
+    server = Server(bridge)
+    await server.start()
+    await server.intake_connection.ensure()
+    backend = server.intake_connection.backend
+    async with trio.open_nursery() as nursery:
+
+        async def cut() -> None:
+            with pytest.raises(StoreAwayError):
+                await server.intake(1, 7.0)
+
+        nursery.start_soon(cut)
+        await wait_sleeping(bridge)
+        # The client's end goes away, the server's does not notice.
+        raw = server.intake_connection._raw
+        assert raw is not None
+        raw.terminate()
+    with trio.fail_after(4):
+        assert await server.intake(2)
+    assert await rows(bridge) == [2]
+    left = await bridge.pool.fetch("SELECT FROM pg_stat_activity WHERE pid = $1", backend)
+    assert left == []
+
+
+async def test_a_start_beside_a_live_server_says_so(bridge: Bridge) -> None:
+    first, second = Server(bridge), Server(bridge)
+    assert await first.start() == 0
+    await first.intake_connection.ensure()
+    with capture_logs() as logs:
+        assert await second.start() == 1
+    assert "ownership.taken_from_live_process" in [line["event"] for line in logs]
+    await second.ownership.confirm(bridge.pool)
+    with pytest.raises(OwnershipLostError, match="another server has taken over"):
+        await first.ownership.confirm(bridge.pool)
+
+
+async def test_an_idle_process_notices_that_it_was_replaced(bridge: Bridge) -> None:
+    first, second = Server(bridge), Server(bridge)
+    await first.start()
+
+    async def watch() -> None:
+        with pytest.raises(OwnershipLostError):
+            await first.ownership.watch(bridge.pool, every_s=0.01)
+
+    with trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch)
+            await second.start()
+
+
+async def test_epochs_only_rise_and_one_process_is_left(bridge: Bridge) -> None:
+    epochs = []
+    for _ in range(3):
+        server = Server(bridge)
+        await server.start()
+        await server.intake_connection.ensure()
+        epochs.append(server.ownership.intake_epoch)
+    assert epochs == sorted(set(epochs))
+    assert await bridge.pool.fetch_value("SELECT count(*) FROM processes") == 1
+    leases = await bridge.pool.fetch("SELECT DISTINCT process::text FROM shard_leases")
+    assert [row["process"] for row in leases] == [server.ownership.process]
+
+
+async def test_of_servers_that_start_at_once_exactly_one_owns_all(bridge: Bridge) -> None:
+    servers = [Server(bridge) for _ in range(3)]
+    async with trio.open_nursery() as nursery:
+        for server in servers:
+            nursery.start_soon(server.start)
+    owners = 0
+    for server in servers:
+        try:
+            await server.ownership.confirm(bridge.pool)
+        except OwnershipLostError:
+            continue
+        owners += 1
+    assert owners == 1
