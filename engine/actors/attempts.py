@@ -30,7 +30,7 @@ class Attempts:
         self._line: deque[Waiter] = deque()
         self._waiting: set[Waiter] = set()
         self._granted: set[Waiter] = set()
-        self._ids: set[str] = set()  # sent and not yet recorded
+        self._environments: dict[str, int] = {}  # by delivery: sent and not yet recorded
         self.in_flight = 0
         self.halted = False  # a stop: no attempt begins any more
         self._unrecorded = 0  # settlements that are not durable
@@ -49,10 +49,10 @@ class Attempts:
             return 0  # no jumping the queue
         return min(TURN_SENDS, free)
 
-    def began(self, delivery: str) -> None:
+    def began(self, delivery: str, environment: int) -> None:
         """Count an attempt that was handed to the sender."""
         self.in_flight += 1
-        self._ids.add(delivery)
+        self._environments[delivery] = environment
 
     def ended(self) -> None:
         """Count an attempt whose outcome is there; its id stays until it is recorded."""
@@ -66,14 +66,16 @@ class Attempts:
 
     def recorded(self, deliveries: Sequence[str]) -> None:
         """Count settlements that are durable; attempts of these deliveries are over."""
-        self._ids.difference_update(deliveries)
+        forget = self._environments.pop
+        for delivery in deliveries:
+            forget(delivery, None)
         self._unrecorded -= len(deliveries)
         if self._none is not None and self._nothing:
             self._none.set()
 
     @property
     def _nothing(self) -> bool:
-        return not self._ids and self._unrecorded == 0
+        return not self._environments and self._unrecorded == 0
 
     async def wait_none(self) -> None:
         """Wait until no attempt is in flight and all that ended is durable."""
@@ -119,4 +121,8 @@ class Attempts:
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these ids are sent and not yet recorded."""
-        return self._ids.intersection(deliveries)
+        return self._environments.keys() & set(deliveries)
+
+    def of(self, environment: int) -> set[str]:
+        """Return all ids of an environment that are sent and not yet recorded."""
+        return {each for each, place in self._environments.items() if place == environment}

@@ -287,16 +287,22 @@ class Directory:
         """Return which of these deliveries are sent and not yet recorded."""
         return self.attempts.delivering(deliveries)
 
-    def health(self, destination: Destination) -> DestinationReport:
+    def in_flight(self, environment: int) -> set[str]:
+        """Return all deliveries of an environment that are sent and not yet recorded."""
+        return self.attempts.of(environment)
+
+    def health(self, destination: str) -> DestinationReport:
         """Return how a destination and its actor do."""
-        actor = self._actors.get(destination.id)
+        actor = self._actors.get(destination)
         if actor is not None:
             return actor.report()
-        dormant = self._dormant.get(destination.id)
+        dormant, config = self._dormant.get(destination), self._find(destination)
         pending = 0 if dormant is None else dormant.waiting
-        snapshot = self._context.snapshots.of(destination.id)
-        health = self._context.resting_health(destination, snapshot, pending)
-        return DestinationReport(health=health, actor=AT_REST)
+        health = None
+        if config is not None:
+            snapshot = self._context.snapshots.of(destination)
+            health = self._context.resting_health(config, snapshot, pending)
+        return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
