@@ -212,7 +212,7 @@ class DestinationActor:
             number = delivery.attempt_count + 1
             send(Transmission(config, delivery, number), Flight(self, delivery, number))
             self.in_flight += 1
-            began(delivery.id)
+            began(delivery.id, self.environment)
 
     def _account(self) -> None:
         """Report what is held in memory here."""
@@ -393,14 +393,18 @@ class DestinationActor:
 
     def report(self) -> DestinationReport:
         """Return the state of destination and actor."""
-        machine, succession = self._machine, self._succession
+        context, machine = self._context, self._machine
+        if machine is not None:
+            health = machine.health(context.now())
+        else:
+            health = context.resting_health(self.config, self.ledger.snapshot, self.pending)
         return DestinationReport(
-            health=None if machine is None else machine.health(self._context.now()),
+            health=health,
             pending=self.pending,
-            in_flight=self.in_flight,
+            in_flight=health.in_flight if machine is not None else self.in_flight,
             actor=ActorReport(
                 state=self.phase.name,
-                restarts=succession.restarts,
+                restarts=self.restarts,
                 mailbox=len(self._mailbox.messages),
                 started_at=self.started_at,
                 snapshot_at=self.ledger.snapshot_at,

@@ -4,12 +4,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import structs
+
 from engine.actors.attempts import Attempts
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.core.commands import Limits
 from engine.core.destination import Destination
+from engine.core.health import Health
 from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
 from engine.ports import BacklogMark, Sender, SnapshotWrite
@@ -59,6 +62,10 @@ class Snapshots:
         if len(self._recent) > self._most:
             self._recent.popitem(last=False)
 
+    def of(self, destination: str) -> bytes | None:
+        """Return a snapshot, None where none is remembered."""
+        return self._recent.get(destination)
+
     def take(self, destination: str) -> bytes | None:
         """Return and forget a snapshot; None where only the store can tell."""
         return self._recent.pop(destination, None)
@@ -103,3 +110,9 @@ class Context:
         self.gone = gone
         self.retired = retired
         self.snapshots = Snapshots()
+
+    def resting_health(self, config: Destination, snapshot: bytes | None, pending: int) -> Health:
+        """Return the health of a destination whose machine is not in memory."""
+        now = self.now()
+        machine = self.make_machine(config, self.limits, now, self.jitter, snapshot)
+        return structs.replace(machine.health(now), pending=pending)

@@ -51,8 +51,8 @@ class Lookup:
     async def _ask(self, store: BacklogStore) -> ReadBack | list[Delivery]:
         request, config = self._request, self._asker.config
         environment, destination = config.environment, config.id
-        limit = 1 if self._singly else request.limit
         if isinstance(request, ReadRequest):
+            limit = 1 if self._singly else request.limit
             limit, size = self._memory.readable(limit, request.max_bytes)
             return await store.read_queue(
                 environment,
@@ -65,11 +65,11 @@ class Lookup:
                 skip_lanes=request.skip_lanes,
                 only_lane=request.only_lane,
             )
-        limit, _ = self._memory.readable(limit, 0)
+        # A short answer to these means that there is no more: they are never cut.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
-            return await store.read_due(environment, destination, before_ms, limit)
-        return await store.read_dead(environment, destination, limit)
+            return await store.read_due(environment, destination, before_ms, request.limit)
+        return await store.read_dead(environment, destination, request.limit)
 
     def failed(self) -> None:
         """Tell the actor that there is no answer."""

@@ -19,11 +19,12 @@ class ActorReport(Struct, frozen=True, kw_only=True):
 
 
 class DestinationReport(Struct, frozen=True, kw_only=True):
-    """Health of one destination: `health` is what its machine says, None where it has none now."""
+    """Health of one destination, and how its actor does. Without a machine, `health` says what the
+    last snapshot that is in memory knew; it is None for a destination that nobody knows."""
 
     health: Health | None
     pending: int
-    in_flight: int
+    in_flight: int  # sent and not yet recorded
     actor: ActorReport
 
 

@@ -1,0 +1,475 @@
+"""A world for the actors: a store that keeps rows, a sender that obeys, and all tasks on a mock clock."""
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from engine.actors.directory import Directory
+from engine.actors.waker import Waker
+from engine.clock import Clock
+from engine.core.destination import Destination, Target
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery, Event, Outcome, Settlement
+from engine.core.vocabulary import (
+    CLASS_OF_PRIORITY,
+    DeliveryClass,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    ErrorCategory,
+    Priority,
+)
+from engine.ports import BacklogRow, ReadBack, SettleGroup, StoreAwayError, Transmission
+from engine.recorder import Recorder
+from engine.settings import Settings
+from engine.timers import Timers
+
+WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+OK = Outcome(started_at=0.0, duration_ms=1, success=True, status=200)
+
+
+class Row(Struct):
+    """A delivery as the store has it."""
+
+    delivery: Delivery  # never handed out; readers get copies
+    status: DeliveryStatus = DeliveryStatus.PENDING
+    attempts: int = 0
+    next_attempt_at: float | None = None
+    dlq_status: DlqStatus | None = None
+    error_category: ErrorCategory | None = None
+
+
+class FakeStore:
+    """PostgreSQL as the actors know it: BacklogStore and SettleStore over dictionaries."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Row] = {}
+        self.queues: dict[str, list[Row]] = {}  # by destination, in seq order
+        self.backlog_rows: dict[str, BacklogRow] = {}
+        self.snapshots: dict[str, bytes] = {}
+        self.attempts: dict[tuple[str, int], Outcome] = {}
+        self.settled: list[Settlement] = []
+        self.calls: Counter[str] = Counter()
+        self.away = False
+        self.latency_s = 0.001
+        self.held: trio.Event | None = None  # settle waits for it
+
+    async def _answer(self, name: str) -> None:
+        self.calls[name] += 1
+        await trio.sleep(self.latency_s)
+        if self.away:
+            raise StoreAwayError
+
+    # --- what the intake writes
+
+    def insert(self, deliveries: Iterable[Delivery]) -> None:
+        """Commit deliveries."""
+        for delivery in deliveries:
+            row = self.rows[delivery.id] = Row(copy_of(delivery))
+            self.queues.setdefault(delivery.destination, []).append(row)
+
+    def of(self, destination: str) -> list[Row]:
+        """All rows of a destination, in seq order."""
+        return self.queues.get(destination, [])
+
+    def unsettled(self, destination: str) -> list[Row]:
+        """Rows that still wait."""
+        return [row for row in self.of(destination) if row.status in WAITING]
+
+    # --- SettleStore
+
+    async def settle(self, group: SettleGroup) -> None:
+        """Write a group, guarded as the statement is."""
+        self.calls["settle"] += 1
+        await trio.sleep(self.latency_s)
+        if self.held is not None:
+            await self.held.wait()
+        if self.away:
+            raise StoreAwayError
+        for settlement in group.settlements:
+            self._settle(settlement)
+        for mark in group.marks:
+            row = self.backlog_rows.get(mark.destination)
+            if row is not None:
+                low = max(row.low_seq, mark.low_seq)
+                self.backlog_rows[mark.destination] = BacklogRow(
+                    row.environment, row.destination, low, mark.next_due_at_ms
+                )
+        for write in group.snapshots:
+            self.snapshots[write.destination] = write.state
+
+    def _settle(self, settlement: Settlement) -> None:
+        row = self.rows[settlement.delivery.id]
+        if settlement.attempt is not None:
+            key = (settlement.delivery.id, settlement.attempt.number)
+            assert key not in self.attempts, f"attempt {key} is recorded twice"
+            self.attempts[key] = settlement.attempt.outcome
+        assert row.attempts == settlement.expects, "the row is not as expected"
+        dead = row.status is DeliveryStatus.FAILED and row.dlq_status is DlqStatus.IN_DLQ
+        assert row.status in WAITING or dead, f"a {row.status.name} delivery is settled again"
+        row.status = settlement.status
+        row.attempts += settlement.attempt is not None
+        row.next_attempt_at = settlement.next_attempt_at
+        row.dlq_status = settlement.dlq_status
+        row.error_category = settlement.error_category
+        self.settled.append(settlement)
+
+    # --- BacklogStore
+
+    async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
+        """All backlog rows."""
+        await self._answer("backlog")
+        return list(self.backlog_rows.values())
+
+    async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
+        """Rows with a retry due."""
+        await self._answer("due_destinations")
+        due = [
+            row
+            for row in self.backlog_rows.values()
+            if row.next_due_at_ms is not None and row.next_due_at_ms < before_ms
+        ]
+        return sorted(due, key=lambda row: row.next_due_at_ms or 0)[:limit]
+
+    async def read_queue(
+        self,
+        environment: int,
+        destination: str,
+        classes: Sequence[DeliveryClass],
+        after: int,
+        limit: int,
+        max_bytes: int,
+        *,
+        ordered: bool,
+        skip_lanes: Sequence[str] = (),
+        only_lane: str | None = None,
+    ) -> ReadBack:
+        """Read waiting deliveries."""
+        await self._answer("read_queue")
+        taken: list[Delivery] = []
+        skipped: dict[str, int] = {}
+        size, through = 0, after
+        for row in self.of(destination):
+            delivery = row.delivery
+            if delivery.seq <= after or delivery.queue not in classes:
+                continue
+            if row.status not in (WAITING if ordered else WAITING[:1]):
+                through = delivery.seq
+                continue
+            if only_lane is not None and delivery.lane != only_lane:
+                continue
+            if delivery.lane is not None and delivery.lane in skip_lanes:
+                skipped.setdefault(delivery.lane, delivery.seq)
+                through = delivery.seq
+                continue
+            if len(taken) >= limit or (taken and size >= max_bytes):
+                return ReadBack(taken, through, skipped, end=False)
+            taken.append(self._read(row))
+            size += len(delivery.event.payload)
+            through = delivery.seq
+        return ReadBack(taken, through, skipped, end=True)
+
+    def _read(self, row: Row) -> Delivery:
+        delivery = copy_of(row.delivery)
+        delivery.attempt_count = row.attempts
+        delivery.next_attempt_at = row.next_attempt_at
+        delivery.dlq_status = row.dlq_status
+        return delivery
+
+    async def read_due(
+        self, environment: int, destination: str, before_ms: int, limit: int
+    ) -> list[Delivery]:
+        """RETRYING deliveries, earliest first."""
+        await self._answer("read_due")
+        due = [
+            (row.next_attempt_at, row)
+            for row in self.of(destination)
+            if row.status is DeliveryStatus.RETRYING
+            and row.next_attempt_at is not None
+            and row.next_attempt_at * 1000 < before_ms
+        ]
+        due.sort(key=lambda pair: pair[0])
+        return [self._read(row) for _, row in due[:limit]]
+
+    async def first_retry(
+        self, environment: int, destination: str
+    ) -> tuple[int | None, int | None]:
+        """The lowest seq and the earliest due instant."""
+        await self._answer("first_retry")
+        rows = [row for row in self.of(destination) if row.status is DeliveryStatus.RETRYING]
+        if not rows:
+            return None, None
+        due = min(row.next_attempt_at or 0.0 for row in rows)
+        return min(row.delivery.seq for row in rows), int(due * 1000)
+
+    async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
+        """Count what waits."""
+        await self._answer("count_waiting")
+        return sum(
+            row.status is DeliveryStatus.RETRYING
+            or (row.status is DeliveryStatus.PENDING and row.delivery.seq >= from_seq)
+            for row in self.of(destination)
+        )
+
+    async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
+        """The highest seq of each class."""
+        await self._answer("last_seqs")
+        last: dict[int, int] = {}
+        for row in self.of(destination):
+            last[row.delivery.queue] = row.delivery.seq
+        return last
+
+    async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
+        """What is IN_DLQ."""
+        await self._answer("read_dead")
+        dead = [row for row in self.of(destination) if row.dlq_status is DlqStatus.IN_DLQ]
+        return [self._read(row) for row in dead[:limit]]
+
+    async def snapshot(self, environment: int, destination: str) -> bytes | None:
+        """The last snapshot."""
+        await self._answer("snapshot")
+        return self.snapshots.get(destination)
+
+
+class FakeSender:
+    """Sends by asking `behave` for a delay and an outcome; None for an attempt that never ends."""
+
+    def __init__(self, timers: Timers, clock: Clock) -> None:
+        self._timers = timers
+        self._clock = clock
+        self.sent: list[tuple[float, Transmission]] = []
+        self.open: dict[str, Callable[[Outcome], None]] = {}
+        self.most_open = 0
+        self.behave: Callable[[Transmission], tuple[float, Outcome] | None] = lambda _: (0.01, OK)
+
+    def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        """Begin an attempt."""
+        identifier = transmission.delivery.id
+        assert identifier not in self.open, "a delivery is sent twice at once"
+        assert transmission.number == transmission.delivery.attempt_count + 1
+        now = self._clock.now()
+        self.sent.append((now, transmission))
+        self.open[identifier] = done
+        self.most_open = max(self.most_open, len(self.open))
+        behaviour = self.behave(transmission)
+        if behaviour is not None:
+            delay_s, outcome = behaviour
+            self._timers.call_later(delay_s, lambda: self.answer(identifier, outcome))
+
+    def answer(self, identifier: str, outcome: Outcome) -> None:
+        """End an attempt."""
+        self.open.pop(identifier)(
+            Outcome(
+                started_at=self._clock.now(),
+                duration_ms=10,
+                success=outcome.success,
+                status=outcome.status,
+                category=outcome.category,
+                retry_after_s=outcome.retry_after_s,
+            )
+        )
+
+    def payloads(self) -> list[bytes]:
+        """The payloads sent so far, in order."""
+        return [transmission.delivery.event.payload for _, transmission in self.sent]
+
+
+class World:
+    """One process's actors with all that they need."""
+
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        max_in_flight: int = 1_000,
+        make_machine: Callable[..., DestinationMachine] = DestinationMachine,
+        store: FakeStore | None = None,
+        **settings: object,
+    ) -> None:
+        self.random = random.Random(seed)
+        self.settings = Settings.model_validate(settings)
+        self.errors: list[Exception] = []
+        self.clock = Clock()
+        self.timers = Timers(self.errors.append)
+        self.store = store or FakeStore()
+        self.recorder = Recorder(self.store, self.settings.settle_group, self.clock.now)
+        self.sender = FakeSender(self.timers, self.clock)
+        self.destinations: dict[str, Destination] = {}
+        self.gone: list[Destination] = []
+        self.seq = 0
+        self.directory = Directory(
+            settings=self.settings,
+            find=self.destinations.get,
+            now=self.clock.now,
+            timers=self.timers,
+            sender=self.sender,
+            recorder=self.recorder,
+            store=self.store,
+            max_in_flight=max_in_flight,
+            jitter=self.random.random,
+            make_machine=make_machine,
+        )
+        self.directory.on_gone = self.gone.append
+        self.waker = Waker(self.directory, self.store, self.clock, self.settings.passivate_after)
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start all tasks."""
+        for run in (
+            self.timers.run,
+            self.recorder.run,
+            self.directory.readers.run,
+            self.directory.dispatcher.run,
+            self.waker.run,
+        ):
+            nursery.start_soon(run)
+
+    # --- the control plane
+
+    def destination(self, number: int = 1, **changes: object) -> str:
+        """Add a destination and return its id."""
+        values: dict[str, object] = {
+            "id": f"00000000-0000-7000-8000-{number:012x}",
+            "environment": 1,
+            "workspace": "w",
+            "version": 1,
+            "status": DestinationStatus.ACTIVE,
+            "name": str(number),
+            "url": "http://127.0.0.1/",
+            "target": Target(tls=False, host="127.0.0.1", port=80, authority=b"h", path=b"/"),
+            **changes,
+        }
+        destination = Destination(**values)  # type: ignore[arg-type]  # a table of overrides
+        self.destinations[destination.id] = destination
+        return destination.id
+
+    def change(self, destination: str, **changes: object) -> None:
+        """Commit a new version of a destination and tell the directory."""
+        old = self.destinations[destination]
+        values = {name: getattr(old, name) for name in old.__struct_fields__}
+        new = Destination(**{**values, "version": old.version + 1, **changes})
+        self.destinations[destination] = new
+        self.directory.configure(new)
+
+    # --- the intake
+
+    def accept(
+        self, destination: str, count: int = 1, *, told: bool = True, **fields: Any
+    ) -> list[Delivery]:
+        """Commit `count` deliveries as one group, and tell the directory."""
+        deliveries = [self.delivery(destination, **fields) for _ in range(count)]
+        self.commit(deliveries, told=told)
+        return deliveries
+
+    def commit(self, deliveries: list[Delivery], *, told: bool = True) -> None:
+        """Commit a group as the intake does: seqs, backlog rows, rows, then the directory."""
+        self.seq = (self.seq // 1_000 + 1) * 1_000
+        for delivery in deliveries:
+            self.seq += 1
+            delivery.seq = self.seq
+            destination = delivery.destination
+            if destination not in self.directory.dirty:
+                self.store.backlog_rows.setdefault(
+                    destination, BacklogRow(1, destination, delivery.seq, None)
+                )
+        self.store.insert(deliveries)
+        if told:
+            self.directory.arrived(deliveries)
+
+    def delivery(
+        self,
+        destination: str,
+        *,
+        priority: Priority = Priority.STANDARD,
+        customer: str | None = None,
+        payload: bytes | None = None,
+    ) -> Delivery:
+        """Make a delivery. Its payload counts up, unless given."""
+        number = len(self.store.rows) + self.random.getrandbits(20) * 1_000_000
+        event = Event(
+            id=f"00000000-0001-7000-8000-{number:012x}",
+            environment=1,
+            type="t",
+            occurred_at_ms=0,
+            payload=b"%d" % len(self.store.rows) if payload is None else payload,
+            customer=customer,
+        )
+        return Delivery(
+            id=event.id[:-1] + f"{self.random.getrandbits(4):x}" + f"-{number}",
+            event=event,
+            destination=destination,
+            queue=CLASS_OF_PRIORITY[priority],
+            lane=event.lane,
+            priority=priority,
+        )
+
+    def forget(self) -> list[str]:
+        """Do what the intake does between two groups."""
+        rows = self.directory.take_forgettable()
+        for _, destination in rows:
+            self.store.backlog_rows.pop(destination, None)
+        return [destination for _, destination in rows]
+
+    # --- checks
+
+    def check_backlog(self) -> None:
+        """A backlog row exists wherever something committed is unsettled, and is not above it."""
+        for destination in self.destinations:
+            unsettled = self.store.unsettled(destination)
+            if unsettled:
+                row = self.store.backlog_rows.get(destination)
+                assert row is not None, "unsettled work without a backlog row"
+                pending = [
+                    each.delivery.seq for each in unsettled if each.status is DeliveryStatus.PENDING
+                ]
+                if pending:
+                    assert row.low_seq <= min(pending)
+
+    def statuses(self, destination: str) -> Counter[str]:
+        """Count the rows of a destination by status."""
+        return Counter(row.status.name for row in self.store.of(destination))
+
+    async def settled(self, destination: str | None = None) -> None:
+        """Wait until nothing is unsettled."""
+        names = [destination] if destination else list(self.destinations)
+        # Virtual time, and rows are what the test is about: nobody signals when the last one ends.
+        while any(self.store.unsettled(name) for name in names):  # noqa: ASYNC110
+            await trio.sleep(0.05)
+        await trio.sleep(0.05)
+
+
+@asynccontextmanager
+async def running(**options: object) -> AsyncIterator[World]:
+    """A running world. It fails at the end if a timer's callback broke."""
+    async with trio.open_nursery() as nursery:
+        world = World(**options)  # type: ignore[arg-type]  # passed on as they are
+        world.start(nursery)
+        yield world
+        nursery.cancel_scope.cancel()
+    assert not world.errors
+
+
+def copy_of(delivery: Delivery) -> Delivery:
+    """Return another object for the same delivery, sharing its event."""
+    values = {name: getattr(delivery, name) for name in delivery.__struct_fields__}
+    return Delivery(**values)
+
+
+def failure(status: int = 500, retry_after_s: float | None = None) -> Outcome:
+    """A failed attempt's outcome."""
+    category = {
+        410: ErrorCategory.DESTINATION_GONE,
+        429: ErrorCategory.RATE_LIMITED,
+    }.get(status, ErrorCategory.HTTP_5XX)
+    return Outcome(
+        started_at=0.0,
+        duration_ms=10,
+        success=False,
+        status=status,
+        category=category,
+        retry_after_s=retry_after_s,
+    )
