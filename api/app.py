@@ -103,8 +103,10 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
 
     @app.before_request
     def begin() -> None:
+        # The front door has named an HTTP/1.1 request already.
+        named = request.scope.get("state", {}).get("request_id")
         given = request.headers.get("X-Request-Id")
-        g.request_id = request_id_of(None if given is None else given.encode("latin-1"))
+        g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
         g.allowance = None
 
     @app.after_request
