@@ -24,6 +24,7 @@ class Rows(Struct, frozen=True):
 
     names: str
     values: str
+    value: dict[str, str]  # by name
     source: str
     parameters: int  # how many there are before and in it
 
@@ -36,28 +37,26 @@ def rows(
     `uniform`: every shared column comes as one value; else each as an array and a value, of which
     one is empty. With `ordinal` the source has a column of that name, counting from 1.
     """
-    names, values, arrays, unnested = [], [], [], []
+    value, arrays, unnested = {}, [], []
     number = before
     for column in columns:
         number += 1
-        names.append(column.name)
         if column.shared and uniform:
-            values.append(f"${number}::{column.type}")
+            value[column.name] = f"${number}::{column.type}"
             continue
         arrays.append(f"${number}::{column.type}[]")
         unnested.append(column.name)
-        value = f"{alias}.{column.name}"
+        value[column.name] = f"{alias}.{column.name}"
         if column.shared:
             number += 1
-            value = f"coalesce({value}, ${number}::{column.type})"
-        values.append(value)
+            value[column.name] = f"coalesce({alias}.{column.name}, ${number}::{column.type})"
     if ordinal:
         unnested.append("ordinal")
     source = (
         f"unnest({', '.join(arrays)}) {'WITH ORDINALITY ' if ordinal else ''}"
         f"{alias} ({', '.join(unnested)})"
     )
-    return Rows(", ".join(names), ", ".join(values), source, number)
+    return Rows(", ".join(value), ", ".join(value.values()), value, source, number)
 
 
 class Arguments:

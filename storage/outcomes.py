@@ -1,0 +1,325 @@
+"""The rows that a settle statement writes: its text by kind of group, and its arguments.
+
+Most groups are successes of one day throughout: those have a lean text of their own, which updates no
+indexed column, and whose partition is named, since an update through the parent costs 3 us an outcome
+and, planned while a partition was empty, a scan of it.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from math import ceil
+from typing import Any
+
+from msgspec import Struct
+
+from engine.core.records import Attempt, Settlement
+from engine.core.vocabulary import DeliveryStatus
+from engine.identity import created_at_ms
+from engine.ports import SettleGroup
+from storage.columns import Arguments, Column, Rows, rows
+from storage.counters import bind_minutes, minutes_clause
+from storage.ownership import SETTLE_OWNER
+from storage.partitions import Partition, day_of
+from storage.standing import bind_standing, standing_clauses
+
+_SUCCESS = (
+    Column("environment", "integer", shared=True),
+    Column("delivery", "uuid"),
+    Column("number", "integer", shared=True),
+    Column("started_at_ms", "bigint"),
+    Column("duration_ms", "integer"),
+    Column("response_status", "smallint", shared=True),
+)
+_SUCCESS_RESPONSE = (
+    Column("destination_version", "integer", shared=True),
+    Column("transform_version", "integer", shared=True),
+    Column("response_truncated", "boolean", shared=True),
+    Column("response_headers", "bytea", shared=True),
+    Column("response_body", "bytea", shared=True),
+)
+_ATTEMPT = (
+    Column("environment", "integer", shared=True),
+    Column("delivery", "uuid"),
+    Column("number", "integer"),
+    Column("started_at_ms", "bigint"),
+    Column("duration_ms", "integer"),
+    Column("success", "boolean", shared=True),
+    Column("destination_version", "integer", shared=True),
+    Column("transform_version", "integer", shared=True),
+    Column("response_status", "smallint", shared=True),
+    Column("error_category", "smallint", shared=True),
+    Column("response_truncated", "boolean", shared=True),
+    Column("error_message", "bytea", shared=True),
+    Column("response_headers", "bytea", shared=True),
+    Column("response_body", "bytea", shared=True),
+)
+_STATE = (
+    Column("environment", "integer", shared=True),
+    Column("id", "uuid"),
+    Column("expects", "integer"),
+    Column("attempt_count", "integer"),
+    Column("at_ms", "bigint"),
+    Column("status", "smallint", shared=True),
+    Column("response_status", "smallint", shared=True),
+    Column("error_category", "smallint", shared=True),
+    Column("last_error", "bytea", shared=True),
+    Column("next_attempt_at_ms", "bigint"),
+    Column("dlq_status", "smallint", shared=True),
+    Column("dead_lettered", "boolean", shared=True),
+    Column("skipped", "boolean", shared=True),
+)
+
+_OWNER = "WITH " + SETTLE_OWNER.format(process="$1", epoch="$2", shards="$3")
+_MADE_SUCCESSES = """,
+made AS (
+    INSERT INTO attempts (success, {response.names})
+    SELECT true, {response.values} FROM owner, {response.source}
+)"""
+_CHANGED_SUCCESSES = """,
+changed AS (
+    UPDATE {table} d SET
+        status = 2, attempt_count = {number}, response_status = {response_status},
+        delivered_at_ms = o.started_at_ms + o.duration_ms,
+        updated_at_ms = o.started_at_ms + o.duration_ms,
+        trouble = CASE WHEN d.dlq_status IS NOT NULL THEN 4 END,
+        error_category = NULL, last_error = NULL, next_attempt_at_ms = NULL
+    FROM owner, {source}
+    WHERE d.environment = {environment} AND d.id = o.delivery
+      AND d.attempt_count = {number} - 1 AND d.status IN (0, 4)
+    RETURNING 1
+)"""
+_MADE_ATTEMPTS = """,
+made AS (
+    INSERT INTO attempts ({attempt.names})
+    SELECT {attempt.values} FROM owner, {attempt.source}{conflict}
+)"""
+# What the DLQ says of a delivery is kept unless the settlement says otherwise; `trouble` follows
+# from that. Of what is FAILED only an entry of the DLQ may change once more: into DISCARDED.
+_CHANGED_STATES = """,
+changed AS (
+    UPDATE {table} d SET
+        status = {status}, attempt_count = o.attempt_count, updated_at_ms = o.at_ms,
+        delivered_at_ms = CASE WHEN {status} = 2 THEN o.at_ms END,
+        dead_lettered_at_ms = CASE WHEN {dead_lettered} THEN o.at_ms ELSE d.dead_lettered_at_ms END,
+        next_attempt_at_ms = o.next_attempt_at_ms,
+        dlq_status = {dlq},
+        trouble = CASE {status}
+            WHEN 4 THEN 1
+            WHEN 3 THEN CASE WHEN {dlq} = 1 THEN 3 ELSE 2 END
+            ELSE CASE WHEN {dlq} = 2 THEN 4 END END,
+        response_status = {response_status}, error_category = {error_category},
+        last_error = {last_error}, skipped = {skipped}
+    FROM owner, {source}
+    WHERE d.environment = {environment} AND d.id = o.id AND d.attempt_count = o.expects
+      AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
+    RETURNING 1
+)"""
+# A failure without an attempt (archived, discarded) leaves what the last attempt had said.
+_KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
+        THEN coalesce({new}, d.{name}) ELSE {new} END"""
+_RESULT = """
+SELECT CASE WHEN {whole} THEN c.changed
+       ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
+FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
+_WHOLE = "c.changed = $4::integer"
+# Run again, the group is either all there already or all to be written.
+_WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (c.changed = 0 AND a.made = 0)"
+_MADE = ", (SELECT count(*)::integer AS made FROM made) a"
+_CONFLICT = """
+    ON CONFLICT (environment, delivery, number) DO NOTHING RETURNING 1"""
+_ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
+
+
+class Shape(Struct, frozen=True):
+    """Which kinds of rows and columns a group has: what its statement's text depends on."""
+
+    table: str  # that the deliveries are updated in
+    successes: bool  # nothing but first-hand successes
+    uniform: bool
+    again: bool
+    minutes: bool
+    failures: bool  # among what the minutes count
+    standing: bool
+
+
+class Statement(Struct, frozen=True):
+    """A text and its arguments from the fourth on."""
+
+    sql: str
+    arguments: Sequence[Any]
+
+
+@cache
+def settle_statement(shape: Shape) -> str:
+    """Return the statement for groups of a shape."""
+    number = 5 if shape.again else 4
+    parts = [_OWNER]
+    if shape.successes:
+        response = rows("o", _SUCCESS + _SUCCESS_RESPONSE, number, uniform=shape.uniform)
+        success = rows("o", _SUCCESS, number, uniform=shape.uniform)  # by the same parameters
+        number = response.parameters
+        parts.append(_MADE_SUCCESSES.format(response=response))
+        parts.append(
+            _CHANGED_SUCCESSES.format(table=shape.table, source=success.source, **success.value)
+        )
+    else:
+        attempt = rows("t", _ATTEMPT, number, uniform=shape.uniform)
+        state = rows("o", _STATE, attempt.parameters, uniform=shape.uniform)
+        number = state.parameters
+        conflict = _CONFLICT if shape.again else ""
+        parts.append(_MADE_ATTEMPTS.format(attempt=attempt, conflict=conflict))
+        parts.append(_changed_states(shape.table, state))
+    if shape.minutes:
+        gate = _ONLY_IF_CHANGED if shape.again else ""
+        clause, number = minutes_clause(
+            number, uniform=shape.uniform, failures=shape.failures, gate=gate
+        )
+        parts.append(clause)
+    if shape.standing:
+        parts.append(standing_clauses(number))
+    parts.append(_RESULT.format(whole=_WHOLE_AGAIN if shape.again else _WHOLE))
+    if shape.again:
+        parts.append(_MADE)
+    return "".join(parts)
+
+
+def _changed_states(table: str, state: Rows) -> str:
+    value = state.value
+    kept = {
+        name: _KEPT.format(name=name, new=value[name], status=value["status"])
+        for name in ("response_status", "error_category", "last_error")
+    }
+    dlq = f"coalesce({value['dlq_status']}, d.dlq_status)"
+    return _CHANGED_STATES.format(table=table, source=state.source, dlq=dlq, **{**value, **kept})
+
+
+def bind(group: SettleGroup, *, by_partition: bool) -> Statement:
+    """Return the statement that suits a group."""
+    settlements = group.settlements
+    successes = bool(settlements) and not group.again and all(map(_is_success, settlements))
+    arguments = Arguments()
+    arguments.add(len(settlements))
+    if successes:
+        _bind_successes(arguments, settlements)
+    else:
+        attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]
+        if group.again:
+            arguments.add(len(attempts))
+        _bind_attempts(arguments, attempts)
+        _bind_states(arguments, settlements)
+    failures = any(minute.failed for minute in group.minutes)
+    if group.minutes:
+        bind_minutes(arguments, group.minutes, failures=failures)
+    standing = bool(group.marks or group.snapshots)
+    if standing:
+        bind_standing(arguments, group)
+    shape = Shape(
+        _table(settlements) if by_partition else "deliveries",
+        successes,
+        arguments.uniform,
+        group.again,
+        bool(group.minutes),
+        failures,
+        standing,
+    )
+    return Statement(settle_statement(shape), arguments.bound())
+
+
+def _is_success(settlement: Settlement) -> bool:
+    """Whether the lean text says all that there is to say."""
+    attempt = settlement.attempt
+    return (
+        attempt is not None
+        and settlement.status is DeliveryStatus.DELIVERED
+        and attempt.outcome.success
+        and attempt.number == settlement.expects + 1
+        and attempt.outcome.message is None
+        and not settlement.skipped
+    )
+
+
+def _table(settlements: Sequence[Settlement]) -> str:
+    """Return the partition where all of them are, the parent where they are of several days."""
+    if not settlements:
+        return "deliveries"
+    ids = [settlement.delivery.id for settlement in settlements]
+    first = day_of(created_at_ms(min(ids)))
+    if first != day_of(created_at_ms(max(ids))):
+        return "deliveries"
+    return Partition("deliveries", first).name
+
+
+def _bind_successes(arguments: Arguments, settlements: Sequence[Settlement]) -> None:
+    attempts = [s.attempt for s in settlements if s.attempt is not None]
+    deliveries = [s.delivery for s in settlements]
+    outcomes = [a.outcome for a in attempts]
+    arguments.shared([d.event.environment for d in deliveries])
+    arguments.add([d.id for d in deliveries])
+    arguments.shared([a.number for a in attempts])
+    arguments.add([int(o.started_at * 1000) for o in outcomes], [o.duration_ms for o in outcomes])
+    arguments.shared([o.status for o in outcomes])
+    arguments.shared([a.destination_version for a in attempts])
+    arguments.shared([a.transform_version for a in attempts])
+    arguments.shared([o.truncated for o in outcomes])
+    arguments.shared([header_lines(o.headers) for o in outcomes])
+    arguments.shared([o.body for o in outcomes])
+
+
+def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, Attempt]]) -> None:
+    deliveries = [s.delivery for s, _ in attempts]
+    outcomes = [a.outcome for _, a in attempts]
+    arguments.shared([d.event.environment for d in deliveries])
+    arguments.add(
+        [d.id for d in deliveries],
+        [a.number for _, a in attempts],
+        [int(o.started_at * 1000) for o in outcomes],
+        [o.duration_ms for o in outcomes],
+    )
+    arguments.shared([o.success for o in outcomes])
+    arguments.shared([a.destination_version for _, a in attempts])
+    arguments.shared([a.transform_version for _, a in attempts])
+    arguments.shared([o.status for o in outcomes])
+    arguments.shared([o.category for o in outcomes])
+    arguments.shared([o.truncated for o in outcomes])
+    arguments.shared([text_bytes(o.message) for o in outcomes])
+    arguments.shared([header_lines(o.headers) for o in outcomes])
+    arguments.shared([o.body for o in outcomes])
+
+
+def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> None:
+    arguments.shared([s.delivery.event.environment for s in settlements])
+    arguments.add(
+        [s.delivery.id for s in settlements],
+        [s.expects for s in settlements],
+        [s.expects if s.attempt is None else s.attempt.number for s in settlements],
+        [_ended_at_ms(s) for s in settlements],
+    )
+    arguments.shared([s.status for s in settlements])
+    arguments.shared([s.response_status for s in settlements])
+    arguments.shared([s.error_category for s in settlements])
+    arguments.shared([text_bytes(s.last_error) for s in settlements])
+    # Rounded up: an attempt is never early, after a restart neither.
+    arguments.column(
+        [None if s.next_attempt_at is None else ceil(s.next_attempt_at * 1000) for s in settlements]
+    )
+    arguments.shared([s.dlq_status for s in settlements])
+    arguments.shared([s.dead_lettered for s in settlements])
+    arguments.shared([s.skipped for s in settlements])
+
+
+def _ended_at_ms(settlement: Settlement) -> int:
+    """Return when it happened: the end of its attempt, which is also what the counters go by."""
+    if settlement.attempt is None:
+        return int(settlement.at * 1000)
+    outcome = settlement.attempt.outcome
+    return int(outcome.started_at * 1000) + outcome.duration_ms
+
+
+def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """Return a response's headers as they are stored."""
+    return b"".join([b"%b: %b\r\n" % header for header in headers])
+
+
+def text_bytes(text: str | None) -> bytes | None:
+    """Return text as it is stored: receivers can make it hold what no PostgreSQL text can."""
+    return None if text is None else text.encode("utf-8", "replace")

@@ -1,0 +1,12 @@
+"""Fixtures for tests of the delivery log."""
+
+import pytest
+
+from storage.bridge import Bridge
+from tests.storage.world import World
+
+
+@pytest.fixture
+async def world(bridge: Bridge) -> World:
+    """The stores of a process that owns a fresh database."""
+    return await World(bridge).take()

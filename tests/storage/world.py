@@ -1,0 +1,230 @@
+"""A small world for tests of the delivery log: stores on a fresh database, and what they take."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryStatus,
+    DlqStatus,
+    ErrorCategory,
+)
+from engine.identity import Identity, delivery_id
+from engine.ports import (
+    DirtyDestination,
+    IntakeGroup,
+    KeyClaim,
+    MinuteDelta,
+    NewCustomer,
+    SettleGroup,
+)
+from engine.recorder import build_group
+from engine.shards import shard_of
+from storage.bridge import Bridge
+from storage.intake import PostgresIntake
+from storage.ownership import Ownership
+from storage.profiles import UPKEEP, hot
+from storage.settle import PostgresSettle
+
+ENVIRONMENT = 7
+DAY_MS = 86_400_000
+identity = Identity()
+
+
+def now_ms() -> int:
+    """The present instant."""
+    return time.time_ns() // 1_000_000
+
+
+def event(**fields: Any) -> Event:
+    """An event of the test environment."""
+    fields = {
+        "id": identity.event(),
+        "environment": ENVIRONMENT,
+        "type": "order.created",
+        "occurred_at_ms": now_ms(),
+        "payload": b'{"n":1}',
+        **fields,
+    }
+    return Event(**fields)
+
+
+def deliveries_of(of: Event, *destinations: str, **fields: Any) -> list[Delivery]:
+    """An event's deliveries, one to each destination."""
+    fields = {"queue": DeliveryClass.STANDARD, "lane": of.lane, **fields}
+    return [
+        Delivery(id=delivery_id(of.id, place), event=of, destination=destination, **fields)
+        for place, destination in enumerate(destinations, 1)
+    ]
+
+
+def intake_group(
+    events: Sequence[Event],
+    deliveries: Sequence[Delivery] = (),
+    claims: Sequence[KeyClaim] = (),
+    customers: Sequence[NewCustomer] = (),
+    dirty: Sequence[str] = (),
+    **fields: Any,
+) -> IntakeGroup:
+    """A group for the intake."""
+    fields = {"now_ms": now_ms(), **fields}
+    return IntakeGroup(
+        list(events),
+        list(deliveries),
+        list(claims),
+        list(customers),
+        [DirtyDestination(ENVIRONMENT, each, shard_of(each)) for each in dirty],
+        **fields,
+    )
+
+
+def claim(of: Event, key: str, deliveries: int = 0, **fields: Any) -> KeyClaim:
+    """A claim of an event to a key, which is put into the event."""
+    of.idempotency_key = key
+    fields = {"digest": b"d" * 32, "expires_at_ms": now_ms() + DAY_MS, **fields}
+    return KeyClaim(of.environment, key, of.id, deliveries, **fields)
+
+
+def success(of: Delivery, **fields: Any) -> Settlement:
+    """An attempt that was answered with 200, advancing the delivery as its actor does."""
+    return settled(of, DeliveryStatus.DELIVERED, **{"status": 200, **fields})
+
+
+def failure(
+    of: Delivery,
+    becomes: DeliveryStatus = DeliveryStatus.RETRYING,
+    category: ErrorCategory = ErrorCategory.HTTP_5XX,
+    **fields: Any,
+) -> Settlement:
+    """An attempt that failed; FAILED means dead here."""
+    dead = becomes is DeliveryStatus.FAILED
+    return settled(
+        of,
+        becomes,
+        category=category,
+        **{
+            "status": 503,
+            "message": "503 Service Unavailable",
+            "dlq_status": DlqStatus.IN_DLQ if dead else None,
+            "dead_lettered": dead,
+            "next_attempt_at": None if dead else time.time() + 5,
+            **fields,
+        },
+    )
+
+
+def settled(
+    of: Delivery,
+    becomes: DeliveryStatus,
+    *,
+    status: int | None = None,
+    category: ErrorCategory | None = None,
+    message: str | None = None,
+    body: bytes = b"ok",
+    headers: tuple[tuple[bytes, bytes], ...] = ((b"content-length", b"2"),),
+    duration_ms: int = 3,
+    started_at: float | None = None,
+    **fields: Any,
+) -> Settlement:
+    """A settlement with an attempt."""
+    outcome = Outcome(
+        started_at or time.time(),
+        duration_ms,
+        category is None,
+        status,
+        headers,
+        body,
+        category=category,
+        message=message,
+    )
+    expects = of.attempt_count
+    of.attempt_count += 1
+    return Settlement(
+        of,
+        becomes,
+        Attempt(of.attempt_count, outcome, destination_version=1),
+        expects,
+        error_category=category,
+        response_status=status,
+        last_error=message,
+        at=outcome.started_at + duration_ms / 1000,
+        **fields,
+    )
+
+
+def unattempted(of: Delivery, becomes: DeliveryStatus, **fields: Any) -> Settlement:
+    """A settlement without an attempt."""
+    return Settlement(of, becomes, None, of.attempt_count, **{"at": time.time(), **fields})
+
+
+def settle_group(settlements: Sequence[Settlement], **fields: Any) -> SettleGroup:
+    """A group for the settle statement, as the recorder builds it."""
+    group = build_group(list(settlements), fields.pop("marks", []), fields.pop("snapshots", []))
+    group.now_ms = now_ms()
+    for name, value in fields.items():
+        setattr(group, name, value)
+    return group
+
+
+def minute(destination: str, **fields: Any) -> MinuteDelta:
+    """Counters of a minute, empty but for what is given."""
+    fields = {
+        "attempts": 0,
+        "failed": 0,
+        "retried": 0,
+        "delivered": 0,
+        "dead_lettered": 0,
+        "errors": [0] * 13,
+        "latency": [0] * 24,
+        **fields,
+    }
+    return MinuteDelta(ENVIRONMENT, destination, 1, **fields)
+
+
+class World:
+    """The stores of one process on a database."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.ownership = Ownership()
+        self.intake_connection = bridge.connection(hot("intake"), self.ownership.renew_intake)
+        self.settle_connection = bridge.connection(hot("settle"), self.ownership.renew_settle)
+        self.intake = PostgresIntake(self.intake_connection, self.ownership)
+        self.settle = PostgresSettle(self.settle_connection, self.ownership)
+
+    async def take(self) -> "World":
+        """Become the owner of the database."""
+        upkeep = self.bridge.connection(UPKEEP)
+        await self.ownership.take(upkeep)
+        await self.bridge.release(upkeep)
+        return self
+
+    async def accept(self, *events: Event, to: Sequence[str] = ()) -> list[Delivery]:
+        """Accept events with a delivery each to every destination, and return these, with seq."""
+        deliveries = [delivery for each in events for delivery in deliveries_of(each, *to)]
+        await self.put(deliveries, events)
+        return deliveries
+
+    async def put(self, deliveries: Sequence[Delivery], events: Sequence[Event] = ()) -> None:
+        """Accept deliveries with their events."""
+        events = events or list({each.event.id: each.event for each in deliveries}.values())
+        acceptance = await self.intake.accept(intake_group(events, deliveries))
+        for seq, delivery in enumerate(deliveries, acceptance.base):
+            delivery.seq = seq
+
+    async def rows(self, table: str) -> list[dict[str, Any]]:
+        """All rows of a table."""
+        found = await self.bridge.pool.fetch(f"SELECT * FROM {table}")
+        return [dict(row) for row in found]
+
+    async def row(self, of: Delivery) -> dict[str, Any]:
+        """A delivery's row."""
+        found = await self.bridge.pool.fetch_row(
+            "SELECT * FROM deliveries WHERE environment = $1 AND id = $2",
+            of.event.environment,
+            of.id,
+        )
+        assert found is not None
+        return dict(found)
