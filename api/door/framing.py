@@ -15,7 +15,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
 TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII but `#`: a fragment is never sent
-_ABSOLUTE = re.compile(rb"(?i:https?)://[^/?@#\\]+(?P<rest>.*)")
+_ABSOLUTE = re.compile(rb"(?i:https?)://[^/?@#\\]+(?P<rest>(?:[/?].*)?)")
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
 _LENGTH = re.compile(rb"[0-9]{1,15}")
 _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})

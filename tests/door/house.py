@@ -1,0 +1,277 @@
+"""A front door on a real socket, with a gate of its own and an Ingest that answers as it is told."""
+
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+from quart_trio import QuartTrio
+
+from api.budget import BodyBudget
+from api.door.front import FrontDoor
+from api.door.limits import LIMITS, Limits
+from api.gate import Gate
+from api.ingestion import Ingestion
+from api.ingestion_routes import make_blueprint
+from engine.core.vocabulary import CredentialKind, Environment, Scope
+from engine.ingest import Done, Reply
+from engine.models import Credential, EnvironmentModel, Models, Workspace, digest_of
+from engine.reactor import Reactor
+from engine.settings import Settings
+from engine.timers import Timers
+
+INGEST = b"ang_dev_ingest"
+MANAGE = b"ang_dev_manage"
+READ = b"ang_dev_read"
+MCP = b"angmk_manage"
+OTHER = b"ang_dev_other"
+EVENT = b'{"eventType":"order.paid","payload":{"n":1}}'
+QUICK = replace(LIMITS, linger_s=0.2, rest_s=0.02)
+
+
+class FakeIngest:
+    """Answers at once, or when it is told to."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+        self.environments: list[Environment] = []
+        self.waiting: list[Done] = []
+        self.hold = False
+        self.arrived = trio.Event()  # renewed with each `submit`
+        self.reply = Reply(202, b'{"id":"x","duplicate":false,"deliveries":1}')
+
+    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+        self.bodies.append(body)
+        self.environments.append(environment.name)
+        self.arrived.set()
+        self.arrived = trio.Event()
+        if self.hold:
+            self.waiting.append(done)
+        else:
+            done(self.reply)
+
+    async def wait_waiting(self, count: int = 1) -> None:
+        while len(self.waiting) < count:
+            await self.arrived.wait()
+
+    def answer(self, reply: Reply | None = None) -> None:
+        waiting, self.waiting = self.waiting, []
+        for done in waiting:
+            done(reply or self.reply)
+
+
+def make_models() -> Models:
+    models = Models()
+    for name in ("one", "two"):
+        number = 1 if name == "one" else 11
+        models.put_workspace(
+            Workspace(name, name, "scale"),
+            [EnvironmentModel(number + e - 1, name, e) for e in Environment],
+        )
+    own = models.environment_of("one", Environment.DEVELOPMENT)
+    for secret, kind, environment, scope in (
+        (INGEST, CredentialKind.API_KEY, own, Scope.INGEST),
+        (MANAGE, CredentialKind.API_KEY, own, Scope.MANAGE),
+        (READ, CredentialKind.API_KEY, own, Scope.READ),
+        (MCP, CredentialKind.MCP_KEY, None, Scope.MANAGE),
+        (
+            OTHER,
+            CredentialKind.API_KEY,
+            models.environment_of("two", Environment.DEVELOPMENT),
+            Scope.INGEST,
+        ),
+    ):
+        models.put_key(
+            secret.decode(),
+            {
+                digest_of(secret): Credential(
+                    kind=kind,
+                    key_id=secret.decode(),
+                    workspace="two" if secret == OTHER else "one",
+                    environment=environment,
+                    scope=scope,
+                )
+            },
+        )
+    return models
+
+
+class House:
+    """Everything of one running door."""
+
+    def __init__(
+        self,
+        app: Any = None,
+        limits: Limits = QUICK,
+        bodies: BodyBudget | None = None,
+        ingest_limit: int | None = None,
+        tls: tuple[Path, Path] | None = None,
+    ) -> None:
+        self.errors: list[Exception] = []
+        self.streams: list[trio.SocketStream] = []
+        self.limits = limits
+        self.reactor = Reactor(self.errors.append)
+        self.timers = Timers(self.errors.append)
+        self.ingest = FakeIngest()
+        self.now = 1_700_000_000.0
+        models = make_models()
+        self.gate = Gate(models, lambda: self.now, ingest_limit=ingest_limit)
+        self.bodies = bodies or BodyBudget(1 << 27, 1 << 25)
+        self.ingestion = Ingestion(self.gate, models, self.ingest, self.bodies)
+        settings = Settings(
+            bind="127.0.0.1:0",
+            tls_cert=tls[0] if tls else None,
+            tls_key=tls[1] if tls else None,
+        )
+        self.door = FrontDoor(
+            settings,
+            self.reactor,
+            self.timers,
+            self.ingestion,
+            app or self.quart(),
+            self.errors.append,
+            limits,
+        )
+
+    def quart(self) -> QuartTrio:
+        app = QuartTrio("house")
+        app.register_blueprint(make_blueprint(self.ingestion, self.limits.body_s))
+        return app
+
+    async def connect(self) -> "Client":
+        stream = await trio.open_tcp_stream("127.0.0.1", self.door.address[1])
+        self.streams.append(stream)
+        return Client(stream)
+
+    async def ask(self, data: bytes) -> "Response":
+        """One request over a connection of its own."""
+        client = await self.connect()
+        await client.send(data)
+        answer = await client.response()
+        await client.stream.aclose()
+        return answer
+
+    async def settled(self) -> None:
+        """Wait until no connection is left."""
+        while self.door.statistics().connections or self.door.statistics().passing:  # noqa: ASYNC110 - production code has no event for nobody here, and sockets take real time
+            await trio.sleep(0.002)
+
+
+@asynccontextmanager
+async def open_house(**options: Any) -> AsyncIterator[House]:
+    house = House(**options)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(house.reactor.run)
+        nursery.start_soon(house.timers.run)
+        await nursery.start(house.door.run)
+        try:
+            with trio.fail_after(15):
+                yield house
+        finally:
+            for stream in house.streams:
+                stream.socket.close()
+            nursery.cancel_scope.cancel()
+    house.reactor.shut()
+    assert house.errors == []
+    assert house.bodies.drawn == 0
+
+
+class Response(msgspec.Struct):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Client:
+    """An HTTP/1.1 client that sends exactly what it is given."""
+
+    def __init__(self, stream: trio.abc.Stream) -> None:
+        self.stream = stream
+        self.buffer = b""
+
+    async def send(self, data: bytes) -> None:
+        await self.stream.send_all(data)
+
+    async def until(self, mark: bytes) -> bytes:
+        while mark not in self.buffer:
+            data = await self.stream.receive_some(65536)
+            if not data:
+                raise EOFError(self.buffer)
+            self.buffer += data
+        found, _, self.buffer = self.buffer.partition(mark)
+        return found
+
+    async def exactly(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            data = await self.stream.receive_some(65536)
+            if not data:
+                raise EOFError(self.buffer)
+            self.buffer += data
+        found, self.buffer = self.buffer[:size], self.buffer[size:]
+        return found
+
+    async def response(self, head_only: bool = False) -> Response:
+        head = (await self.until(b"\r\n\r\n")).decode().split("\r\n")
+        status = int(head[0].split(" ")[1])
+        headers: dict[str, str] = {}
+        for line in head[1:]:
+            name, _, value = line.partition(": ")
+            assert name not in headers, f"{name} twice"
+            headers[name] = value
+        body = b""
+        if head_only or status in (204, 304) or status < 200:
+            pass
+        elif "content-length" in headers:
+            body = await self.exactly(int(headers["content-length"]))
+        elif headers.get("transfer-encoding") == "chunked":
+            while size := int(await self.until(b"\r\n"), 16):
+                body += await self.exactly(size)
+                assert await self.exactly(2) == b"\r\n"
+            assert await self.exactly(2) == b"\r\n"
+        else:
+            body = await self.rest()
+        return Response(status, headers, body)
+
+    async def rest(self) -> bytes:
+        while data := await self.stream.receive_some(65536):
+            self.buffer += data
+        found, self.buffer = self.buffer, b""
+        return found
+
+    async def closed(self) -> bool:
+        """Whether the server ends the connection, with nothing more said."""
+        try:
+            return await self.rest() == b""
+        except trio.BrokenResourceError:
+            return True
+
+    async def reset(self) -> None:
+        assert isinstance(self.stream, trio.SocketStream)
+        self.stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.stream.socket.close()
+
+
+def post(
+    path: bytes = b"/events",
+    body: bytes = EVENT,
+    key: bytes | None = INGEST,
+    *fields: bytes,
+    length: int | None = None,
+    version: bytes = b"1.1",
+    content_type: bytes | None = b"application/json",
+) -> bytes:
+    lines = [b"POST %b HTTP/%b" % (path, version), b"Host: localhost"]
+    if key is not None:
+        lines.append(b"Authorization: Bearer " + key)
+    if content_type is not None:
+        lines.append(b"Content-Type: " + content_type)
+    lines.append(b"Content-Length: %d" % (len(body) if length is None else length))
+    lines.extend(fields)
+    return b"\r\n".join(lines) + b"\r\n\r\n" + body
+
+
+App = Callable[[Any, Any, Any], Awaitable[None]]
