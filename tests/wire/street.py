@@ -131,11 +131,17 @@ class Street:
         self._count = 0
 
     async def open(
-        self, serve: Serve, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1"
+        self,
+        serve: Serve,
+        tls: ssl.SSLContext | None = None,
+        host: str = "127.0.0.1",
+        *,
+        address: str = "127.0.0.1",
+        port: int = 0,
     ) -> Receiver:
         """Open a receiver; its URL names the host."""
         receiver = Receiver()
-        listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+        listener = (await trio.open_tcp_listeners(port, host=address))[0]
         port = listener.socket.getsockname()[1]
         receiver.url = f"{'https' if tls else 'http'}://{host}:{port}/hook"
         handler = partial(self._visit, receiver, serve, tls)

@@ -1,0 +1,184 @@
+"""Look-ups are joined, shared out fairly, remembered for a short while, and never stop anybody."""
+
+import socket
+import threading
+from collections.abc import Callable
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from engine.core.vocabulary import ErrorCategory
+from engine.wire import resolver as resolver_module
+from engine.wire.failure import WireError
+from engine.wire.resolver import (
+    FAILED_S,
+    FOUND_S,
+    THREADS,
+    THREADS_WORKSPACE,
+    Addresses,
+    Answer,
+    Resolver,
+    system_lookup,
+)
+
+HERE: Addresses = ((socket.AF_INET, "192.0.2.1"),)
+
+
+class Names:
+    """A look-up that answers when it is let, and knows what it was asked."""
+
+    def __init__(self, answer: Addresses | Exception = HERE, *, at_once: bool = True) -> None:
+        self.answer = answer
+        self.asked: list[str] = []
+        self._let = threading.Event()
+        if at_once:
+            self.let_go()
+
+    def let_go(self) -> None:
+        self._let.set()
+
+    def __call__(self, host: str) -> Addresses:
+        self.asked.append(host)
+        assert self._let.wait(10)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+async def until(condition: Callable[[], object]) -> None:
+    with trio.fail_after(5):
+        while not condition():
+            await trio.lowlevel.checkpoint()
+
+
+async def ask(resolver: Resolver, host: str = "a.test", workspace: str = "w") -> Answer:
+    answers: list[Answer] = []
+    resolver.ask(host, workspace, answers.append)
+    assert answers == []  # later, never at once
+    await until(lambda: answers)
+    return answers[0]
+
+
+async def test_a_name_is_looked_up_once_for_all_who_wait() -> None:
+    names = Names(at_once=False)
+    resolver = Resolver(names)
+    answers: list[Answer] = []
+    for workspace in ("w", "v", "w"):
+        resolver.ask("a.test", workspace, answers.append)
+    names.let_go()
+    await until(lambda: len(answers) == 3)
+    assert answers == [HERE] * 3
+    assert names.asked == ["a.test"]
+    assert resolver.threads == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "category", "words"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "DNS", "not known"),
+        (UnicodeError("label empty"), "DNS", "not a name"),
+        (OSError(24, "Too many open files"), "DNS", "could not be resolved"),
+        ((), "DNS", "no addresses"),
+    ],
+)
+async def test_a_name_that_fails_is_an_answer(
+    answer: Addresses | Exception, category: str, words: str
+) -> None:
+    error = await ask(Resolver(Names(answer)))
+    assert isinstance(error, WireError)
+    assert error.category is ErrorCategory[category]
+    assert words in error.message
+
+
+async def test_the_system_refuses_names_with_empty_labels_in_words() -> None:
+    error = await ask(Resolver(), "a..b")
+    assert isinstance(error, WireError)
+    assert error.category is ErrorCategory.DNS
+
+
+async def test_numeric_notations_take_the_same_way() -> None:
+    assert system_lookup("2130706433") == ((socket.AF_INET, "127.0.0.1"),)
+    assert await ask(Resolver(), "0x7f.1") == ((socket.AF_INET, "127.0.0.1"),)
+    assert await ask(Resolver(), "::1") == ((socket.AF_INET6, "::1"),)
+
+
+@pytest.mark.parametrize(
+    ("answer", "seconds"), [(HERE, FOUND_S), (socket.gaierror(-2, "unknown"), FAILED_S)]
+)
+async def test_an_answer_is_remembered_for_a_short_while(
+    mock_clock: MockClock, answer: Addresses | Exception, seconds: float
+) -> None:
+    resolver = Resolver(Names(answer))
+    assert resolver.known("a.test") is None
+    found = await ask(resolver)
+    mock_clock.jump(seconds - 0.1)
+    assert resolver.known("a.test") == found
+    mock_clock.jump(0.2)
+    assert resolver.known("a.test") is None
+
+
+async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resolver_module, "CACHE_NAMES", 3)
+    resolver = Resolver(Names())
+    for number in range(6):
+        await ask(resolver, f"{number}.test")
+    assert [resolver.known(f"{number}.test") for number in range(6)] == [None] * 3 + [HERE] * 3
+
+
+async def test_a_workspace_holds_a_few_threads_only_and_others_go_on() -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    answers: list[Answer] = []
+    for number in range(3 * THREADS_WORKSPACE):
+        resolver.ask(f"{number}.stuck", "greedy", answers.append)
+    await until(lambda: len(stuck.asked) == THREADS_WORKSPACE)
+    resolver.ask("a.test", "other", answers.append)
+    await until(lambda: "a.test" in stuck.asked)
+    assert resolver.threads == THREADS_WORKSPACE + 1
+    stuck.let_go()
+    await until(lambda: len(answers) == 3 * THREADS_WORKSPACE + 1)
+    assert resolver.threads == 0
+
+
+async def test_another_workspace_may_pay_for_a_name_that_waits_for_the_first() -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    answers: list[Answer] = []
+    for number in range(THREADS_WORKSPACE):
+        resolver.ask(f"{number}.stuck", "greedy", answers.append)
+    resolver.ask("shared.test", "greedy", answers.append)
+    resolver.ask("shared.test", "other", answers.append)
+    await until(lambda: "shared.test" in stuck.asked)
+    stuck.let_go()
+    await until(lambda: len(answers) == THREADS_WORKSPACE + 2)
+    assert stuck.asked.count("shared.test") == 1
+
+
+async def test_threads_are_bounded_over_all_workspaces() -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    answers: list[Answer] = []
+    for number in range(2 * THREADS):
+        resolver.ask(f"{number}.test", f"w{number}", answers.append)
+    await until(lambda: len(stuck.asked) == THREADS)
+    assert resolver.threads == THREADS
+    stuck.let_go()
+    await until(lambda: len(answers) == 2 * THREADS)
+
+
+async def test_who_gave_up_is_not_called_and_costs_no_thread() -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    answers: list[Answer] = []
+    waiters = [
+        resolver.ask(f"{number}.test", "w", answers.append)
+        for number in range(THREADS_WORKSPACE + 3)
+    ]
+    for waiter in waiters:
+        waiter.cancel()
+    stuck.let_go()
+    await until(lambda: resolver.threads == 0)
+    assert answers == []
+    assert len(stuck.asked) == THREADS_WORKSPACE
+    assert await ask(resolver, f"{THREADS_WORKSPACE}.test") == HERE

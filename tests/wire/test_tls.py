@@ -1,0 +1,217 @@
+"""TLS to receivers: certificates and names are checked, whatever else works is used."""
+
+import datetime
+import ssl
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+import trio
+import trustme
+
+from engine.core.vocabulary import ErrorCategory as Error
+from engine.wire.tls import client_context
+from tests.wire.street import (
+    OK,
+    Serve,
+    Street,
+    Visit,
+    a_destination,
+    an_event,
+    answer_ok,
+    closing_after,
+    open_street,
+)
+
+HOST = "localhost"
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+async def street(authority: trustme.CA) -> AsyncIterator[Street]:
+    """A client that trusts the test's authority alone."""
+    context = client_context()
+    authority.configure_trust(context)
+    async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
+        yield street
+
+
+def server(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(context)
+    return context
+
+
+async def test_a_verified_connection_is_used_and_kept(
+    street: Street, authority: trustme.CA
+) -> None:
+    receiver = await street.open(answer_ok, server(authority.issue_cert(HOST)), HOST)
+    for _ in range(4):
+        outcome = await street.attempt(a_destination(receiver.url))
+        assert outcome.success, outcome.message
+        assert outcome.body == b"ok"
+    assert receiver.connections == 1
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_both_versions_of_tls_work(
+    street: Street, authority: trustme.CA, version: ssl.TLSVersion
+) -> None:
+    context = server(authority.issue_cert(HOST))
+    context.minimum_version = context.maximum_version = version
+    receiver = await street.open(answer_ok, context, HOST)
+    for _ in range(2):
+        assert (await street.attempt(a_destination(receiver.url))).success
+    assert receiver.connections == 1
+
+
+async def test_an_address_is_checked_against_the_certificate_too(
+    street: Street, authority: trustme.CA
+) -> None:
+    receiver = await street.open(answer_ok, server(authority.issue_cert("127.0.0.1")))
+    assert (await street.attempt(a_destination(receiver.url))).success
+    named = await street.open(answer_ok, server(authority.issue_cert(HOST)))
+    assert (await street.attempt(a_destination(named.url))).category is Error.TLS
+
+
+async def test_a_large_request_and_a_large_answer_pass(
+    street: Street, authority: trustme.CA
+) -> None:
+    body = b"x" * 10_000_000
+    answer = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body)
+    receiver = await street.open(closing_after(answer), server(authority.issue_cert(HOST)), HOST)
+    event = an_event(1, b'{"x": "' + body + b'"}')
+    outcome = await street.attempt(a_destination(receiver.url), event=event)
+    assert outcome.success, outcome.message
+    assert outcome.truncated
+    assert receiver.requests[0].endswith(b'"}}')
+
+
+async def test_a_body_may_end_with_the_connection_with_and_without_farewell(
+    street: Street, authority: trustme.CA
+) -> None:
+    async def polite(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(b"HTTP/1.1 200 OK\r\n\r\nbody")
+        await visit.stream.aclose()
+
+    abrupt = closing_after(b"HTTP/1.1 200 OK\r\n\r\nbody")
+    context = server(authority.issue_cert(HOST))
+    for serve in (polite, abrupt):
+        receiver = await street.open(serve, context, HOST)
+        outcome = await street.attempt(a_destination(receiver.url))
+        assert outcome.success, outcome.message
+        assert outcome.body == b"body"
+
+
+async def test_a_reused_connection_that_said_farewell_is_replaced(
+    street: Street, authority: trustme.CA
+) -> None:
+    async def serve(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(OK)
+        if visit.number == 0:
+            await visit.request()
+            await visit.stream.aclose()
+
+    receiver = await street.open(serve, server(authority.issue_cert(HOST)), HOST)
+    for _ in range(2):
+        assert (await street.attempt(a_destination(receiver.url))).success
+    assert receiver.connections == 2
+    assert street.client.statistics().replaced == 1
+
+
+def expired(authority: trustme.CA) -> trustme.LeafCert:
+    day = datetime.timedelta(days=1)
+    now = datetime.datetime.now(datetime.UTC)
+    return authority.issue_cert(HOST, not_before=now - 9 * day, not_after=now - day)
+
+
+async def never_shake(visit: Visit) -> None:
+    await trio.sleep_forever()
+
+
+def raw(data: bytes) -> Serve:
+    """A receiver that says something before it is asked, in clear."""
+
+    async def serve(visit: Visit) -> None:
+        await visit.send(data)
+        await visit.closed()
+
+    return serve
+
+
+REFUSED: dict[str, tuple[Callable[[trustme.CA], trustme.LeafCert], str]] = {
+    "wrong name": (lambda ca: ca.issue_cert("other.test"), "mismatch"),
+    "expired": (expired, "expired"),
+    "unknown authority": (lambda _: trustme.CA().issue_cert(HOST), "local issuer"),
+}
+
+
+@pytest.mark.parametrize("case", list(REFUSED))
+async def test_a_bad_certificate_is_a_failed_attempt_and_nothing_is_sent(
+    street: Street, authority: trustme.CA, case: str
+) -> None:
+    make, words = REFUSED[case]
+    receiver = await street.open(answer_ok, server(make(authority)), HOST)
+    healthy = await street.open(answer_ok, server(authority.issue_cert(HOST)), HOST)
+    outcome = await street.attempt(a_destination(receiver.url))
+    assert outcome.category is Error.TLS
+    assert outcome.status is None
+    assert words in (outcome.message or "").lower()
+    assert receiver.requests == []
+    assert (await street.attempt(a_destination(healthy.url))).success
+
+
+async def test_a_self_signed_certificate_is_refused(street: Street) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with authority.cert_pem.tempfile() as cert, authority.private_key_pem.tempfile() as key:
+        context.load_cert_chain(cert, key)
+    receiver = await street.open(answer_ok, context, HOST)
+    outcome = await street.attempt(a_destination(receiver.url))
+    assert outcome.category is Error.TLS
+    assert "self" in (outcome.message or "")
+
+
+@pytest.mark.parametrize(
+    ("serve", "category", "words"),
+    [
+        (never_shake, Error.TIMEOUT, "TLS handshake"),
+        (raw(b"HTTP/1.1 400 Bad Request\r\n\r\n"), Error.TLS, "tls failed"),
+        (raw(b"\x15\x03\x01\x00\x02\x02\x28"), Error.TLS, "alert"),
+        (raw(b"\x16\x03\x03\xff\xff" + b"\0" * 70_000), Error.TLS, "tls failed"),
+        (closing_after(b""), Error.TIMEOUT, "TLS handshake"),
+    ],
+    ids=["says nothing", "speaks in clear", "alert", "oversized record", "reads on"],
+)
+async def test_what_is_no_tls_costs_one_attempt(
+    street: Street, serve: Serve, category: Error, words: str
+) -> None:
+    receiver = await street.open(serve)
+    url = receiver.url.replace("http://", "https://")
+    outcome = await street.attempt(a_destination(url, timeout_ms=300))
+    assert outcome.category is category, outcome.message
+    assert words.lower() in (outcome.message or "").lower()
+
+
+async def test_an_end_within_the_handshake_is_of_tls(street: Street) -> None:
+    async def serve(visit: Visit) -> None:
+        await visit.stream.receive_some(100)
+
+    receiver = await street.open(serve)
+    outcome = await street.attempt(a_destination(receiver.url.replace("http://", "https://")))
+    assert outcome.category is Error.TLS
+
+
+async def test_a_receiver_that_wants_old_tls_is_refused(
+    street: Street, authority: trustme.CA
+) -> None:
+    context = server(authority.issue_cert(HOST))
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    receiver = await street.open(answer_ok, context, HOST)
+    assert (await street.attempt(a_destination(receiver.url))).category is Error.TLS
