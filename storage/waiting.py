@@ -1,0 +1,95 @@
+"""Deliveries as they are read back: their columns joined with their event's, and the records of both."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import structlog
+
+from engine.core.records import Delivery, Event
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryKind,
+    DeliveryOrigin,
+    DlqStatus,
+    Origin,
+    Priority,
+)
+
+log = structlog.get_logger("angarium.storage")
+
+# Enumerations look a member up by calling; one dictionary of each is three times as quick.
+_CLASS = {int(member): member for member in DeliveryClass}
+_KIND = {int(member): member for member in DeliveryKind}
+_DELIVERY_ORIGIN = {int(member): member for member in DeliveryOrigin}
+_DLQ: dict[int | None, DlqStatus | None] = {None: None}
+_DLQ.update({int(member): member for member in DlqStatus})
+_ORIGIN = {int(member): member for member in Origin}
+_PRIORITY = {int(member): member for member in Priority}
+
+DELIVERY_COLUMNS = """
+    d.seq, d.id, d.event, d.destination, d.class, d.lane, d.priority, d.kind, d.origin, d.customer,
+    d.attempt_count, d.schedule_start, d.next_attempt_at_ms, d.dlq_status, d.replay_of, d.replay_job"""
+# What `delivery_of` takes, of a delivery `d` and its event `e`: names that do not clash.
+WAITING_COLUMNS = """
+    d.seq, d.id::text AS id, d.event::text AS event, d.destination::text AS destination, d.class,
+    d.lane, d.priority, d.kind, d.origin, d.customer, d.attempt_count, d.schedule_start,
+    d.next_attempt_at_ms, d.dlq_status, d.replay_of::text AS replay_of,
+    d.replay_job::text AS replay_job, e.environment, e.type, e.occurred_at_ms, e.payload, e.metadata,
+    e.source, e.customer AS event_customer, e.correlation_id, e.request_id, e.idempotency_key,
+    e.attachments, e.origin AS event_origin, e.file::text AS file"""
+# A lateral look-up, so that no plan can do anything but follow the primary key.
+EVENT_OF = """
+    LEFT JOIN LATERAL (
+        SELECT * FROM events WHERE environment = $1::integer AND id = d.event LIMIT 1
+    ) e ON true"""
+
+
+def deliveries_of(rows: Iterable[Any]) -> list[Delivery]:
+    """Return the deliveries that rows of `WAITING_COLUMNS` stand for."""
+    deliveries = []
+    for row in rows:
+        if row["payload"] is None:  # retention keeps what is unsettled, so this cannot be
+            log.error("delivery.without_event", delivery=row["id"])
+            continue
+        deliveries.append(_delivery_of(row))
+    return deliveries
+
+
+def _delivery_of(row: Any) -> Delivery:
+    (seq, delivery, event, destination, queue, lane, priority, kind, origin, customer, attempts,
+     start, due_ms, dlq, replay_of, replay_job, environment, type_, occurred_at_ms, payload, metadata,
+     source, event_customer, correlation, request, key, attachments, event_origin, file,
+     *_) = row  # fmt: skip
+    return Delivery(
+        delivery,
+        Event(
+            event,
+            environment,
+            type_,
+            occurred_at_ms,
+            payload,
+            metadata,
+            source,
+            event_customer,
+            correlation,
+            request,
+            key,
+            attachments,
+            _ORIGIN[event_origin],
+            file,
+        ),
+        destination,
+        _CLASS[queue],
+        lane,
+        seq,
+        _PRIORITY[priority],
+        _KIND[kind],
+        _DELIVERY_ORIGIN[origin],
+        customer,
+        attempts,
+        start,
+        None if due_ms is None else due_ms / 1000,
+        _DLQ[dlq],
+        replay_of,
+        replay_job,
+    )
