@@ -35,6 +35,7 @@ MAJOR = "18"  # of the server that comes with the package; data of another one m
 SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
+ORPHANS_S = 15.0
 LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
 
 
@@ -114,6 +115,16 @@ class EmbeddedServer:
             seconds=round(time.monotonic() - started, 2),
         )
         return self.url
+
+    def revive(self) -> bool:
+        """Start the server again if it has ended by itself; True when it had. Its URL stays."""
+        if self._postmaster is None or self._postmaster.alive:
+            return False
+        log.warning("embedded.ended_by_itself", pid=self._postmaster.pid, said=self._last_words())
+        account = account_for(self.cluster)
+        self._postmaster = self._found_running() or self._launch(account)
+        log.info("embedded.revived", pid=self._postmaster.pid)
+        return True
 
     def stop(self) -> None:
         """Stop the server and give the data folder back. Harmless when it is not running."""
@@ -217,6 +228,19 @@ class EmbeddedServer:
         folder = self._socket_folder(account)
         if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
             self.log_file.replace(self.log_file.with_suffix(".log.1"))
+        for stale in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
+            (folder / stale).unlink(missing_ok=True)  # its number, too, may be another's by now
+        deadline = time.monotonic() + ORPHANS_S
+        while True:
+            try:
+                return self._run(account, folder)
+            except EmbeddedError as error:
+                if "shared memory block" not in str(error) or time.monotonic() > deadline:
+                    raise
+                # A server that was killed leaves children, which notice it within moments.
+                time.sleep(10 * POLL_S)
+
+    def _run(self, account: Account, folder: Path) -> Postmaster:
         command = [str(_program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
         with self.log_file.open("ab") as output:
             process = subprocess.Popen(  # noqa: S603 - our own program
@@ -244,11 +268,14 @@ class EmbeddedServer:
             except ProcessLookupError:
                 raise EmbeddedError(f"PostgreSQL did not start: {self._last_words()}") from None
             time.sleep(POLL_S)
-        Postmaster(pid, "", 0, "starting").stop(fast_s=0.0)
+        Postmaster(self.cluster, pid, "", 0, "starting").stop(fast_s=0.0)
         raise EmbeddedError(f"PostgreSQL was not ready within {START_TIMEOUT_S:g} s")
 
     def _last_words(self) -> str:
-        lines = self.log_file.read_text("utf-8", "replace").splitlines()
+        try:
+            lines = self.log_file.read_text("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            lines = []
         told = [line for line in lines[-20:] if "FATAL" in line or "ERROR" in line]
         return (told or lines[-1:] or ["it said nothing"])[-1] + f" (see {self.log_file})"
 

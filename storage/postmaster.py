@@ -20,6 +20,7 @@ _PID_FILE = "postmaster.pid"
 class Postmaster:
     """What a data folder's `postmaster.pid` says."""
 
+    data: Path
     pid: int
     socket_folder: str
     port: int
@@ -27,14 +28,8 @@ class Postmaster:
 
     @property
     def alive(self) -> bool:
-        """Whether its process runs and is a PostgreSQL server, not another that has its number."""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass  # alive, of another account
-        return "postgres" in _command_of(self.pid)
+        """Whether its process runs and is the server of `data`, not another that has its number."""
+        return "postgres" in _command_of(self.pid) and _works_in(self.pid, self.data)
 
     @property
     def ready(self) -> bool:
@@ -48,11 +43,12 @@ class Postmaster:
                 return False
         return True
 
-    def stop(self, fast_s: float = 30.0, immediate_s: float = 5.0) -> bool:
+    def stop(self, fast_s: float = 30.0, immediate_s: float = 8.0) -> bool:
         """End it. False when it did not end in order within `fast_s` seconds.
 
         Fast mode ends sessions and writes a checkpoint. Past its time the server is told to quit
-        without one, which loses nothing: its next start replays the log.
+        without one, which loses nothing: its next start replays the log. (It gives its own processes
+        five seconds then.)
         """
         for number, patience_s in (
             (signal.SIGINT, fast_s),
@@ -85,7 +81,7 @@ def read_postmaster(data: Path) -> Postmaster | None:
         return None
     try:
         status = lines[7].strip() if len(lines) > 7 else "starting"
-        return Postmaster(int(lines[0]), lines[4].strip(), int(lines[3]), status)
+        return Postmaster(data, int(lines[0]), lines[4].strip(), int(lines[3]), status)
     except (IndexError, ValueError):
         return None  # being written this very moment, or cut off by a crash
 
@@ -111,7 +107,16 @@ def reap(pid: int) -> None:
         os.waitpid(pid, os.WNOHANG)
 
 
+def _works_in(pid: int, folder: Path) -> bool:
+    """Whether a process has `folder` as its working folder, as a server has its data; if in doubt."""
+    try:
+        return Path(f"/proc/{pid}/cwd").samefile(folder)
+    except OSError:  # no /proc, or a process of another account
+        return True
+
+
 def _command_of(pid: int) -> str:
+    """Return the name of a process, nothing if there is none or it has ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except FileNotFoundError:
