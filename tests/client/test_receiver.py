@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
+from email.message import Message
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -44,6 +45,13 @@ def test_header_names_are_taken_in_any_case(spell: Callable[[str], str]) -> None
     spelled = {spell(name): value for name, value in headers(genuine()).items()}
     angarium.verify(BODY, spelled, SECRET, now=NOW)
     angarium.verify(BODY, list(spelled.items()), SECRET, now=NOW)
+
+
+def test_the_standard_librarys_headers_and_a_secret_read_from_a_file_are_taken() -> None:
+    message = Message()
+    for name, value in headers(genuine()).items():
+        message[name] = value
+    angarium.verify(BODY, message, SECRET + "\n", now=NOW)
 
 
 @pytest.mark.parametrize(

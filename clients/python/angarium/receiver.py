@@ -6,8 +6,8 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, cast
 
 from angarium.errors import VerificationError
 
@@ -20,7 +20,15 @@ ED25519_KEY_BYTES = 32
 _SECRET = "whsec_"  # noqa: S105 - a prefix
 _PUBLIC_KEY = "whpk_"
 
-Headers = Mapping[str, str] | Iterable[tuple[str, str]]
+
+class HasItems(Protocol):
+    """A mapping, or what the standard library and web frameworks have for headers."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Return the pairs."""
+
+
+Headers = HasItems | Iterable[tuple[str, str]]
 
 
 def verify(
@@ -79,6 +87,7 @@ def _keys(secret: str | Sequence[str]) -> list[tuple[str, bytes]]:
 
 
 def _key(text: str) -> tuple[str, bytes]:
+    text = text.strip()  # read from a file, it ends with a line
     prefix = _PUBLIC_KEY if text.startswith(_PUBLIC_KEY) else _SECRET
     encoded = text.removeprefix(prefix)
     try:
@@ -91,7 +100,10 @@ def _key(text: str) -> tuple[str, bytes]:
 
 
 def _signed_headers(headers: Headers) -> tuple[str, str, list[tuple[str, bytes]]]:
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    if hasattr(headers, "items"):
+        pairs = cast(HasItems, headers).items()
+    else:
+        pairs = headers
     found = {name.lower(): value for name, value in pairs}
     try:
         message_id = found["webhook-id"]
