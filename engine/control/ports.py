@@ -122,10 +122,21 @@ class RuleStore(Protocol):
 class ConfigurationStore(Protocol):
     """All of it, for the read models."""
 
-    tenants: TenantStore
-    keys: KeyStore
-    destinations: DestinationStore
-    rules: RuleStore
+    @property
+    def tenants(self) -> TenantStore:
+        """Workspaces."""
+
+    @property
+    def keys(self) -> KeyStore:
+        """Keys."""
+
+    @property
+    def destinations(self) -> DestinationStore:
+        """Destinations."""
+
+    @property
+    def rules(self) -> RuleStore:
+        """Routing rules."""
 
     async def load(self) -> Configuration:
         """Read everything, as of one instant."""

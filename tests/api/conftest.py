@@ -1,0 +1,47 @@
+"""Fixtures of the control plane: a house, a tenant in it, and who calls."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from engine.control.records import Tenant
+from engine.core.vocabulary import Environment, Scope
+from storage.bridge import Bridge
+from tests.api.house import Caller, House, open_house
+
+
+@pytest.fixture
+async def house(bridge: Bridge) -> AsyncIterator[House]:
+    """A control plane on a fresh database."""
+    async with open_house(bridge) as house:
+        yield house
+
+
+@pytest.fixture
+async def tenant(house: House) -> Tenant:
+    """A workspace."""
+    return await house.tenant("acme")
+
+
+@pytest.fixture
+async def api(house: House, tenant: Tenant) -> Caller:
+    """A caller who may do everything in DEVELOPMENT."""
+    return await house.caller(await house.key(tenant))
+
+
+@pytest.fixture
+async def reader(house: House, tenant: Tenant) -> Caller:
+    """A caller who may only read."""
+    return await house.caller(await house.key(tenant, Scope.READ))
+
+
+@pytest.fixture
+async def neighbour(house: House) -> Caller:
+    """A caller of another workspace."""
+    return await house.caller(await house.key(await house.tenant("neighbour")))
+
+
+@pytest.fixture
+async def staging(house: House, tenant: Tenant) -> Caller:
+    """A caller of another environment of the same workspace."""
+    return await house.caller(await house.key(tenant, environment=Environment.STAGING))

@@ -1,0 +1,374 @@
+"""A whole control plane over real sockets and a real database, with fakes for what lies beyond it.
+
+Every answer is held to the OpenAPI document, and to what every answer must carry.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import jsonschema
+import orjson
+import trio
+
+from api.app import make_app
+from api.budget import BodyBudget
+from api.door.front import FrontDoor
+from api.door.limits import LIMITS
+from api.gate import Gate
+from api.ingestion import Ingestion
+from api.ingestion_routes import make_blueprint
+from api.services import Services
+from api.table import ROUTES, openapi_json
+from engine.actors.reports import AT_REST, DestinationReport
+from engine.clock import Clock
+from engine.control.commands import Commands
+from engine.control.destinations import Destinations
+from engine.control.inspection import Inspections
+from engine.control.keys import Keys
+from engine.control.loading import Loader
+from engine.control.projection import ModelProjection
+from engine.control.records import Tenant
+from engine.control.rules import RoutingRules
+from engine.core.destination import Destination
+from engine.core.records import Attempt, Delivery, Outcome
+from engine.core.vocabulary import Environment, Scope
+from engine.delivery_log import (
+    DeliveryDetail,
+    DeliveryEntry,
+    DeliveryFilter,
+    DeliveryPage,
+    EventDetail,
+    EventFilter,
+    EventPage,
+)
+from engine.identity import Identity
+from engine.ingest import Done, Reply
+from engine.models import EnvironmentModel, Models
+from engine.ports import Transmission
+from engine.reactor import Reactor
+from engine.settings import Settings
+from engine.timers import Timers
+from storage.bridge import Bridge
+from storage.configuration import ConfigurationTables
+from storage.secretbox import SecretBox
+from tests.door.house import Client
+
+DOCUMENT = json.loads(openapi_json())
+_CHECKER = jsonschema.Draft202012Validator.FORMAT_CHECKER
+RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
+RESTING = DestinationReport(health=None, pending=0, in_flight=0, actor=AT_REST)
+HOOK = "https://example.com/hooks"
+
+
+@dataclass
+class Response:
+    """An answer, read."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def code(self) -> str:
+        return str(self.json["code"])
+
+    @property
+    def paths(self) -> list[str]:
+        """The offending places that an error names."""
+        return [detail["path"] for detail in self.json.get("details", [])]
+
+
+def template_of(path: str) -> str | None:
+    """Return the document's path that a request's belongs to."""
+    bare = path.partition("?")[0]
+    templates = [
+        template
+        for template in DOCUMENT["paths"]
+        if re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), bare)
+    ]
+    return min(templates, key=lambda template: template.count("{"), default=None)
+
+
+def hold_to_document(method: str, path: str, response: Response) -> None:
+    """Fail where an answer is not as the document says."""
+    for name in ("x-request-id", *RATE_HEADERS):
+        assert name in response.headers, f"{name} is missing"
+    template = template_of(path)
+    operation = {} if template is None else DOCUMENT["paths"][template]
+    described = operation.get("get" if method == "HEAD" else method.lower())
+    if described is None or response.status in (401, 405) or method == "HEAD":
+        if response.status >= 400 and method != "HEAD":
+            hold_to_schema({"$ref": "#/components/schemas/Error"}, response)
+        return
+    answer = described["responses"].get(str(response.status))
+    assert answer is not None, f"{response.status} is not in the document for {method} {template}"
+    if "$ref" in answer:
+        answer = DOCUMENT["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    ((media, content),) = answer["content"].items()
+    assert response.headers["content-type"].startswith(media)
+    if media == "application/json":
+        hold_to_schema(content["schema"], response)
+
+
+def hold_to_schema(schema: dict[str, Any], response: Response) -> None:
+    whole = {**schema, "components": DOCUMENT["components"]}
+    jsonschema.Draft202012Validator(whole, format_checker=_CHECKER).validate(response.json)
+
+
+class FakeLog:
+    """The delivery log: what a test puts in, filtered by nothing but the environment."""
+
+    def __init__(self) -> None:
+        self.entries: list[DeliveryEntry] = []
+        self.details: dict[str, DeliveryDetail] = {}
+        self.all_events: dict[str, EventDetail] = {}
+        self.asked: list[tuple[int, Any, str | None, int]] = []
+        self.inspections: list[tuple[Delivery, Attempt]] = []
+
+    async def deliveries(
+        self, environment: int, which: DeliveryFilter, below: str | None, limit: int
+    ) -> DeliveryPage:
+        self.asked.append((environment, which, below, limit))
+        found = [
+            entry
+            for entry in sorted(self.entries, key=lambda e: e.id, reverse=True)
+            if entry.environment == environment
+            and (below is None or entry.id < below)
+            and (which.ids is None or entry.id in which.ids)
+            and which.status in (None, entry.status)
+        ]
+        return DeliveryPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+    async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
+        detail = self.details.get(delivery)
+        return detail if detail and detail.entry.environment == environment else None
+
+    async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
+        detail = await self.delivery(environment, delivery)
+        return None if detail is None else detail.entry
+
+    async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
+        self.inspections.append((delivery, attempt))
+
+    async def events(
+        self, environment: int, which: EventFilter, below: str | None, limit: int
+    ) -> EventPage:
+        self.asked.append((environment, which, below, limit))
+        found = [
+            event.entry
+            for event in sorted(self.all_events.values(), key=lambda e: e.entry.id, reverse=True)
+            if event.entry.environment == environment and (below is None or event.entry.id < below)
+        ]
+        return EventPage(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+    async def event(self, environment: int, event: str) -> EventDetail | None:
+        found = self.all_events.get(event)
+        return found if found and found.entry.environment == environment else None
+
+
+@dataclass
+class FakeDirectory:
+    """The actors: what was configured, and what a test says is in flight."""
+
+    configured: list[Destination] = field(default_factory=list)
+    flying: set[str] = field(default_factory=set)
+    report: DestinationReport = RESTING
+
+    def configure(self, destination: Destination) -> None:
+        self.configured.append(destination)
+
+    def health(self, destination: str) -> DestinationReport:
+        return self.report
+
+    def delivering(self, ids: Iterable[str]) -> set[str]:
+        return self.flying & set(ids)
+
+    def in_flight(self, environment: int) -> set[str]:
+        return self.flying
+
+
+class FakeSender:
+    """Answers every attempt as it is told, or leaves it to the test."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Transmission, Callable[[Outcome], None]]] = []
+        self.outcome: Outcome | None = Outcome(1.0, 12, success=True, status=204)
+
+    def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        self.sent.append((transmission, done))
+        if self.outcome is not None:
+            done(self.outcome)
+
+
+class FakeIngest:
+    """Accepts everything."""
+
+    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+        done(Reply(202, orjson.dumps({"accepted": True})))
+
+
+class House:
+    """All parts, and a client for each key."""
+
+    def __init__(self, bridge: Bridge, control_limit: int | None = None) -> None:
+        self.bridge = bridge
+        self.clock = Clock()
+        self.errors: list[Exception] = []
+        self.models = Models()
+        self.identity = Identity()
+        self.directory = FakeDirectory()
+        self.log = FakeLog()
+        self.sender = FakeSender()
+        self.commands = Commands()
+        self.unready: list[str] = []
+        self.streams: list[trio.SocketStream] = []
+        self.tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
+        self.projection = ModelProjection(self.models, self.directory.configure)
+        self.loader = Loader(self.tables, self.projection, self.commands)
+        now = self.clock.now
+        self.keys = Keys(self.tables.tenants, self.tables.keys, self.identity, now, self.projection)
+        self.gate = Gate(self.models, now, control_limit, None)
+        self.ingestion = Ingestion(
+            self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
+        )
+        self.destinations = Destinations(
+            self.tables.destinations, self.commands, self.projection, self.identity, now
+        )
+        self.rules = RoutingRules(
+            self.tables.rules,
+            self.tables.destinations,
+            self.commands,
+            self.projection,
+            self.identity,
+            now,
+        )
+        self.reactor = Reactor(self.errors.append)
+        self.timers = Timers(self.errors.append)
+        self.door = FrontDoor(
+            Settings(bind="127.0.0.1:0"),
+            self.reactor,
+            self.timers,
+            self.ingestion,
+            make_app(self.services()),
+            self.errors.append,
+            LIMITS,
+        )
+
+    def services(self) -> Services:
+        return Services(
+            gate=self.gate,
+            models=self.models,
+            commands=self.commands,
+            destinations=self.destinations,
+            rules=self.rules,
+            inspections=Inspections(
+                self.models,
+                self.tables.destinations,
+                self.log,
+                self.sender,
+                self.commands,
+                self.identity,
+            ),
+            destination_store=self.tables.destinations,
+            rule_store=self.tables.rules,
+            delivery_log=self.log,
+            event_log=self.log,
+            directory=self.directory,
+            ingestion=make_blueprint(self.ingestion),
+            now=self.clock.now,
+            unready=lambda: self.unready,
+        )
+
+    async def tenant(self, name: str) -> Tenant:
+        return await self.keys.create_workspace(name)
+
+    async def key(
+        self,
+        tenant: Tenant,
+        scope: Scope = Scope.MANAGE,
+        environment: Environment | None = Environment.DEVELOPMENT,
+    ) -> str:
+        return (await self.keys.create(tenant, scope, environment, "a test's")).secret
+
+    async def caller(self, key: str | None = None, **headers: str) -> "Caller":
+        return Caller(self, key, headers)
+
+
+class Caller:
+    """A client with a key. Requests go over one kept connection, one after the other."""
+
+    def __init__(self, house: House, key: str | None, headers: dict[str, str]) -> None:
+        self._house = house
+        self._headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if key is not None:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._client: Client | None = None
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        document: Any = None,
+        *,
+        body: bytes | None = None,
+        headers: dict[str, str] | None = None,
+        check: bool = True,
+    ) -> Response:
+        """Send a request; hold its answer to the document."""
+        if document is not None:
+            body = orjson.dumps(document)
+        fields = {"Host": "localhost", **self._headers}
+        if body is not None:
+            fields |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+        fields |= headers or {}
+        head = [f"{method} {path} HTTP/1.1", *(f"{n}: {v}" for n, v in fields.items() if v != "")]
+        raw = "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + (body or b"")
+        found = await self._exchange(raw, head_only=method == "HEAD")
+        response = Response(found.status, dict(found.headers), found.body)
+        response.headers = {name.lower(): value for name, value in response.headers.items()}
+        if check:
+            hold_to_document(method, path, response)
+        return response
+
+    async def _exchange(self, raw: bytes, *, head_only: bool) -> Any:
+        if self._client is None:
+            stream = await trio.open_tcp_stream("127.0.0.1", self._house.door.address[1])
+            self._house.streams.append(stream)
+            self._client = Client(stream)
+        client = self._client
+        await client.send(raw)
+        found = await client.response(head_only)
+        if found.headers.get("connection") == "close":
+            self._client = None
+        return found
+
+
+@asynccontextmanager
+async def open_house(bridge: Bridge, **options: Any) -> AsyncIterator[House]:
+    """Run everything for as long as the block does."""
+    house = House(bridge, **options)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(house.reactor.run)
+        nursery.start_soon(house.timers.run)
+        await nursery.start(house.commands.serve)
+        await nursery.start(house.door.run)
+        try:
+            with trio.fail_after(30):
+                yield house
+        finally:
+            for stream in house.streams:
+                stream.socket.close()
+            nursery.cancel_scope.cancel()
+    house.reactor.shut()
+    assert house.errors == []
+
+
+ALL_PATHS = [(route.method, route.path) for route in ROUTES]
