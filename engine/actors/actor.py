@@ -40,9 +40,11 @@ class Phase(IntEnum):
 
 
 class Departure(Struct, frozen=True):
-    """What an actor leaves behind that was idle long enough. `clean`: nothing unsettled is left."""
+    """What an actor leaves behind that was idle long enough. `clean`: nothing unsettled is left;
+    `sleeping`: its row says when it is to be woken."""
 
     clean: bool
+    sleeping: bool
     low_seq: int
     waiting: int
 
@@ -56,7 +58,7 @@ class DestinationActor:
     """
 
     __slots__ = (
-        "_alarm", "_backed_off", "_beginning", "_context", "_empty", "_flush", "_held",
+        "_alarm", "_asked", "_backed_off", "_beginning", "_context", "_empty", "_flush", "_held",
         "_held_bytes", "_machine", "_mailbox", "_queued", "_reading", "_reconfigured", "_retire",
         "_succession", "_unrecorded", "config", "environment", "generation", "id", "in_flight",
         "last_active", "ledger", "phase", "started_at",
@@ -80,6 +82,7 @@ class DestinationActor:
         self._unrecorded = 0  # settlements that are not durable
         self._beginning: Beginning | None = None
         self._held = self._held_bytes = 0  # as last reported
+        self._asked: AnyRequest | None = None  # of the machine, and not passed to the readers yet
         self._queued = self._reading = self._reconfigured = self._retire = self._flush = False
         self._backed_off = True
 
@@ -172,6 +175,8 @@ class DestinationActor:
         mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
         self._account()
+        if self._asked is not None:
+            self._read()
         if handled or commands.send or commands.settle:
             self.last_active = now
             self.ledger.mark(self.config, machine, now)
@@ -191,13 +196,21 @@ class DestinationActor:
         if commands.send:
             self._send(commands.send)
         if commands.read is not None:
-            self._reading = True
-            singly = self._succession.careful > 0
-            context.readers.submit(Lookup(self, commands.read, context.memory, singly))
+            self._asked = commands.read
         if commands.disable:
             context.gone(self.config)
         if commands.wake_at is not None:
             self._alarm.within(commands.wake_at - now)
+
+    def _read(self) -> None:
+        """Have the store asked, unless memory is full: then what is held here goes first, and each
+        of its ends is a turn that looks again."""
+        assert self._asked is not None
+        if self._context.memory.may_read(self._held):
+            request, self._asked = self._asked, None
+            singly = self._succession.careful > 0
+            self._reading = True
+            self._context.readers.submit(Lookup(self, request, self._context.memory, singly))
 
     def _record(self, settlements: list[Settlement]) -> None:
         self._unrecorded += len(settlements)
@@ -230,9 +243,9 @@ class DestinationActor:
         self._retire = self._flush = False
         if not (retire or flush):
             return
-        clean = machine.clean()
+        clean, sleeping = machine.clean(), False
         if not clean:
-            self.ledger.mark_departure(self.config, machine)
+            sleeping = self.ledger.mark_departure(self.config, machine)
         self.ledger.save(self.config, machine.snapshot(), now)
         if retire:
             waiting = machine.pending
@@ -244,13 +257,14 @@ class DestinationActor:
             self._context.attempts.leave(self)
             if self.ledger.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.ledger.snapshot)
-            self._context.retired(self, Departure(clean, self.ledger.low_seq, waiting))
+            self._context.retired(self, Departure(clean, sleeping, self.ledger.low_seq, waiting))
 
     @property
     def _busy(self) -> bool:
         mailbox = self._mailbox
         waits = bool(mailbox.messages or mailbox.spills)
-        return waits or self.in_flight > 0 or self._unrecorded > 0 or self._reading
+        asks = self._reading or self._asked is not None
+        return waits or asks or self.in_flight > 0 or self._unrecorded > 0
 
     # --- its machines
 
@@ -351,7 +365,7 @@ class DestinationActor:
         """Let the machine go; keep the outcomes that nobody has settled."""
         self._succession.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
-        self._machine = self._beginning = None
+        self._machine = self._beginning = self._asked = None
         self._empty = self._reading = False
         self.generation += 1
         self.phase = Phase.RESTARTING

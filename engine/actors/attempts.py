@@ -44,7 +44,9 @@ class Attempts:
         if free <= 0:
             return 0
         if actor in self._granted:
-            return min(GRANT, free)
+            return min(
+                GRANT, max(1, free - len(self._granted) + 1)
+            )  # one for each other one granted
         if self._line:
             return 0  # no jumping the queue
         return min(TURN_SENDS, free)

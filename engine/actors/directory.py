@@ -42,6 +42,7 @@ class Dormant(Struct, gc=False):
     environment: int
     low_seq: int
     waiting: int  # as far as is known
+    sleeping: bool = False  # a retry is due some day, and its row says when
 
 
 class Awakening:
@@ -101,6 +102,7 @@ class Directory:
         self._dormant: dict[str, Dormant] = {}
         self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
         self._activations = self._passivations = self._restarts = 0
+        self.sleepers = 0  # dormant destinations that the waker is to look for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
         self.on_gone: Callable[[Destination], None] = _ignore_gone
         self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
@@ -164,8 +166,11 @@ class Directory:
         return actor
 
     def _activate(self, config: Destination, dormant: Dormant) -> DestinationActor:
-        del self._dormant[config.id]
+        self._stir(config.id)
         return self._add(DestinationActor(self._context, config, dormant.low_seq, False))
+
+    def _stir(self, destination: str) -> None:
+        self.sleepers -= self._dormant.pop(destination).sleeping
 
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self._actors[actor.id] = actor
@@ -209,7 +214,7 @@ class Directory:
         elif dormant is None or destination.status is DestinationStatus.DISABLED:
             return
         if dormant is not None:
-            del self._dormant[destination.id]
+            self._stir(destination.id)
         low_seq = 0 if dormant is None else dormant.low_seq
         self._add(DestinationActor(self._context, destination, low_seq, dormant is None)).start()
 
@@ -228,8 +233,9 @@ class Directory:
         self._restarts += actor.restarts
         if not departure.clean:
             self._dormant[actor.id] = Dormant(
-                actor.environment, departure.low_seq, departure.waiting
+                actor.environment, departure.low_seq, departure.waiting, departure.sleeping
             )
+            self.sleepers += departure.sleeping
         elif actor.id in self.dirty:
             self._forgettable[actor.id] = actor.environment
             self.forgettable_signal()
@@ -262,7 +268,7 @@ class Directory:
                 break
         for number, row in enumerate(rows, 1):
             self.dirty.add(row.destination)
-            if row.destination not in self._actors:
+            if row.destination not in self._actors and row.destination not in self._dormant:
                 self._dormant[row.destination] = Dormant(row.environment, row.low_seq, 0)
                 self.readers.submit_patient(Awakening(self, row.destination))
             if number % RECOVER_AT_ONCE == 0:
@@ -315,11 +321,6 @@ class Directory:
             if dormant.environment == environment:
                 pending += dormant.waiting
         return Totals(pending, in_flight)
-
-    @property
-    def dormant(self) -> int:
-        """How many destinations wait without an actor."""
-        return len(self._dormant)
 
     def statistics(self) -> DirectoryStatistics:
         """Return a record of what happened so far."""

@@ -32,10 +32,12 @@ class Ledger:
             self._marked_at = now
             self._write(config, machine.low_seq(), None)
 
-    def mark_departure(self, config: Destination, machine: DestinationMachine) -> None:
-        """Raise the row for the last time, with the next retry, so that the waker finds it."""
+    def mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
+        """Raise the row for the last time, with the next retry, so that the waker finds it. Returns
+        whether there is one."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None
         self._write(config, machine.low_seq(), None if due is None else int(due * 1000))
+        return due is not None
 
     def _write(self, config: Destination, low_seq: int, due_ms: int | None) -> None:
         self.low_seq = low_seq

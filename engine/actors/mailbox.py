@@ -102,7 +102,7 @@ class Mailbox:
         """Note deliveries that stay in the store, all of one commit or later than what is noted."""
         spills = self.spills
         for delivery in deliveries:
-            for spill in spills:
+            for spill in reversed(spills):
                 if spill.queue is delivery.queue:
                     spill.seq = delivery.seq
                     spill.count += 1

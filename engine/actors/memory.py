@@ -1,10 +1,10 @@
-"""What all destinations together hold in memory. Past the bound arrivals stay in the store, and each
-destination reads back but a few at a time, so that none starves and none grows."""
+"""What all destinations together hold in memory. Past the bound arrivals stay in the store, and who
+holds a few deliveries reads back no more; who holds less reads a few, so that nobody starves."""
 
 from engine.core.commands import Limits
 
-LEAST_READ = 8  # deliveries that a destination may read back however full memory is
-LEAST_BYTES = 64 * 1024
+LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
+LEAST_BYTES = 64 * 1024  # about as much
 
 
 class Memory:
@@ -24,6 +24,10 @@ class Memory:
         """Add what one actor holds more than it did (or less)."""
         self.deliveries += deliveries
         self.bytes += size
+
+    def may_read(self, held: int) -> bool:
+        """Return whether a destination that holds so many may read back now."""
+        return held < LEAST_READ or not self.full
 
     def readable(self, limit: int, size: int) -> tuple[int, int]:
         """Return how many deliveries and bytes may be read back where that many were asked for."""

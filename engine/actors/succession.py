@@ -1,7 +1,8 @@
 """What a crashed actor leaves to its successor: late outcomes, whom to suspect, how long to wait.
 
-A delivery is blamed only for a crash in a message about it alone; after a crash in a message about
-several, the successor handles one at a time until the culprit has shown itself.
+A delivery is blamed for a crash in a message about it alone; after a crash in a message about several,
+the successor handles one at a time until the culprit has shown itself. What cannot be had singly (the
+answer to what is due) condemns its company in the end: a destination must not stand still for ever.
 """
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from engine.actors.mailbox import Answered, Arrived, Message
 from engine.core.records import Delivery
 
 BLAMES = 3  # crashes that one delivery may cause; then it is quarantined
+SHARED_BLAMES = 6  # crashes with one and the same company; then all that were there each time are
+MOST_BLAMES = 10_000  # remembered suspicions, so that a crash loop does not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs a read of the store every half minute
 WELL_AFTER_S = (
@@ -24,7 +27,8 @@ class Blame(Struct):
     """A delivery and the crashes that it caused."""
 
     delivery: Delivery
-    crashes: int
+    crashes: int = 0
+    shared: int = 0  # crashes in messages about others too
 
 
 def suspects(subject: Message | Delivery | None) -> list[Delivery]:
@@ -60,22 +64,31 @@ class Succession:
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
             self._blames.clear()
+        if len(self._blames) > MOST_BLAMES:
+            self._blames.clear()
         self._crashed_at = now
         self._streak += 1
         self.restarts += 1
         concerned = suspects(subject)
-        if len(concerned) == 1:
-            (delivery,) = concerned
-            blame = self._blames.setdefault(delivery.id, Blame(delivery, 0))
+        alone = len(concerned) == 1
+        for delivery in concerned:
+            blame = self._blames.setdefault(delivery.id, Blame(delivery))
             blame.delivery = delivery
-            blame.crashes += 1
+            if alone:
+                blame.crashes += 1
+            else:
+                blame.shared += 1
         self.careful = max(LEAST_CAREFUL, len(concerned))
         return float(min(FIRST_BACKOFF_S * 2 ** (self._streak - 1), MOST_BACKOFF_S))
 
     def condemned(self) -> list[Delivery]:
         """Return the deliveries to be quarantined, which from now on are blamed for nothing; what
         became of their last attempts is not settled otherwise."""
-        guilty = [each.delivery for each in self._blames.values() if each.crashes >= BLAMES]
+        guilty = [
+            each.delivery
+            for each in self._blames.values()
+            if each.crashes >= BLAMES or each.shared >= SHARED_BLAMES
+        ]
         if guilty:
             ids = {delivery.id for delivery in guilty}
             for flight in self.late:

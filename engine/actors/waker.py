@@ -45,7 +45,7 @@ class Waker:
     async def _wake(self) -> None:
         while True:
             await trio.sleep(LOOK_EVERY_S)
-            while self._directory.dormant:
+            while self._directory.sleepers:
                 try:
                     if not await self._look():
                         break

@@ -1,0 +1,106 @@
+"""Turns: fair, bounded in time, and each a barrier of its own."""
+
+import trio
+
+from engine.actors.dispatcher import SLICE_S, Dispatcher
+
+
+class Ticking:
+    """A clock that each turn moves on."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Worker:
+    """An actor that comes again until its work is done."""
+
+    def __init__(self, name: str, dispatcher: Dispatcher, log: list[str], turns: int = 1) -> None:
+        self.name = name
+        self.left = turns
+        self.breaks = False
+        self.errors: list[Exception] = []
+        self._dispatcher = dispatcher
+        self._log = log
+
+    def turn(self) -> None:
+        """Do one piece of work."""
+        self._log.append(self.name)
+        self.left -= 1
+        if self.breaks:
+            raise ValueError(self.name)
+        if self.left > 0:
+            self._dispatcher.enqueue(self)
+
+    def crashed(self, error: Exception) -> None:
+        """Remember."""
+        self.errors.append(error)
+
+
+async def test_actors_take_turns_and_a_busy_one_goes_to_the_tail(nursery: trio.Nursery) -> None:
+    log: list[str] = []
+    dispatcher = Dispatcher(Ticking())
+    for name, turns in (("a", 3), ("b", 1), ("c", 2)):
+        dispatcher.enqueue(Worker(name, dispatcher, log, turns))
+    nursery.start_soon(dispatcher.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert "".join(log) == "abcaca"
+    nursery.cancel_scope.cancel()
+
+
+async def test_other_tasks_run_after_two_milliseconds_of_turns(nursery: trio.Nursery) -> None:
+    log: list[str] = []
+    clock = Ticking()
+    dispatcher = Dispatcher(clock)
+
+    class Slow(Worker):
+        def turn(self) -> None:
+            clock.now += SLICE_S / 4
+            super().turn()
+
+    async def neighbour() -> None:
+        while len(log) < 13:
+            log.append("|")
+            await trio.lowlevel.checkpoint()
+
+    dispatcher.enqueue(Slow("a", dispatcher, log, 12))
+    nursery.start_soon(dispatcher.run)
+    nursery.start_soon(neighbour)
+    await trio.testing.wait_all_tasks_blocked()
+    stretches = [len(stretch) for stretch in "".join(log).split("|")]
+    assert max(stretches) <= 8  # two slices may meet: trio shuffles the tasks of each pass
+    assert dispatcher.statistics().yields >= 2
+    nursery.cancel_scope.cancel()
+
+
+async def test_an_exception_in_a_turn_concerns_that_actor_alone(nursery: trio.Nursery) -> None:
+    log: list[str] = []
+    dispatcher = Dispatcher(Ticking())
+    workers = [Worker(name, dispatcher, log) for name in "abc"]
+    workers[1].breaks = True
+    for worker in workers:
+        dispatcher.enqueue(worker)
+    nursery.start_soon(dispatcher.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert "".join(log) == "abc"
+    assert [len(worker.errors) for worker in workers] == [0, 1, 0]
+    assert dispatcher.statistics().crashes == 1
+    nursery.cancel_scope.cancel()
+
+
+async def test_who_sleeps_is_woken_by_the_first_of_many(nursery: trio.Nursery) -> None:
+    log: list[str] = []
+    dispatcher = Dispatcher(Ticking())
+    nursery.start_soon(dispatcher.run)
+    for _ in range(3):
+        await trio.testing.wait_all_tasks_blocked()
+        for name in "ab":
+            dispatcher.enqueue(Worker(name, dispatcher, log))
+    await trio.testing.wait_all_tasks_blocked()
+    assert "".join(log) == "ababab"
+    await dispatcher.wait_idle()
+    assert dispatcher.statistics().waiting == 0
+    nursery.cancel_scope.cancel()
