@@ -207,7 +207,11 @@ class Connection:
     async def aclose(self) -> None:
         """Close for good, in order where that is possible within two seconds."""
         self._shut = True
+        await self._close()
+
+    async def _close(self) -> None:
         raw, self._raw = self._raw, None
+        self._prepared.clear()
         if raw is not None and not raw.is_closed():
             with trio.CancelScope(shield=True):
                 try:
@@ -304,8 +308,12 @@ class Connection:
 
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
         outcome: T
-        with trio.CancelScope(shield=True):
-            outcome = await self._loop.run_aio_coroutine(call)
+        with trio.CancelScope(shield=not self.profile.abandons):
+            try:
+                outcome = await self._loop.run_aio_coroutine(call)
+            except trio.Cancelled:
+                await self._close()  # asyncpg has asked the server to cancel; this waits for that
+                raise
         return outcome
 
     def _discard(self) -> None:

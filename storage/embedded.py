@@ -35,7 +35,8 @@ MAJOR = "18"  # of the server that comes with the package; data of another one m
 SUPERUSER = "postgres"
 SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
-ORPHANS_S = 15.0
+ORPHANS_S = 15.0  # and for so long its predecessor's orphans are waited for
+DYING_S = 0.1
 LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
 
 
@@ -105,6 +106,11 @@ class EmbeddedServer:
                     self._make_cluster(account)
                 running = self._launch(account)
             self._postmaster = running
+        except (
+            OSError
+        ) as error:  # a folder that cannot be written to, programs closed to the account
+            self._let_go()
+            raise EmbeddedError(f"the embedded PostgreSQL cannot be started: {error}") from error
         except BaseException:
             self._let_go()
             raise
@@ -139,8 +145,12 @@ class EmbeddedServer:
     # --- the data folder belongs to one process
 
     def _claim(self) -> None:
-        self.data_dir.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._lock = os.open(self.data_dir / "lock", flags, 0o600)
+        except OSError as error:
+            raise EmbeddedError(f"the data folder cannot be used: {error}") from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -182,8 +192,11 @@ class EmbeddedServer:
         deadline = time.monotonic() + START_TIMEOUT_S
         while (found := read_postmaster(self.cluster)) is not None and found.alive:
             if found.ready:
-                self.taken_over = True
-                return found
+                # One that was killed a moment ago still seems to be there.
+                time.sleep(DYING_S)
+                if found.ready and found.alive:
+                    self.taken_over = True
+                    return found
             if time.monotonic() > deadline:
                 raise EmbeddedError(f"PostgreSQL {found.pid} is there but does not answer")
             time.sleep(POLL_S)
@@ -242,7 +255,8 @@ class EmbeddedServer:
 
     def _run(self, account: Account, folder: Path) -> Postmaster:
         command = [str(_program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
-        with self.log_file.open("ab") as output:
+        descriptor = os.open(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "ab") as output:
             process = subprocess.Popen(  # noqa: S603 - our own program
                 command,
                 stdin=subprocess.DEVNULL,

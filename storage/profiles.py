@@ -16,6 +16,9 @@ class Profile:
     # Whether a statement connects where needed. If not, only `ensure()` does, so that what the
     # statement was made of (an epoch) cannot be older than the connection that it runs on.
     connects_itself: bool = True
+    # Whether a cancelled statement is given up with its connection, instead of being waited for: for
+    # what may take long, and may be done again.
+    abandons: bool = False
 
     def server_settings(self) -> dict[str, str]:
         """Return what goes into the startup packet, so that nothing can run before it holds."""
@@ -55,7 +58,11 @@ def hot(purpose: str) -> Profile:
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0)
 # Migrations and partitions: may rewrite a table, but must not queue others behind a lock for long.
 UPKEEP = Profile(
-    "upkeep", statement_timeout_s=None, command_timeout_s=3600.0, settings={"lock_timeout": "60000"}
+    "upkeep",
+    statement_timeout_s=None,
+    command_timeout_s=3600.0,
+    settings={"lock_timeout": "60000"},
+    abandons=True,
 )
 # Proved every second, and reads are refused once it was silent for five: so it must fail sooner.
 LISTENER = Profile(

@@ -1,13 +1,15 @@
 """Fixtures for all tests: a PostgreSQL database of one's own, where SQL is meant."""
 
 import os
+import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
 from storage.bridge import Bridge, open_bridge
+from storage.postmaster import read_postmaster
 from tests.postgres import TestServer
 
 _SERVER = pytest.StashKey[TestServer]()
@@ -57,3 +59,20 @@ async def bridge(database_url: str) -> AsyncIterator[Bridge]:
     """A bridge to a fresh database."""
     async with open_bridge(database_url) as bridge:
         yield bridge
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A data folder, not made yet; an embedded server that is left in there is ended.
+
+    Not below `tmp_path`: pytest closes that to other accounts at each run, and PostgreSQL, started by
+    root, is another account.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="angarium-data-"))
+    folder.chmod(0o755)
+    yield folder / "data"
+    for cluster in folder.glob("**/PG_VERSION"):
+        left = read_postmaster(cluster.parent)
+        if left is not None and left.alive:
+            left.stop(fast_s=0.0)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -18,7 +18,7 @@ from storage.errors import (
     StoreAwayError,
     StoreError,
 )
-from storage.profiles import POOL, Profile, hot
+from storage.profiles import POOL, UPKEEP, Profile, hot
 from tests.postgres import eventually
 
 PATIENT = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
@@ -81,6 +81,24 @@ async def test_a_cancelled_statement_runs_to_its_end(bridge: Bridge) -> None:
             scope.cancel()
     assert await connection.fetch_value("SELECT count(*) FROM seen") == 1
     assert connection.connects == 1
+
+
+async def test_upkeep_is_given_up_when_cancelled(bridge: Bridge) -> None:
+    connection = bridge.connection(UPKEEP)
+    with trio.CancelScope() as scope, trio.fail_after(5):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connection.fetch, "SELECT pg_sleep(30) AS idle_work")
+            await wait_running(bridge, "AS idle_work")
+            scope.cancel()
+    assert scope.cancelled_caught
+
+    async def ended() -> bool:
+        return not await bridge.pool.fetch(
+            "SELECT FROM pg_stat_activity WHERE query LIKE '%AS idle_work' AND state = 'active'"
+        )
+
+    await eventually(ended)
+    assert await connection.fetch_value("SELECT 1") == 1
 
 
 async def test_a_cancelled_transaction_is_rolled_back(bridge: Bridge) -> None:

@@ -82,19 +82,6 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.fixture
-def data_dir(tmp_path: Path) -> Iterator[Path]:
-    """A data folder that the server's account can reach; whatever runs there is ended afterwards."""
-    for folder in tmp_path.relative_to("/").parents:
-        if folder.parts[1:] and (Path("/") / folder).owner() == tmp_path.owner():
-            (Path("/") / folder).chmod(0o755)
-    tmp_path.chmod(0o755)
-    yield tmp_path / "data"
-    left = read_postmaster(tmp_path / "data" / "postgres")
-    if left is not None and left.alive:
-        left.stop(fast_s=0.0)
-
-
-@pytest.fixture
 def server(data_dir: Path) -> Iterator[EmbeddedServer]:
     """A server that is not started yet."""
     server = EmbeddedServer(data_dir, durable=False)
@@ -198,10 +185,10 @@ def test_a_number_that_another_process_has_now_is_no_server(server: EmbeddedServ
 
 
 def test_the_server_of_another_folder_is_not_taken_for_this_ones(
-    server: EmbeddedServer, tmp_path: Path
+    server: EmbeddedServer,
 ) -> None:
     server.start()
-    other = EmbeddedServer(tmp_path / "other", durable=False)
+    other = EmbeddedServer(server.data_dir.with_name("other"), durable=False)
     other.start()
     content = (other.cluster / "postmaster.pid").read_text()
     other.stop()
@@ -213,7 +200,7 @@ def test_the_server_of_another_folder_is_not_taken_for_this_ones(
         assert other.pid != server.pid
 
 
-def test_a_path_too_long_for_a_socket_works(tmp_path: Path, data_dir: Path) -> None:
+def test_a_path_too_long_for_a_socket_works(data_dir: Path) -> None:
     deep = data_dir.parent / ("a" * 60) / ("b" * 60) / "data"
     with EmbeddedServer(deep, durable=False) as server:
         assert query(server.url, "SELECT 1") == [(1,)]
@@ -331,6 +318,12 @@ def test_a_command_starts_one_for_the_moment(server: EmbeddedServer) -> None:
     assert running_url(server.data_dir) is None
 
 
+def test_a_data_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(EmbeddedError, match=r"data folder cannot be used.*file"):
+        EmbeddedServer(tmp_path / "file" / "data").start()
+
+
 def test_nobody_has_a_url_before_the_start(server: EmbeddedServer) -> None:
     with pytest.raises(EmbeddedError, match="not running"):
         _ = server.url
@@ -348,10 +341,8 @@ def test_root_runs_it_as_an_account_without_rights(server: EmbeddedServer) -> No
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_root_opens_a_closed_folder_for_passing_through_only(
-    data_dir: Path, tmp_path: Path
-) -> None:
-    closed = tmp_path / "closed"
+def test_root_opens_a_closed_folder_for_passing_through_only(data_dir: Path) -> None:
+    closed = data_dir.with_name("closed")
     closed.mkdir(mode=0o700)
     with EmbeddedServer(closed / "data", durable=False) as server:
         assert query(server.url, "SELECT 1") == [(1,)]
