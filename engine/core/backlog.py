@@ -11,7 +11,7 @@ from engine.core.queue import Queue
 from engine.core.reader import RETRY_READ_S, Outstanding, Reader
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
-from engine.core.window import SOON_S, Window, size_of
+from engine.core.window import SOON_S, Window, made_at, size_of
 
 
 class Backlog:
@@ -158,7 +158,7 @@ class Backlog:
         placed = self._place_ahead(outstanding, group, now) if end else 0
         self._release_ahead(outstanding, placed)
         self.reader.fed(progress=window.cursors[group] > before)
-        self._recount()
+        self.recount()
 
     def _place_ahead(self, outstanding: Outstanding, group: int, now: float) -> int:
         """Become direct again with what has arrived meanwhile. Returns how many were handled."""
@@ -206,7 +206,7 @@ class Backlog:
         taken = lanes.reload(lane, news, through, end=end or single, now=now)
         window.stored -= taken
         self.reader.fed(progress=taken > 0 or not news)
-        self._recount()
+        self.recount()
 
     def due(self, outstanding: Outstanding, deliveries: list[Delivery], now: float) -> None:
         """Place the answer of a read of what is due."""
@@ -235,7 +235,7 @@ class Backlog:
             self.reader.leaves(last_due if last_due <= max(latest, now) else now + RETRY_READ_S)
         self.reader.grow(all_due=full and all_due)
         self.reader.fed(progress=taken > 0 or not full or last_due > now + SOON_S)
-        self._recount()
+        self.recount()
 
     def _admit(self, delivery: Delivery, now: float) -> bool:
         """Place a delivery from the store. Returns whether the cursor may pass it."""
@@ -349,13 +349,10 @@ class Backlog:
     def low_seq(self) -> int:
         """Return the lowest seq that may be unsettled; RETRYING ones count where there are lanes."""
         window = self.window
-        seqs = [
+        seqs = [delivery.seq for delivery in self._uncommitted.values()]
+        seqs += [
             delivery.seq
-            for delivery in (
-                *self._in_flight.values(),
-                *self._uncommitted.values(),
-                *self.waiting(),
-            )
+            for delivery in (*self._in_flight.values(), *self.waiting())
             if self.lanes is not None or delivery.next_attempt_at is None
         ]
         if self.lanes is not None and (low := self.lanes.low_seq()) is not None:
@@ -385,7 +382,7 @@ class Backlog:
         held = (*self._in_flight.values(), *self._uncommitted.values(), *self.queue.waiting())
         return sum(delivery.next_attempt_at is not None for delivery in held)
 
-    def _recount(self) -> None:
+    def recount(self) -> None:
         """Correct the count of what is in the store when nothing can be there: it is told, not read."""
         if (
             self.window.caught_up()
@@ -394,12 +391,3 @@ class Backlog:
         ):
             self.window.stored = 0
             self._stored_since = None
-
-
-def made_at(delivery: Delivery) -> float | None:
-    """Return the instant in a delivery's id (UUIDv7), None when there is none."""
-    identifier = delivery.id
-    try:
-        return int(identifier[:8] + identifier[9:13], 16) / 1000
-    except ValueError:
-        return None

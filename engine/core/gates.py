@@ -5,12 +5,14 @@ Retry-After. Changing the URL, or enabling the destination again, makes the prob
 URL also ends a Retry-After, which the old receiver had asked for.
 """
 
+import math
+
 from engine.core.circuit import Circuit
 from engine.core.destination import Destination
 from engine.core.health import CircuitState
 from engine.core.rate import TokenBucket
 from engine.core.records import Delivery, Outcome
-from engine.core.schedule import longest_delay_s, retry_after_s
+from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
 from engine.core.vocabulary import DestinationStatus, ErrorCategory
 
@@ -78,7 +80,8 @@ class Gates:
         """Hear of a failed attempt."""
         if self.circuit.failed(delivery, outcome.category, now):
             self.changed = True
-        if outcome.category == ErrorCategory.DESTINATION_GONE and self.gone_version is None:
+        gone = outcome.category == ErrorCategory.DESTINATION_GONE
+        if gone and config.status == DestinationStatus.ACTIVE:
             self.gone_version = config.version
             self.changed = True
         if outcome.retry_after_s is not None:
@@ -96,14 +99,17 @@ class Gates:
         if moved:
             self.paused_until = None
         elif self.paused_until is not None:
-            cap = retry_after_s(new, longest_delay_s(old) + longest_delay_s(new))
-            self.paused_until = min(self.paused_until, now + cap)
-        if self.gone_version is not None and (moved or new.status != DestinationStatus.ACTIVE):
-            self.gone_version = None  # somebody has seen to it
+            self.paused_until = min(self.paused_until, now + retry_after_s(new, math.inf))
+        if self.gone_version is not None:
+            # A new URL, or the disabling itself, settles it; any other change comes under the same hold.
+            settled = moved or new.status != DestinationStatus.ACTIVE
+            self.gone_version = None if settled else new.version
+            self.changed = True
         if old.rate_per_second != new.rate_per_second:
             rate = new.rate_per_second
             level = None if self.bucket is None else self.bucket.level(now)
             self.bucket = None if rate is None else TokenBucket(rate, now, level)
+            self.changed = True
         if enabled or moved or old.status != new.status:
             self.changed = True
 

@@ -4,25 +4,24 @@ Messages change its state and are cheap; `commands()` decides. Nothing here awai
 randomness or does I/O. Instants are seconds since the epoch, and never go back within one machine's life.
 """
 
-import math
 from collections.abc import Callable, Sequence
 
 from engine.core.backlog import Backlog
 from engine.core.commands import AnyRequest, Commands, DeadRequest, DueRequest, Limits, ReadRequest
 from engine.core.counters import Counters
 from engine.core.destination import Destination
+from engine.core.discarder import Discarder
 from engine.core.gates import Gates
 from engine.core.health import Health
-from engine.core.reader import Outstanding
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.core.report import health_of
 from engine.core.schedule import exhausted, longest_wait_s
 from engine.core.snapshot import decode, encode
 from engine.core.verdict import (
     DeliverySignal,
+    corrected_wait,
     delivered,
     failed,
-    postponed,
     settled_unsent,
     waiting_state,
 )
@@ -59,6 +58,9 @@ class DestinationMachine:
             limits, config.ordering, self.in_flight, self.uncommitted, self._judge_wait
         )
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
+        self._discarder = Discarder(
+            self._backlog, self.in_flight, self.uncommitted, self._end_unsent
+        )
         self._settle: list[Settlement] = []
         self._sent_with: dict[
             str, int
@@ -108,10 +110,7 @@ class DestinationMachine:
         if read is None:
             return
         if self._archived() and not read.void:
-            self._discard_read(read, deliveries, now)
-            if read.group is not None:
-                seen = max(through, read.last) if end else through
-                self._backlog.window.answered(read.group, seen)
+            self._discarder.loaded(read, deliveries, through, now, end=end)
             return
         self._backlog.loaded(read, deliveries, through, skipped, now, end=end)
 
@@ -121,21 +120,15 @@ class DestinationMachine:
         if read is None or read.void:
             return
         if self._archived():
-            if self._discard_read(read, deliveries, now) or len(deliveries) >= request.limit:
-                self._backlog.reader.leaves(now)
+            self._discarder.due(read, deliveries, now)
             return
         self._backlog.due(read, deliveries, now)
 
     def dead(self, request: DeadRequest, deliveries: list[Delivery], now: float) -> None:
         """Take the answer of a DeadRequest."""
         read = self._backlog.reader.finish(request)
-        if read is None:
-            return
-        for delivery in deliveries:
-            if delivery.id not in self.uncommitted:
-                self._backlog.window.take(delivery)
-                self._end_unsent(delivery, DeliveryStatus.FAILED, DeliverySignal.ARCHIVE, now)
-        self._backlog.reader.no_more_dead = not deliveries
+        if read is not None:
+            self._discarder.dead(read, deliveries, now)
 
     def read_failed(self, request: AnyRequest, now: float) -> None:
         """Note that a read came to nothing; it is asked for again after a while."""
@@ -174,14 +167,14 @@ class DestinationMachine:
     def committed(self, settlements: Sequence[Settlement], now: float) -> None:
         """Take settlements that are durable now; ones of a predecessor too."""
         uncommitted, backlog = self.uncommitted, self._backlog
-        if backlog.reader.outstanding is not None:
-            backlog.reader.outstanding.settled.update(s.delivery.id for s in settlements)
+        read = backlog.reader.outstanding
         for settlement in settlements:
+            if settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None:
+                continue  # a corrected wait: the delivery is where it was
+            if read is not None:
+                read.settled.add(settlement.delivery.id)
             if settlement.status is DeliveryStatus.RETRYING:
-                if (
-                    settlement.attempt is not None
-                ):  # else a corrected wait, which changed nothing here
-                    self._committed_retry(settlement.delivery, now)
+                self._committed_retry(settlement.delivery, now)
                 continue
             delivery = uncommitted.pop(settlement.delivery.id, None)
             if delivery is not None:
@@ -226,8 +219,7 @@ class DestinationMachine:
             self._sent_with.setdefault(identifier, old.version)
         self.config = config
         self._gates.configure(old, config, now)
-        if self._gates.gone_version is None:
-            self._disable_asked = False
+        self._disable_asked = False
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
         if self._archived():
             if old.status != DestinationStatus.ARCHIVED:
@@ -312,6 +304,18 @@ class DestinationMachine:
 
     # --- reports
 
+    def held(self) -> tuple[int, int]:
+        """Return how many deliveries are in memory, and the bytes that they hold."""
+        window = self._backlog.window
+        return window.held, window.bytes
+
+    @property
+    def pending(self) -> int:
+        """What waits, in memory and in the store, RETRYING too; what is in flight or ended does not."""
+        window = self._backlog.window
+        under_way = len(self.in_flight) + len(self.uncommitted)
+        return max(0, window.held - under_way + window.stored)
+
     def low_seq(self) -> int:
         """Return what the backlog row's `low_seq` may be raised to."""
         return self._backlog.low_seq()
@@ -357,6 +361,7 @@ class DestinationMachine:
             self._gates,
             self._counters,
             self._backlog,
+            self.pending,
             len(self.in_flight),
             len(self.uncommitted),
             now,
@@ -374,19 +379,10 @@ class DestinationMachine:
         return self.config.status == DestinationStatus.ARCHIVED
 
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
-        """Correct a wait that no schedule of the present gives; return the latest that one does.
-
-        Another clock made it, or another schedule. It is cut to the longest that the present schedule
-        gives, durably, so that the next restart does not begin it anew.
-        """
-        latest = math.ceil((now + longest_wait_s(self.config)) * 1000) / 1000
-        due = delivery.next_attempt_at
-        if due is not None:
-            if exhausted(delivery, self.config):
-                delivery.next_attempt_at = min(due, now)  # nothing to wait for: it is dead
-            elif due > latest:
-                delivery.next_attempt_at = latest
-                self._settle.append(postponed(delivery, latest, now))
+        """Correct a wait that the present schedule does not give; return the latest that it does."""
+        latest, correction = corrected_wait(delivery, self.config, now)
+        if correction is not None:
+            self._settle.append(correction)
         return latest
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
@@ -402,21 +398,6 @@ class DestinationMachine:
         if self._backlog.lanes is not None:
             self._backlog.lanes.replace_head(delivery)
         return delivery
-
-    def _discard_read(self, read: Outstanding, deliveries: list[Delivery], now: float) -> int:
-        """Settle what an archived destination's read brought. Returns how many."""
-        settled = 0
-        for delivery in deliveries:
-            identifier = delivery.id
-            if identifier in self.in_flight or identifier in self.uncommitted:
-                continue
-            if identifier in read.settled:
-                continue
-            self._backlog.window.take(delivery)
-            self._backlog.window.stored -= 1
-            self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.ARCHIVE, now)
-            settled += 1
-        return settled
 
     def _end_unsent(
         self, delivery: Delivery, state: DeliveryStatus, signal: DeliverySignal, now: float

@@ -31,6 +31,7 @@ def health_of(
     gates: Gates,
     counters: Counters,
     backlog: Backlog,
+    pending: int,
     in_flight: int,
     uncommitted: int,
     now: float,
@@ -39,7 +40,6 @@ def health_of(
     success_rate = counters.success_rate(now)
     latency = counters.latency(now)
     under_way = in_flight + uncommitted
-    pending = max(0, backlog.window.held - under_way + backlog.window.stored)
     oldest = backlog.oldest() if pending else None
     circuit = gates.circuit
     paused = gates.paused_until

@@ -3,12 +3,13 @@
 Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
 """
 
+import math
 from enum import IntEnum
 from typing import NamedTuple
 
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome, Settlement
-from engine.core.schedule import retry_at
+from engine.core.schedule import exhausted, longest_wait_s, retry_at
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, ErrorCategory
 
 QUARANTINE_MESSAGE = "the delivery stopped its destination's actor again and again"
@@ -160,14 +161,32 @@ def settled_unsent(
     )
 
 
-def postponed(delivery: Delivery, due: float, now: float) -> Settlement:
-    """Settle a corrected wait: RETRYING as it was, due at `due`."""
-    return Settlement(
+def corrected_wait(
+    delivery: Delivery, config: Destination, now: float
+) -> tuple[float, Settlement | None]:
+    """Cut a wait to the longest that the present schedule gives; return that instant.
+
+    Another clock or another schedule made a longer one. The cut is made durable by the settlement that
+    is returned with it, so that the next restart does not begin it anew. A delivery whose schedule is
+    used up has nothing to wait for.
+    """
+    latest = math.ceil((now + longest_wait_s(config)) * 1000) / 1000
+    due = delivery.next_attempt_at
+    if due is None:
+        return latest, None
+    if exhausted(delivery, config):
+        delivery.next_attempt_at = min(due, now)
+        return latest, None
+    if due <= latest:
+        return latest, None
+    delivery.next_attempt_at = latest
+    postponed = Settlement(
         delivery=delivery,
         status=next_state(DeliveryStatus.RETRYING, DeliverySignal.POSTPONE).status,
         attempt=None,
         expects=delivery.attempt_count,
-        next_attempt_at=due,
+        next_attempt_at=latest,
         dlq_status=delivery.dlq_status,
         at=now,
     )
+    return latest, postponed

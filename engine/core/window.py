@@ -35,6 +35,15 @@ def size_of(delivery: Delivery) -> int:
     return size
 
 
+def made_at(delivery: Delivery) -> float | None:
+    """Return the instant in a delivery's id (UUIDv7), None when there is none."""
+    identifier = delivery.id
+    try:
+        return int(identifier[:8] + identifier[9:13], 16) / 1000
+    except ValueError:
+        return None
+
+
 class Window:
     """Owner of one destination's cursors and of its share of memory."""
 

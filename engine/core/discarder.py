@@ -1,0 +1,70 @@
+"""What archiving leaves to be done: all that waits becomes FAILED and DISCARDED, as does what is IN_DLQ.
+
+It works through the store by reads, one chunk at a time; order does not matter any more. What is in flight
+ends by itself.
+"""
+
+from collections.abc import Callable
+
+from engine.core.backlog import Backlog
+from engine.core.reader import Outstanding
+from engine.core.records import Delivery
+from engine.core.verdict import DeliverySignal, waiting_state
+from engine.core.vocabulary import DeliveryStatus
+
+EndUnsent = Callable[[Delivery, DeliveryStatus, DeliverySignal, float], None]
+
+
+class Discarder:
+    """Settles what an archived destination's reads bring. It owns nothing."""
+
+    __slots__ = ("_backlog", "_end_unsent", "_in_flight", "_uncommitted")
+
+    def __init__(
+        self,
+        backlog: Backlog,
+        in_flight: dict[str, Delivery],
+        uncommitted: dict[str, Delivery],
+        end_unsent: EndUnsent,
+    ) -> None:
+        self._backlog = backlog
+        self._in_flight = in_flight
+        self._uncommitted = uncommitted
+        self._end_unsent = end_unsent
+
+    def loaded(
+        self, read: Outstanding, deliveries: list[Delivery], through: int, now: float, *, end: bool
+    ) -> None:
+        """Settle a stretch of the queue, and move its cursor on."""
+        self._settle(read, deliveries, now)
+        if read.group is not None:
+            self._backlog.window.answered(read.group, max(through, read.last) if end else through)
+        self._backlog.recount()
+
+    def due(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
+        """Settle RETRYING ones; there are more until an answer brings none."""
+        if self._settle(read, deliveries, now) or len(deliveries) >= read.request.limit:
+            self._backlog.reader.leaves(now)
+        self._backlog.recount()
+
+    def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
+        """Settle what is IN_DLQ; there is more until an answer brings none."""
+        for delivery in deliveries:
+            if delivery.id not in self._uncommitted and delivery.id not in read.settled:
+                self._backlog.window.take(delivery)
+                self._end_unsent(delivery, DeliveryStatus.FAILED, DeliverySignal.ARCHIVE, now)
+        self._backlog.reader.no_more_dead = not deliveries
+
+    def _settle(self, read: Outstanding, deliveries: list[Delivery], now: float) -> int:
+        settled = 0
+        for delivery in deliveries:
+            identifier = delivery.id
+            if identifier in self._in_flight or identifier in self._uncommitted:
+                continue
+            if identifier in read.settled:
+                continue
+            self._backlog.window.take(delivery)
+            self._backlog.window.stored -= 1
+            self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.ARCHIVE, now)
+            settled += 1
+        return settled
