@@ -18,3 +18,7 @@ class Clock:
     def now(self) -> float:
         """Return the present instant in seconds since the epoch."""
         return self._offset + trio.current_time()
+
+    def at(self, instant: float) -> float:
+        """Return an instant of trio's clock in seconds since the epoch."""
+        return self._offset + instant

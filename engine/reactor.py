@@ -15,6 +15,7 @@ import trio
 READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
+_READINESS = READ | WRITE
 PASS_EVENTS = 256  # a pass is bounded, so that every other trio task runs between two
 
 
@@ -100,18 +101,15 @@ class Reactor:
         for registration, mask in batch:
             if registration is None or registrations.get(registration.fd) is not registration:
                 continue
-            self._serve(registration, mask)
-
-    def _serve(self, registration: Registration, mask: int) -> None:
-        handler = registration.handler
-        try:
-            if mask & (READ | WRITE):
-                handler.ready(bool(mask & READ), bool(mask & WRITE))
-            elif mask & _HANGUP:
-                handler.abort(None)
-        except Exception as error:  # one of the five barriers: one ready()
-            self._on_error(error)
-            handler.abort(error)
+            handler = registration.handler
+            try:
+                if mask & _READINESS:
+                    handler.ready(mask & READ != 0, mask & WRITE != 0)
+                elif mask & _HANGUP:
+                    handler.abort(None)
+            except Exception as error:  # one of the five barriers: one ready()
+                self._on_error(error)
+                handler.abort(error)
 
     def _bury(self) -> None:
         for sock in self._dying:

@@ -26,6 +26,7 @@ from engine.wire.resolver import Lookup, Resolver, system_lookup
 from engine.wire.tls import client_context
 from engine.wire.wiring import Wiring
 
+_INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
 POOLS_KEPT = 4096  # prepared heads of destinations that are quiet; some KB each
 POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
 DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
@@ -83,7 +84,8 @@ class WireClient:
         if self._closed:
             return
         destination, delivery = transmission.destination, transmission.delivery
-        now = self._wiring.clock.now()
+        instant = trio.current_time()
+        now = self._wiring.clock.at(instant)
         try:
             pool = self._pools.get(destination.id)
             if pool is None or pool.destination is not destination:
@@ -102,14 +104,15 @@ class WireClient:
             )
             self._wiring.timers.call_later(0, partial(done, outcome))
             return
-        exchange = Exchange(self._wiring, request, destination.timeout_ms, now, done)
-        pool.submit(exchange, beyond_limit=delivery.origin is DeliveryOrigin.INSPECTION)
+        timeout_ms = destination.timeout_ms
+        exchange = Exchange(request, timeout_ms, now, instant + timeout_ms / 1000, done)
+        pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def statistics(self) -> WireStatistics:
         """Return what is going on."""
         wiring = self._wiring
         return WireStatistics(
-            in_flight=len(wiring.exchanges),
+            in_flight=sum(pool.busy + pool.waiting for pool in self._pools.values()),
             waiting=sum(pool.waiting for pool in self._pools.values()),
             descriptors=wiring.descriptors.used,
             descriptors_limit=wiring.descriptors.limit,
@@ -127,10 +130,6 @@ class WireClient:
         """Close every connection and take no more work. What was in flight is not reported: like after
         a crash, nobody knows what became of it, and it is sent again after the next start."""
         self._closed = True
-        for pool in self._pools.values():
-            pool.shut()
-        for exchange in list(self._wiring.exchanges):
-            exchange.forget()
         for pool in self._pools.values():
             pool.shut()
         self._pools.clear()

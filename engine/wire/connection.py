@@ -5,11 +5,15 @@ Nothing here decides where to connect, or what a status means.
 """
 
 import socket
+from functools import partial
 from typing import TYPE_CHECKING
+
+import trio
 
 from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
 from engine.reactor import READ, WRITE
+from engine.timers import Timer
 from engine.wire.exchange import Exchange
 from engine.wire.failure import WireError, connection_error
 from engine.wire.response import Answer
@@ -30,7 +34,6 @@ class Connection:
     __slots__ = (
         "_answer",
         "_closed",
-        "_exchange",
         "_pool",
         "_recv",
         "_registration",
@@ -39,8 +42,10 @@ class Connection:
         "_tls",
         "_unsent",
         "_until",
+        "_watch",
         "_wiring",
         "_write_error",
+        "exchange",
         "target",
     )
 
@@ -50,7 +55,7 @@ class Connection:
         wiring = self._wiring = pool.wiring
         self._sock = sock
         self._recv = sock.recv
-        self._exchange: Exchange | None = None
+        self.exchange: Exchange | None = None
         self._answer = Answer()
         self._unsent: memoryview | None = None  # of a request, or of TLS
         self._write_error: OSError | None = (
@@ -58,9 +63,11 @@ class Connection:
         )
         self._reused = False
         self._closed = False
+        self._watch: Timer | None = None  # of the deadline of whatever it is doing when that fires
         self._until = wiring.clock.now() + AGE_S
         self._tls = TlsChannel(wiring.tls, target.host) if target.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
+        pool.keep(self)
 
     @property
     def phase(self) -> str:
@@ -73,15 +80,24 @@ class Connection:
 
     def start(self, exchange: Exchange) -> None:
         """Send a request, at once as far as the socket takes it."""
-        self._exchange = exchange
+        self.exchange = exchange
         exchange.holder = self
+        if not exchange.watched:
+            watch = self._watch
+            if watch is None or watch.due > exchange.due:
+                self._rewatch(exchange.due)
         tls = self._tls
         if tls is None:
             self._write(exchange.request)
             return
-        tls.send(exchange.request)
-        if not tls.established:
-            tls.begin()
+        try:
+            tls.send(exchange.request)
+            if not tls.established:
+                tls.begin()
+        except WireError as error:
+            # Not at once: whoever starts an exchange is not called back while it is at it.
+            self._wiring.timers.call_later(0, partial(self._fail, error))
+            return
         self._write(tls.outgoing())
 
     def ready(self, readable: bool, writable: bool) -> None:
@@ -103,12 +119,12 @@ class Connection:
         else:
             self._fail(WireError(ErrorCategory.INTERNAL, "the attempt failed for a fault of ours"))
 
-    def abandon(self, exchange: Exchange) -> Answer:
+    def abandon(self, exchange: Exchange) -> tuple[Answer, float]:
         """Give an exchange up: the connection is of no use to anybody else."""
-        self._exchange = None
+        self.exchange = None
         self.close()
         self._pool.ended()
-        return self._answer
+        return self._answer, self._wiring.clock.now()
 
     def close(self) -> None:
         """Close; harmless when done already. An exchange must have been taken off before."""
@@ -116,11 +132,31 @@ class Connection:
             return
         self._closed = True
         self._pool.forget(self)
+        if self._watch is not None:
+            self._watch.cancel()
         if self._tls is not None:
             self._say_goodbye(self._tls)
         self._wiring.reactor.close(self._registration, self._sock)
         self._answer.release()
         self._wiring.descriptors.give()
+
+    # --- the deadline
+
+    def _rewatch(self, due: float) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        self._watch = self._wiring.timers.call_at(due, self._look)
+
+    def _look(self) -> None:
+        """The deadline of some exchange has passed, maybe of one that ended long ago."""
+        self._watch = None
+        exchange = self.exchange
+        if exchange is None or exchange.watched:
+            return
+        if exchange.due <= trio.current_time():
+            exchange.expire()
+        else:
+            self._rewatch(exchange.due)
 
     # --- sending
 
@@ -143,7 +179,7 @@ class Connection:
         if rest is None:
             self._write(data)
             return
-        request = 0 if self._exchange is None else len(self._exchange.request)
+        request = 0 if self.exchange is None else len(self.exchange.request)
         if len(rest) + len(data) > 2 * request + TLS_REPLIES_LIMIT:
             raise WireError(ErrorCategory.TLS, "the receiver does not read")
         self._unsent = memoryview(bytes(rest) + data)
@@ -176,41 +212,40 @@ class Connection:
                 owed = tls.outgoing()
                 if owed:
                     self._reply(owed)
-            if data:
-                self._take(data)
+            exchange = self.exchange
+            if exchange is None:
+                if data:  # bytes that nobody asked for
+                    self.close()
+                    return
+            elif data:
+                answer = self._answer
+                answer.feed(data)
+                if answer.complete:
+                    self._complete(exchange, answer)
         except WireError as error:
             self._fail(error)
             return
         if tls is not None and tls.closed and not self._closed:
             self._lost(None)
 
-    def _take(self, data: bytes) -> None:
-        if self._exchange is None:  # bytes that nobody asked for
-            self.close()
-            return
-        answer = self._answer
-        answer.feed(data)
-        if answer.complete:
-            self._complete()
-
     def _lost(self, error: OSError | None) -> None:
         """The peer closed (None), or the connection broke."""
-        exchange, answer = self._exchange, self._answer
+        exchange, answer = self.exchange, self._answer
         if exchange is None:
             self.close()
         elif answer.begun:
-            self._cut(error)
+            self._cut(exchange, error)
         elif self._tls is not None and not self._tls.established:
             self._fail(WireError(ErrorCategory.TLS, "the connection ended in the TLS handshake"))
         elif self._reused and not exchange.replaced:
             exchange.replaced = True
-            self._exchange = None
+            self.exchange = None
             self.close()
             self._pool.replace(exchange)
         else:
             self._fail(connection_error(error or self._write_error))
 
-    def _cut(self, error: OSError | None) -> None:
+    def _cut(self, exchange: Exchange, error: OSError | None) -> None:
         """The connection ended within an answer, which may be how that answer ends.
 
         Over TLS an end without a farewell counts too: the head, which decides, came whole.
@@ -224,14 +259,11 @@ class Connection:
         except WireError as broken:
             self._fail(broken)
             return
-        self._complete()
+        self._complete(exchange, self._answer)
 
     # --- ending
 
-    def _complete(self) -> None:
-        exchange, answer = self._exchange, self._answer
-        if exchange is None:
-            return
+    def _complete(self, exchange: Exchange, answer: Answer) -> None:
         now = self._wiring.clock.now()
         outcome = exchange.judged(answer, now)
         reusable = (
@@ -241,19 +273,19 @@ class Connection:
             and self._write_error is None
             and now < self._until
         )
-        self._exchange = None
+        self.exchange = None
         self._reused = True
         answer.reset()
         self._pool.release(self, reusable, now)
         exchange.report(outcome)
 
     def _fail(self, error: WireError) -> None:
-        exchange, answer = self._exchange, self._answer
-        self._exchange = None
+        exchange, answer = self.exchange, self._answer
+        self.exchange = None
         if exchange is None:
             self.close()
             return
-        outcome = exchange.failed(error, answer)
+        outcome = exchange.failed(error, answer, self._wiring.clock.now())
         self.close()
         self._pool.ended()
         exchange.report(outcome)

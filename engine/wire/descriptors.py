@@ -29,32 +29,32 @@ class Descriptors:
         self.used = 0
         self._timers = timers
         self._evict = evict
-        self._queue: dict[Waiting, None] = {}
+        self.queue: dict[Waiting, None] = {}  # in the order of their coming
         self._rest: Timer | None = None
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return len(self._queue)
+        return len(self.queue)
 
     def take(self) -> bool:
         """Take a descriptor if one is free, or can be freed, and nobody waits for it."""
-        if self._queue or self._rest is not None:
+        if self.queue or self._rest is not None:
             return False
         return self._take()
 
     def wait(self, waiting: Waiting) -> None:
         """Queue for a descriptor."""
-        self._queue[waiting] = None
+        self.queue[waiting] = None
 
     def leave(self, waiting: Waiting) -> None:
         """Leave the queue; harmless when not in it."""
-        self._queue.pop(waiting, None)
+        self.queue.pop(waiting, None)
 
     def give(self) -> None:
         """Give a descriptor back."""
         self.used -= 1
-        if self._queue:
+        if self.queue:
             self._serve()
 
     def refused(self) -> None:
@@ -75,7 +75,7 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        while self._queue and self._rest is None and self._take():
-            waiting = next(iter(self._queue))
-            del self._queue[waiting]
+        while self.queue and self._rest is None and self._take():
+            waiting = next(iter(self.queue))
+            del self.queue[waiting]
             waiting.granted()

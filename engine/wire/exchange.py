@@ -9,11 +9,10 @@ from typing import Protocol
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
-from engine.timers import Timer
+from engine.timers import Timer, Timers
 from engine.wire.failure import WireError
 from engine.wire.judgement import RETRY_AFTER_STATUSES, judge, retry_after_s
 from engine.wire.response import Answer
-from engine.wire.wiring import Wiring
 
 
 class Holder(Protocol):
@@ -23,18 +22,25 @@ class Holder(Protocol):
     def phase(self) -> str:
         """What is being done, as words that go on from "while"."""
 
-    def abandon(self, exchange: "Exchange") -> Answer | None:
-        """Let go of the exchange and of what it occupies; return what has arrived of an answer."""
+    def abandon(self, exchange: "Exchange") -> tuple[Answer | None, float]:
+        """Let go of the exchange and of what it occupies.
+
+        Return what has arrived of an answer, and the time in seconds since the epoch.
+        """
 
 
 class Exchange:
-    """An attempt that was begun."""
+    """An attempt that was begun.
+
+    Its deadline is watched by the connection that it is on, if that was kept from before, since such a
+    connection needs no timer of its own for each request; else by a timer of the exchange.
+    """
 
     __slots__ = (
         "_done",
         "_timeout_ms",
         "_timer",
-        "_wiring",
+        "due",
         "holder",
         "replaced",
         "request",
@@ -45,76 +51,83 @@ class Exchange:
 
     def __init__(
         self,
-        wiring: Wiring,
         request: bytes,
         timeout_ms: int,
         started_at: float,
+        due: float,
         done: Callable[[Outcome], None],
     ) -> None:
+        """`started_at` is in seconds since the epoch, `due` an instant of trio's clock."""
         self.request = request
         self.started_at = started_at
+        self.due = due
         self.replaced = False  # its reused connection was dead, and it has got another
-        self._wiring = wiring
         self._timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self._timer: Timer = wiring.timers.call_later(timeout_ms / 1000, self._expire)
-        wiring.exchanges.add(self)
+        self._timer: Timer | None = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether it has a timer of its own."""
+        return self._timer is not None
+
+    def watch(self, timers: Timers) -> None:
+        """Watch its own deadline."""
+        if self._timer is None:
+            self._timer = timers.call_at(self.due, self.expire)
 
     def judged(self, answer: Answer, now: float) -> Outcome:
-        """Return the outcome of a whole answer."""
-        category, message = judge(answer.status)
-        return self._outcome(now, category, message, answer)
+        """Return the outcome of a whole answer, at `now` in seconds since the epoch."""
+        status = answer.status
+        category, message = judge(status)
+        headers = answer.headers
+        return Outcome(
+            started_at=self.started_at,
+            duration_ms=int((now - self.started_at) * 1000 + 0.5),
+            success=category is None,
+            status=status,
+            headers=headers,
+            body=answer.body,
+            truncated=answer.truncated,
+            category=category,
+            message=message,
+            retry_after_s=retry_after_s(headers, now) if status in RETRY_AFTER_STATUSES else None,
+        )
 
-    def failed(self, error: WireError, answer: Answer | None = None) -> Outcome:
-        """Return the outcome of an attempt without a whole answer."""
-        now = self._wiring.clock.now()
+    def failed(self, error: WireError, answer: Answer | None, now: float) -> Outcome:
+        """Return the outcome of an attempt that got no whole answer, at `now`."""
         if answer is not None and answer.status:
-            category, message = judge(answer.status)
-            if category is not None and category is not ErrorCategory.PROTOCOL:
-                # A no is a no, however its body ended.
-                return self._outcome(now, category, message, answer)
-        return self._outcome(now, error.category, error.message, answer)
+            outcome = self.judged(answer, now)
+            if outcome.category is None or outcome.category is ErrorCategory.PROTOCOL:
+                outcome.success = False
+                outcome.category, outcome.message = error.category, error.message
+            return outcome  # else a no is a no, however its body ended
+        return Outcome(
+            started_at=self.started_at,
+            duration_ms=int((now - self.started_at) * 1000 + 0.5),
+            success=False,
+            category=error.category,
+            message=error.message,
+        )
 
     def report(self, outcome: Outcome) -> None:
         """Hand the outcome over and end."""
         done, self._done = self._done, None
-        self._timer.cancel()
-        self._wiring.exchanges.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
         if done is not None:
             done(outcome)
 
     def forget(self) -> None:
         """End without a report, for a process that is going down."""
         self._done = None
-        self._timer.cancel()
-        self._wiring.exchanges.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
         self.holder.abandon(self)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """The deadline has passed."""
         phase = self.holder.phase
-        answer = self.holder.abandon(self)
+        answer, now = self.holder.abandon(self)
         words = f"no complete answer within {self._timeout_ms} ms (while {phase})"
-        self.report(self.failed(WireError(ErrorCategory.TIMEOUT, words), answer))
-
-    def _outcome(
-        self,
-        now: float,
-        category: ErrorCategory | None,
-        message: str | None,
-        answer: Answer | None,
-    ) -> Outcome:
-        outcome = Outcome(
-            started_at=self.started_at,
-            duration_ms=int((now - self.started_at) * 1000 + 0.5),
-            success=category is None,
-            category=category,
-            message=message,
-        )
-        if answer is not None and answer.status:
-            outcome.status = answer.status
-            outcome.headers = answer.headers
-            outcome.body = answer.body
-            outcome.truncated = answer.truncated
-            if answer.status in RETRY_AFTER_STATUSES:
-                outcome.retry_after_s = retry_after_s(outcome.headers, now)
-        return outcome
+        self.report(self.failed(WireError(ErrorCategory.TIMEOUT, words), answer, now))

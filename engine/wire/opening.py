@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 class Opening:
     """Holder of an exchange that has no connection yet."""
 
-    __slots__ = ("_exchange", "_pool", "_race", "_soon", "_target", "_waiter", "_wiring")
+    __slots__ = ("_pool", "_race", "_soon", "_target", "_waiter", "_wiring", "exchange")
 
     def __init__(self, pool: "Pool", exchange: "Exchange") -> None:
         self._pool = pool
         self._wiring = pool.wiring
         self._target = pool.target
-        self._exchange = exchange
+        self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None
         self._race: Race | None = None
@@ -51,7 +51,7 @@ class Opening:
         else:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
-    def abandon(self, exchange: "Exchange") -> "Answer | None":
+    def abandon(self, exchange: "Exchange") -> "tuple[Answer | None, float]":
         """Stop, whatever is being done."""
         if self._waiter is not None:
             self._waiter.cancel()
@@ -59,8 +59,9 @@ class Opening:
             self._soon.cancel()
         if self._race is not None:
             self._race.abandon()
+        self._pool.opened(self)
         self._pool.ended()
-        return None
+        return None, self._wiring.clock.now()
 
     def _resolved(self, resolution: Resolution) -> None:
         if isinstance(resolution, WireError):
@@ -74,6 +75,7 @@ class Opening:
             self._race.begin()
 
     def _won(self, sock: socket.socket) -> None:
+        self._pool.opened(self)
         try:
             connection = Connection(self._pool, self._target, sock)
         except WireError as error:
@@ -82,9 +84,10 @@ class Opening:
             self._fail(error)
             return
         self._wiring.counts.opened += 1
-        connection.start(self._exchange)
+        connection.start(self.exchange)
 
     def _fail(self, error: WireError) -> None:
-        outcome = self._exchange.failed(error)
+        outcome = self.exchange.failed(error, None, self._wiring.clock.now())
+        self._pool.opened(self)
         self._pool.ended()
-        self._exchange.report(outcome)
+        self.exchange.report(outcome)

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 class Pool:
     """Owner of a destination's connections, and holder of the exchanges that wait for one."""
 
-    __slots__ = ("_idle", "_waiting", "busy", "destination", "head", "target", "wiring")
+    __slots__ = (
+        "_connections",
+        "_idle",
+        "_openings",
+        "_waiting",
+        "busy",
+        "destination",
+        "head",
+        "target",
+        "wiring",
+    )
 
     phase = "waiting for a free connection"
     head: WebhookHead
@@ -32,6 +42,8 @@ class Pool:
         self.wiring = wiring
         self.busy = 0  # exchanges that have, or are getting, a connection
         self._idle: list[Connection] = []
+        self._connections: set[Connection] = set()
+        self._openings: set[Opening] = set()
         self._waiting: dict[Exchange, None] = {}
         self._use(destination)
 
@@ -65,12 +77,13 @@ class Pool:
             self._begin(exchange)
         else:
             exchange.holder = self
+            exchange.watch(self.wiring.timers)
             self._waiting[exchange] = None
 
-    def abandon(self, exchange: Exchange) -> "Answer | None":
+    def abandon(self, exchange: Exchange) -> "tuple[Answer | None, float]":
         """Let an exchange leave the queue."""
         self._waiting.pop(exchange, None)
-        return None
+        return None, self.wiring.clock.now()
 
     def release(self, connection: Connection, reusable: bool, now: float) -> None:
         """An exchange ended well. Keep its connection where it can be used again."""
@@ -79,7 +92,7 @@ class Pool:
             reusable
             and connection.target is self.target
             and self.busy + len(self._idle) < self.destination.concurrency
-            and (self._waiting or not self.wiring.descriptors.waiting)
+            and (self._waiting or not self.wiring.descriptors.queue)
         ):
             self._idle.append(connection)
             self.wiring.idle.add(connection, now)
@@ -97,18 +110,32 @@ class Pool:
     def replace(self, exchange: Exchange) -> None:
         """Open a new connection for an exchange whose reused one was dead."""
         self.wiring.counts.replaced += 1
-        Opening(self, exchange).begin()
+        self._open(exchange)
+
+    def opened(self, opening: Opening) -> None:
+        """An opening has ended, one way or another."""
+        self._openings.discard(opening)
+
+    def keep(self, connection: Connection) -> None:
+        """A connection was made."""
+        self._connections.add(connection)
 
     def forget(self, connection: Connection) -> None:
         """A connection closes, idle or not."""
+        self._connections.discard(connection)
         if connection in self._idle:
             self._idle.remove(connection)
             self.wiring.idle.remove(connection)
 
     def shut(self) -> None:
-        """Let nobody wait any more and close what is idle."""
-        self._waiting.clear()
-        for connection in list(self._idle):
+        """Close everything; what was in flight is not reported."""
+        for exchange in list(self._waiting):
+            exchange.forget()
+        for opening in list(self._openings):
+            opening.exchange.forget()
+        for connection in list(self._connections):
+            if connection.exchange is not None:
+                connection.exchange.forget()
             connection.close()
 
     def _use(self, destination: Destination) -> None:
@@ -124,7 +151,13 @@ class Pool:
             self.wiring.counts.reused += 1
             connection.start(exchange)
         else:
-            Opening(self, exchange).begin()
+            self._open(exchange)
+
+    def _open(self, exchange: Exchange) -> None:
+        exchange.watch(self.wiring.timers)
+        opening = Opening(self, exchange)
+        self._openings.add(opening)
+        opening.begin()
 
     def _next(self) -> None:
         while self._waiting and self.busy < self.destination.concurrency:

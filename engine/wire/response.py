@@ -65,7 +65,7 @@ class Answer:
         self._size = 0
         self._fed = 0
         self._interim = 0
-        self._start = b""
+        self._start = b""  # while it is too short to be judged
 
     @property
     def begun(self) -> bool:
@@ -93,10 +93,9 @@ class Answer:
     def feed(self, data: bytes) -> None:
         """Take bytes of the answer. Raises WireError where they break the protocol or a limit."""
         if not self._fed:
-            self._start = data[:7]
-            if self._start != _START:
-                self._judge_start(b"")
-        elif len(self._start) < len(_START):
+            if not data.startswith(_START):
+                self._judge_start(data)
+        elif self._start:
             self._judge_start(data)
         self._fed += len(data)
         try:
@@ -129,9 +128,10 @@ class Answer:
 
     def _judge_start(self, data: bytes) -> None:
         # The parser takes RTSP, ICE and other versions of HTTP too.
-        self._start = (self._start + data)[: len(_START)]
-        if not _START.startswith(self._start):
+        start = (self._start + data)[: len(_START)]
+        if not _START.startswith(start):
             raise _broken("it does not begin with HTTP/1")
+        self._start = start if len(start) < len(_START) else b""
 
     def _bound(self) -> None:
         if not self.status and self._fed > HEAD_LIMIT:

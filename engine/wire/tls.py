@@ -41,15 +41,18 @@ class TlsChannel:
         self.closed = False  # the peer said that nothing follows
 
     def begin(self) -> None:
-        """Start the handshake."""
+        """Start the handshake. Raises WireError."""
         self._shake()
 
     def send(self, data: bytes) -> None:
-        """Encrypt `data`, once the handshake is done."""
-        if self.established:
-            self._object.write(data)
-        else:
+        """Encrypt `data`, once the handshake is done. Raises WireError where the stream has ended."""
+        if not self.established:
             self._unsent = data
+            return
+        try:
+            self._object.write(data)
+        except ssl.SSLError as error:
+            raise _explain(error) from None
 
     def receive(self, data: bytes) -> bytes:
         """Take what the peer sent; return what it says, which may be nothing yet.

@@ -12,7 +12,6 @@ from engine.wire.egress import EgressGuard
 from engine.wire.resolver import Resolver
 
 if TYPE_CHECKING:
-    from engine.wire.exchange import Exchange
     from engine.wire.idle import IdleConnections
 
 
@@ -39,4 +38,3 @@ class Wiring:
     idle: "IdleConnections"
     tls: ssl.SSLContext
     counts: Counts = field(default_factory=Counts)
-    exchanges: "set[Exchange]" = field(default_factory=set)  # begun and not yet reported
