@@ -83,6 +83,7 @@ class Intake:
         self._wake = trio.Event()
         self._away = False
         self._closed = False
+        self._open: list[Submission] = []  # being written, their fate not told
         self._customers: set[tuple[int, str]] = set()
         self._groups = self._events = self._deliveries = self._refused = 0
 
@@ -115,6 +116,11 @@ class Intake:
         self._wake.set()
 
     @property
+    def away(self) -> bool:
+        """Whether the database is away, as far as the intake knows."""
+        return self._away
+
+    @property
     def empty(self) -> bool:
         """Whether nothing waits for its commit."""
         return not self._waiting
@@ -138,10 +144,14 @@ class Intake:
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
-            while self._waiting:
-                await self._commit(self._gather())
+            try:
+                while self._waiting:
+                    await self._commit(self._gather())
+                    await self._forget()
                 await self._forget()
-            await self._forget()
+            finally:
+                self._fail(self._open, UNKNOWN)
+                self._open = []
             if self._closed:
                 return
 
@@ -166,7 +176,7 @@ class Intake:
 
     async def _commit(self, submissions: list[Submission]) -> None:
         group, twins = self._build(submissions)
-        pending = submissions
+        pending = self._open = submissions
         began = trio.current_time()
         while True:
             try:
@@ -179,17 +189,19 @@ class Intake:
                 return
             except StoreAwayError as error:
                 if pending and not error.maybe_written and not group.again:
+                    self._open = []
                     self._fail(pending, OVERLOADED)
                     await self._wait_back()
                     return
                 group.again = True
                 if pending and trio.current_time() - began >= PATIENCE_S:
                     self._fail(pending, UNKNOWN)
-                    pending = []
+                    pending = self._open = []
                 await self._wait_out()
                 continue
             break
         self._away = False
+        self._open = []
         self._account(group)
         self._tell(pending, acceptance, twins)
         self._deliver(group, acceptance)
@@ -279,6 +291,7 @@ class Intake:
 
     async def _bisect(self, submissions: list[Submission], error: PoisonError) -> None:
         """Find the submission that the database refuses: it alone fails."""
+        self._open = []
         if len(submissions) == 1:
             log.warning("request refused by the database", cause=type(error.__cause__).__name__)
             self._fail(submissions, UNKNOWN)

@@ -66,6 +66,7 @@ class Recorder:
         self._idle.set()
         self._closed = False
         self._away = False
+        self._open: list[tuple[Settlement, SettlementOwner]] = []  # being written
         self.on_relief: Callable[[], None] | None = None
         self.congested = False
         self._groups = self._settlements = 0
@@ -114,11 +115,16 @@ class Recorder:
             await self._wake.wait()
             self._wake = trio.Event()
             self._idle = trio.Event()
-            while self._waiting or self._marks or self._snapshots:
-                taken = self._take()
-                marks, self._marks = list(self._marks.values()), {}
-                snapshots, self._snapshots = list(self._snapshots.values()), {}
-                await self._commit(taken, marks, snapshots)
+            try:
+                while self._waiting or self._marks or self._snapshots:
+                    self._open = self._take()
+                    marks, self._marks = list(self._marks.values()), {}
+                    snapshots, self._snapshots = list(self._snapshots.values()), {}
+                    await self._commit(self._open, marks, snapshots)
+                    self._open = []
+            finally:  # whoever runs next begins with what was being written: a repeat changes nothing
+                self._waiting.extendleft(reversed(self._open))
+                self._open = []
             self._idle.set()
             if self._closed:
                 return
@@ -159,7 +165,7 @@ class Recorder:
                     await self._commit(taken[:middle], marks, snapshots)
                     await self._commit(taken[middle:], [], [])
                     return
-                if taken and (emptied := _emptied(taken[0][0])) is not None:
+                if taken and (emptied := _emptied(group.settlements[0])) is not None:
                     log.warning(
                         "response not recordable, left out", cause=type(error.__cause__).__name__
                     )

@@ -99,6 +99,9 @@ class Settings(BaseModel):
     passivate_after: float = Field(
         30.0, gt=0, description="idle seconds until a destination's actor leaves memory"
     )
+    max_in_flight: int = Field(
+        10_000, ge=1, description="attempts in flight over all destinations; each costs about 10 KB"
+    )
     settle_group: int = Field(
         1_000, ge=1, description="outcomes in one commit; larger is no cheaper"
     )
