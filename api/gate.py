@@ -66,7 +66,10 @@ class Gate:
         now: Callable[[], float],
         control_limit: int | None = None,
         ingest_limit: int | None = None,
+        stale: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`stale`: whether what is known of keys may be older than is allowed; then nobody gets in."""
+        self._stale = stale
         self._models = models
         self._now = now
         self._control_limit = control_limit
@@ -81,7 +84,9 @@ class Gate:
     def admit(
         self, authorization: bytes | None, scopes: frozenset[Scope], *, ingestion: bool
     ) -> Admission:
-        """Judge an Authorization header. Raises GateRefusal 401, 429 or 403, in that order."""
+        """Judge an Authorization header. Raises GateRefusal 503, 401, 429 or 403, in that order."""
+        if self._stale():
+            raise self._outdated()
         now = self._now()
         digest = self._digest(authorization)
         credential = self._models.credential_by_digest(digest, now)
@@ -99,11 +104,20 @@ class Gate:
     ) -> Allowance | None:
         """Count another request of a caller who was admitted for the very same: None when the secret
         no longer stands for `credential`, so that the request must be judged anew. Raises GateRefusal
-        429."""
+        503 or 429."""
+        if self._stale():
+            raise self._outdated()
         now = self._now()
         if self._models.credential_by_digest(digest, now) is not credential:
             return None
         return self._spend(credential.workspace, ingestion, now)
+
+    def _outdated(self) -> GateRefusal:
+        refusal = self._refusal(
+            "overloaded", "the service cannot check credentials now, try again later", self.anonymous()
+        )
+        refusal.retry_after_s = 1
+        return refusal
 
     def _digest(self, authorization: bytes | None) -> bytes:
         if authorization is None:

@@ -218,6 +218,10 @@ class PostgresIntake:
             return Acceptance(base, {})
         return Acceptance(base, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
 
+    async def check(self) -> None:
+        """Connect if that is not so; see the port."""
+        await self._ensure_connected()
+
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows; see the port."""
         ordered = sorted(destinations)  # as every statement that locks several of them

@@ -1,0 +1,336 @@
+"""The composition root: builds the server, lists what is supervised, and ends it in order.
+
+The one place that knows every part. It wires and decides nothing.
+"""
+
+import gc
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+import structlog
+import trio
+
+from api.app import make_app
+from api.budget import BodyBudget
+from api.cli.welcome import welcome
+from api.door.front import FrontDoor
+from api.gate import Gate
+from api.ingestion import Ingestion
+from api.ingestion_routes import make_blueprint
+from api.services import Services
+from engine.actors.directory import Directory
+from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
+from engine.actors.waker import Waker
+from engine.background import Background
+from engine.clock import Clock
+from engine.control.commands import Commands
+from engine.control.destinations import Destinations
+from engine.control.inspection import Inspections
+from engine.control.keys import Keys, NewKey
+from engine.control.loading import Loader
+from engine.control.projection import ModelProjection
+from engine.control.rules import RoutingRules
+from engine.core.destination import Destination
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.ingest import Ingest
+from engine.intake import Intake
+from engine.models import Models
+from engine.reactor import Reactor
+from engine.recorder import Recorder
+from engine.router import Router
+from engine.settings import Settings
+from engine.timers import Timers
+from engine.wire.client import WireClient
+from storage.backlog import PostgresBacklog
+from storage.bridge import Bridge, open_bridge
+from storage.changes import Change, Changes
+from storage.configuration import ConfigurationTables
+from storage.deliveries import PostgresDeliveries
+from storage.embedded import EmbeddedError, EmbeddedServer
+from storage.errors import OwnershipLostError, StoreError
+from storage.events import PostgresEvents
+from storage.housekeeping import INTERVAL_S, Housekeeping
+from storage.intake import PostgresIntake
+from storage.migrate import migrate
+from storage.ownership import Ownership
+from storage.partitions import Range
+from storage.profiles import UPKEEP, hot
+from storage.secretbox import SecretBox, SecretBoxError, open_secret_box
+from storage.settle import PostgresSettle
+
+STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
+FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
+EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
+
+log = structlog.get_logger("angarium")
+
+
+def serve(settings: Settings) -> int:
+    """Run a server until SIGTERM or SIGINT; return the exit code."""
+    try:
+        box = open_secret_box(
+            settings.master_key, settings.data_dir, own_database=settings.database_url is not None
+        )
+        trio.run(_serve, settings, box)
+    except SecretBoxError as error:
+        return _failed(EXIT_SETTINGS, error)
+    except (EmbeddedError, StoreError) as error:
+        return _failed(EXIT_DATABASE, error)
+    except GivenUpError as error:
+        cause = error.__cause__
+        return _failed(EXIT_FAILED, cause if isinstance(cause, OwnershipLostError) else error)
+    except OSError as error:
+        return _failed(EXIT_SETTINGS, error)
+    return 0
+
+
+def _failed(code: int, error: BaseException) -> int:
+    log.critical("server failed", error=str(error))
+    return code
+
+
+async def _serve(settings: Settings, box: SecretBox) -> None:
+    async with _database(settings) as url, open_bridge(url) as bridge:
+        server = Server(settings, bridge, box)
+        keys = await server.prepare()
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
+                await server.run(keys)
+                nursery.cancel_scope.cancel()
+        log.info("server stopped")
+
+
+@asynccontextmanager
+async def _database(settings: Settings) -> AsyncIterator[str]:
+    """Give the URL of the operator's database, or of the embedded one while the block runs."""
+    if settings.database_url is not None:
+        yield settings.database_url
+        return
+    embedded = EmbeddedServer(settings.data_dir)
+    url = await trio.to_thread.run_sync(embedded.start)
+    try:
+        yield url
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(embedded.stop)
+
+
+class Server:
+    """All parts of one process. Made within trio; `prepare`, then `run`."""
+
+    def __init__(self, settings: Settings, bridge: Bridge, box: SecretBox) -> None:
+        self.settings = settings
+        self.bridge = bridge
+        self.models = Models()
+        self.identity = Identity()
+        self.clock = Clock()
+        self.timers = Timers(_report)
+        self.reactor = Reactor(_report)
+        self.ownership = Ownership()
+        self.upkeep = bridge.connection(UPKEEP)
+        self.stopping = False
+
+        now = self.clock.now
+        backlog = PostgresBacklog(bridge.pool)
+        self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
+        self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
+        self.directory = Directory(
+            settings=settings,
+            find=self.models.destinations.get,
+            now=now,
+            timers=self.timers,
+            sender=self.wire,
+            recorder=self.recorder,
+            store=backlog,
+            max_in_flight=settings.max_in_flight,
+        )
+        self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
+        accept = bridge.connection(hot("intake"), self.ownership.renew_intake)
+        self.intake = Intake(
+            PostgresIntake(accept, self.ownership), self.directory, self.identity, settings, now
+        )
+        self.directory.forgettable_signal = self.intake.nudge
+
+        self.tables = ConfigurationTables(bridge.pool, box)
+        self.projection = ModelProjection(self.models, self.directory.configure)
+        self.commands = Commands()
+        self.loader = Loader(self.tables, self.projection, self.commands)
+        self.changes = Changes(bridge, self._changed, self.loader.load)
+        self.destinations = Destinations(
+            self.tables.destinations, self.commands, self.projection, self.identity, now
+        )
+        self.housekeeping = Housekeeping(
+            self.upkeep, settings.retention_days, lambda: int(now() * 1000), self._covered
+        )
+        self.background = Background()
+        self.directory.on_gone = lambda gone: self.background.spawn(self._disable_gone, gone)
+        self.door = self._door()
+        self.supervisor = Supervisor(self.children())
+
+    def _door(self) -> FrontDoor:
+        settings, models, tables, now = self.settings, self.models, self.tables, self.clock.now
+        gate = Gate(
+            models, now, settings.control_rate_limit, settings.ingest_rate_limit, self._stale
+        )
+        ingest = Ingest(Router(models), self.intake.submit, self.identity, self.background.spawn)
+        bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
+        ingestion = Ingestion(gate, models, ingest, bodies)
+        deliveries = PostgresDeliveries(self.bridge.pool)
+        services = Services(
+            gate=gate,
+            models=models,
+            commands=self.commands,
+            destinations=self.destinations,
+            rules=RoutingRules(
+                tables.rules,
+                tables.destinations,
+                self.commands,
+                self.projection,
+                self.identity,
+                now,
+            ),
+            inspections=Inspections(
+                models, tables.destinations, deliveries, self.wire, self.commands, self.identity
+            ),
+            destination_store=tables.destinations,
+            rule_store=tables.rules,
+            delivery_log=deliveries,
+            event_log=PostgresEvents(self.bridge.pool),
+            directory=self.directory,
+            ingestion=make_blueprint(ingestion),
+            now=now,
+            unready=self.unready,
+        )
+        return FrontDoor(
+            settings, self.reactor, self.timers, ingestion, make_app(services), _report
+        )
+
+    # --- its life
+
+    async def prepare(self) -> Sequence[NewKey]:
+        """Bring the database up to date and take it over; return the keys of a first start."""
+        await self.upkeep.ensure()
+        await migrate(self.upkeep)
+        await self.ownership.take(self.upkeep)
+        await self.housekeeping.run_once()
+        await self.loader.load()
+        keys = Keys(
+            self.tables.tenants, self.tables.keys, self.identity, self.clock.now, self.projection
+        )
+        return await keys.bootstrap()
+
+    async def run(self, first_keys: Sequence[NewKey]) -> None:
+        """Run everything until stopped. Raises GivenUpError when a part cannot be kept running."""
+        async with trio.open_nursery() as nursery:
+            await nursery.start(self.supervisor.run)
+            gc.collect()
+            gc.freeze()
+            # Hardly anything on the hot path is cyclic; the default thresholds cost 4 % of all CPU.
+            gc.set_threshold(50_000, 20, 20)
+            sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys) + "\n")
+            sys.stdout.flush()
+            log.info("server started", address=self.door.address)
+
+    def children(self) -> list[Child]:
+        """The supervision tree: everything that runs, in the order of its start."""
+        return [
+            Child(name="timers", run=self.timers.run),
+            Child(name="reactor", run=self.reactor.run),
+            Child(name="commands", run=self.commands.serve),
+            Child(name="background", run=self.background.run),
+            Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),
+            Child(name="intake", run=self.intake.run, restart=Restart.TRANSIENT),
+            Child(name="readers", run=self.directory.readers.run),
+            Child(name="dispatcher", run=self.directory.dispatcher.run),
+            Child(name="changes", run=self.changes.run),
+            Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
+            Child(name="waker", run=self.waker.run),
+            Child(name="housekeeping", run=self._keep_house),
+            Child(name="ownership", run=self._watch_ownership, restarts=0),
+            Child(name="door", run=self.door.run, restart=Restart.TRANSIENT, restarts=0),
+        ]
+
+    async def stop(self) -> None:
+        """End in order: accept no more, finish or hand back what is in flight, make it durable."""
+        self.stopping = True
+        end = trio.current_time() + self.settings.shutdown_grace
+        deadline = max(trio.current_time(), end - FLUSH_S)
+        log.info("server stopping", grace_s=self.settings.shutdown_grace)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.door.drain, deadline)
+            nursery.start_soon(self.directory.drain, deadline)
+        self.intake.close()
+        self.wire.abort_all()
+        with trio.move_on_at(end):
+            await self.recorder.wait_empty()
+        self.supervisor.stop()
+
+    async def stop_at_signal(
+        self, signals: AsyncIterator[int], everything: trio.CancelScope
+    ) -> None:
+        """Stop at the first signal; at a second one, at once."""
+        async with trio.open_nursery() as nursery:
+            await anext(signals)
+            nursery.start_soon(self.stop)
+            await anext(signals)
+            log.warning("stopping at once")
+            everything.cancel()
+
+    # --- small children
+
+    async def _recover(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        destinations = await self.directory.recover()
+        log.info("backlog recovered", destinations=destinations)
+        task_status.started()
+
+    async def _keep_house(self) -> None:
+        while True:
+            await trio.sleep(INTERVAL_S)
+            with suppress(StoreError):  # told by the bridge; the next run does what is left
+                await self.housekeeping.run_once()
+
+    async def _watch_ownership(self) -> None:
+        await self.ownership.watch(self.bridge.pool)
+
+    async def _disable_gone(self, gone: Destination) -> None:
+        """Disable a destination that answered 410, however long the database is away."""
+        while True:
+            try:
+                await self.destinations.disable_gone(gone)
+            except (StoreError, Refusal):
+                await trio.sleep(1)
+            else:
+                return
+
+    async def _changed(self, change: Change) -> None:
+        await self.loader.changed(change.kind, change.id)
+
+    def _covered(self, covered: Range) -> None:
+        self.identity.limit(covered.ceiling_ms)
+
+    # --- what it says of itself
+
+    def _stale(self) -> bool:
+        """Whether the read models may be older than is allowed."""
+        confirmed_at = self.changes.confirmed_at
+        return confirmed_at is None or trio.current_time() - confirmed_at > STALE_S
+
+    def unready(self) -> list[str]:
+        """Return why no work can be taken now; nothing when all is well."""
+        reasons = []
+        if self.stopping:
+            reasons.append("the server is stopping")
+        if self.intake.away:
+            reasons.append("the database is away")
+        elif self._stale():
+            reasons.append("the configuration could not be confirmed lately")
+        return reasons
+
+
+def _report(error: Exception) -> None:
+    log.error("a socket's or timer's work broke", exc_info=error)
