@@ -1,0 +1,265 @@
+"""Rules of the whole repository: who may import whom, how long files are, what is never said."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("engine", "api", "storage", "bench")
+OURS = {*PACKAGES, "angarium", "tests"}
+SOURCES = sorted(
+    path for package in (*PACKAGES, "clients", "tests") for path in (ROOT / package).rglob("*.py")
+)
+MODULES = [path for path in SOURCES if "tests" not in path.relative_to(ROOT).parts]
+LONGEST_FILE = 400
+LONGEST_MEDIAN = 180
+LONGEST_TEST = 700  # a book of cases is one file
+REASON_REACHES = 12  # lines: one reason serves the fields of one class
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Yield the dotted names that a file imports, those within functions too."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            raise AssertionError(f"{name_of(path)}: relative imports hide who imports whom")
+
+
+def within(name: str, *packages: str) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+def files_of(folder: str) -> list[Path]:
+    return sorted((ROOT / folder).rglob("*.py"))
+
+
+# (whose, what it must not import, except these files)
+FORBIDDEN = [
+    ("engine", ("api", "storage", "bench", "tests", "angarium"), ()),
+    ("storage", ("api", "bench", "tests", "angarium"), ()),
+    ("api", ("bench", "tests"), ()),
+    ("api", ("storage",), ("api/composition.py", "api/cli")),
+    ("api", ("angarium",), ("api/cli",)),
+    ("clients", ("engine", "api", "storage", "bench", "tests"), ()),
+    ("engine", ("asyncio", "asyncpg", "trio_asyncio", "quart", "hypercorn", "httpx", "click"), ()),
+    ("api", ("asyncio", "asyncpg", "trio_asyncio"), ()),
+    ("engine/actors", ("engine.wire",), ()),
+    ("engine/wire", ("engine.actors",), ()),
+]
+
+
+@pytest.mark.parametrize(("folder", "names", "but"), FORBIDDEN)
+def test_imports_point_one_way(folder: str, names: tuple[str, ...], but: tuple[str, ...]) -> None:
+    found = [
+        f"{name_of(path)} imports {name}"
+        for path in files_of(folder)
+        if not name_of(path).startswith(but or ("none",))
+        for name in imported(path)
+        if within(name, *names)
+    ]
+    assert not found
+
+
+def test_the_core_imports_the_standard_library_msgspec_and_itself() -> None:
+    io = {"os", "time", "random", "socket", "threading", "subprocess", "logging", "secrets"}
+    found = [
+        f"{name_of(path)} imports {name}"
+        for path in files_of("engine/core")
+        for name in imported(path)
+        if not within(name, "engine.core", "msgspec")
+        and (name.partition(".")[0] not in sys.stdlib_module_names or name.partition(".")[0] in io)
+    ]
+    assert not found
+
+
+def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> None:
+    allowed = (
+        "engine.ports",
+        "engine.core",
+        "engine.errors",
+        "engine.models",
+        "engine.shards",
+        "engine.settings",
+        "engine.identity",
+        "engine.instants",
+        "engine.delivery_log",
+        "engine.control.records",
+        "engine.control.ports",
+        "engine.control.headers",
+    )
+    found = [
+        f"{name_of(path)} imports {name}"
+        for path in files_of("storage")
+        for name in imported(path)
+        if within(name, "engine") and not within(name, *allowed)
+    ]
+    assert not found
+
+
+def test_the_client_library_stands_on_httpx_alone() -> None:
+    # anyio is what httpx itself runs on; cryptography is the optional extra for Ed25519.
+    allowed = {"angarium", "httpx", "anyio", "cryptography"}
+    found = {
+        name
+        for path in files_of("clients")
+        for name in imported(path)
+        if name.partition(".")[0] not in sys.stdlib_module_names | allowed
+    }
+    assert not found
+    project = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())["project"]
+    assert [requirement[:5] for requirement in project["dependencies"]] == ["httpx"]
+
+
+def test_every_dependency_has_its_reason_and_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    reasons = (ROOT / "docs/decisions/0015-dependencies.md").read_text().lower()
+    for requirement in project["dependencies"]:
+        name = re.split(r"[<>=\[; ]", requirement)[0]
+        assert name in reasons, f"{name} has no reason in docs/decisions/0015-dependencies.md"
+        if name != "angarium-client":
+            lock = (ROOT / "requirements/runtime.lock").read_text()
+            assert re.search(rf"^{re.escape(name)}==", lock, re.M), f"{name} is not in the lock"
+
+
+def test_files_are_short() -> None:
+    lengths = {name_of(path): len(path.read_text("utf-8").splitlines()) for path in SOURCES}
+    too_long = {
+        name: length
+        for name, length in lengths.items()
+        if length > (LONGEST_TEST if name.startswith("tests/") else LONGEST_FILE)
+    }
+    assert too_long == {}
+    modules = sorted(lengths[name_of(path)] for path in MODULES if path.name != "__init__.py")
+    assert modules[len(modules) // 2] <= LONGEST_MEDIAN
+
+
+def test_every_module_begins_with_a_sentence_that_says_what_it_is() -> None:
+    missing = []
+    for path in SOURCES:
+        text = path.read_text("utf-8")
+        if not text.strip() and path.name == "__init__.py":
+            continue
+        docstring = ast.get_docstring(ast.parse(text))
+        if not docstring or not docstring.split("\n\n")[0].rstrip().endswith((".", "?", "!", ":")):
+            missing.append(name_of(path))
+    assert not missing
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty = {"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"}
+    assert [name_of(path) for path in SOURCES if path.stem in empty] == []
+
+
+def unexplained(path: Path) -> Iterator[str]:
+    """Yield the silenced warnings without a reason on their line, above it, or just before."""
+    pattern = re.compile(r"#\s*(?:noqa:\s*(?P<codes>[A-Z0-9, ]+)|type:\s*ignore\S*)(?P<rest>.*)$")
+    explained: dict[str, int] = {}  # by code, the line that said why
+    above = ""
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if match := pattern.search(line):
+            code = (match["codes"] or "type").strip()
+            if re.search(r"\w{2,}", match["rest"]) or above.lstrip().startswith("#"):
+                explained[code] = number
+            elif number - explained.get(code, -REASON_REACHES) >= REASON_REACHES:
+                yield f"{name_of(path)}:{number}"
+        above = line
+
+
+def test_every_silenced_warning_gives_its_reason() -> None:
+    assert [place for path in MODULES for place in unexplained(path)] == []
+
+
+def tracked_texts() -> Iterator[tuple[str, str]]:
+    """Yield the names and texts of all files that belong to the repository."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.fail("the rules about files need git: " + listed.stderr.decode())
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (content := path.read_bytes()):
+            yield name, content.decode("utf-8")
+
+
+# Written in pieces, so that this file does not say them either.
+UNSAID = re.compile(
+    r"\b(?:"
+    + "|".join(
+        (
+            "T" + r"ODO\b",
+            "F" + r"IXME\b",
+            "X" + r"XX\b",
+            "chat" + "gpt",
+            "clau" + "de",
+            "anthro" + "pic",
+            "open" + r"ai\b",
+            "language " + "model",
+            "files\\.python" + "hosted",
+            "py" + r"pi\.org",
+            "/wo" + "rk/",
+            "/ro" + "ot/",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
+)
+
+
+def test_the_project_speaks_of_itself_alone() -> None:
+    found = [
+        f"{name}:{number}: {match[0]}"
+        for name, text in tracked_texts()
+        for number, line in enumerate(text.splitlines(), 1)
+        if (match := UNSAID.search(line))
+    ]
+    assert not found
+
+
+def test_locks_have_a_hash_for_all_and_name_no_address() -> None:
+    for lock in sorted((ROOT / "requirements").glob("*.lock")):
+        text = lock.read_text()
+        assert "://" not in text, f"{lock.name} names an address"
+        requirements = [line for line in text.splitlines() if re.match(r"^[a-z0-9]", line)]
+        entries = re.split(r"^(?=[a-z0-9])", text, flags=re.M)[1:]
+        assert len(entries) == len(requirements)
+        assert all("--hash=sha256:" in entry for entry in entries)
+
+
+def test_documents_link_to_what_exists() -> None:
+    broken = [
+        f"{name} -> {target}"
+        for name, text in tracked_texts()
+        if name.endswith(".md")
+        for target in re.findall(r"\]\(([^)#\s]+)", text)
+        if "://" not in target and not ((ROOT / name).parent / target).exists()
+    ]
+    assert not broken
+
+
+def test_versions_agree() -> None:
+    ours = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    client = tomllib.loads((ROOT / "clients/python/pyproject.toml").read_text())["project"][
+        "version"
+    ]
+    package = (ROOT / "clients/python/angarium/__init__.py").read_text()
+    exchange = (ROOT / "clients/python/angarium/exchange.py").read_text()
+    assert f'__version__ = "{client}"' in package
+    assert f'VERSION = "{client}"' in exchange
+    assert f"## {ours}" in (ROOT / "CHANGELOG.md").read_text()
