@@ -108,7 +108,7 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         given = request.headers.get("X-Request-Id")
         g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
         g.allowance = None
-        if request.path.startswith("//"):  # which the framework would take for one slash
+        if request.scope["path"].startswith("//"):  # which the framework takes for one slash
             raise Refusal("not_found", "no such path")
 
     @app.after_request

@@ -31,7 +31,7 @@ async def test_a_rule_is_created_shown_and_routed_by(api: Caller, house: House) 
     assert defaults["priority"] == "STANDARD"
 
 
-BAD = [
+BAD: list[tuple[dict[str, Any], str]] = [
     ({"name": None}, "name"),
     ({"eventTypes": []}, "eventTypes"),
     ({"eventTypes": "order.*"}, "eventTypes"),
