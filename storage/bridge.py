@@ -7,7 +7,7 @@ import asyncio
 import random
 from asyncio import selector_events
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import structlog
@@ -101,6 +101,7 @@ class Bridge:
         self._loop = loop
         self._dedicated: list[Connection] = []
         self._back: trio.Event | None = None  # while somebody is probing
+        self._away_since: float | None = None
 
     def connection(
         self,
@@ -133,13 +134,27 @@ class Bridge:
             while True:
                 # Many servers wait for one database: their probes must not come together.
                 await trio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
-                with suppress(StoreError):
+                try:
                     await self.pool.fetch("SELECT 1")
+                except StoreError as error:
+                    self._note_away(error)
+                else:
+                    self._note_back()
                     return
                 pause = min(pause * 2, BACKOFF_LONGEST_S)
         finally:
             self._back.set()
             self._back = None
+
+    def _note_away(self, error: StoreError) -> None:
+        if self._away_since is None:
+            self._away_since = trio.current_time()
+            log.warning("database.away", error=str(error))
+
+    def _note_back(self) -> None:
+        if self._away_since is not None:
+            log.info("database.back", seconds=round(trio.current_time() - self._away_since, 1))
+            self._away_since = None
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -3,9 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import structlog
+
 from storage.connection import Connection
+from storage.errors import StoreError
 from storage.partitions import Range, make_partitions
 from storage.retention import delete_expired_keys, delete_old_minutes, remove_old_partitions
+
+log = structlog.get_logger("angarium.storage")
 
 INTERVAL_S = 600.0  # a run that finds nothing costs a few milliseconds
 
@@ -38,6 +43,13 @@ class Housekeeping:
 
     async def run_once(self) -> Housework:
         """Do what is due. Raises StoreError; whatever was left undone is done by the next run."""
+        try:
+            return await self._do()
+        except StoreError as error:
+            log.warning("housekeeping.failed", error=str(error))
+            raise
+
+    async def _do(self) -> Housework:
         now_ms = self._now_ms()
         # First what the future needs: a removal that fails must not keep it from being made.
         covered = await make_partitions(self._connection, now_ms)

@@ -132,7 +132,7 @@ def _keys_of_file(path: Path) -> list[bytes]:
 
 def _make(path: Path) -> None:
     """Make a key file, whole or not at all; of two that do so at once the first one's stays."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,15 +1,18 @@
 """The bridge: statements run whole, losses are noticed, and the driver's errors stay inside."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 import trio.testing
+from structlog.testing import capture_logs
 
 from storage import bridge as bridge_module
 from storage.bridge import Bridge, open_bridge
 from storage.connection import Connection, tls_of
+from storage.embedded import EmbeddedServer
 from storage.errors import (
     AccessDeniedError,
     ContentionError,
@@ -327,6 +330,34 @@ async def test_a_server_that_is_not_there_is_away() -> None:
     async with open_bridge("postgresql://postgres@127.0.0.1:1/postgres") as bridge:
         with pytest.raises(StoreAwayError):
             await bridge.pool.fetch("SELECT 1")
+
+
+async def test_whoever_waits_is_told_once_the_database_is_back(data_dir: Path) -> None:
+    server = EmbeddedServer(data_dir, durable=False)
+    url = await trio.to_thread.run_sync(server.start)
+    async with open_bridge(url) as bridge, trio.open_nursery() as nursery:
+        await bridge.wait_until_back()
+        await trio.to_thread.run_sync(server.stop)
+        with capture_logs() as logs:
+            back = [trio.Event() for _ in range(3)]
+
+            async def wait(event: trio.Event) -> None:
+                await bridge.wait_until_back()
+                event.set()
+
+            for event in back:
+                nursery.start_soon(wait, event)
+            with pytest.raises(StoreAwayError):
+                await bridge.pool.fetch("SELECT 1")
+            await trio.to_thread.run_sync(server.start)
+            with trio.fail_after(10):
+                for event in back:
+                    await event.wait()
+        assert await bridge.pool.fetch_value("SELECT 1") == 1
+        told = [line["event"] for line in logs if line["event"].startswith("database.")]
+        assert told in ([], ["database.away", "database.back"])
+        await bridge.aclose()
+        await trio.to_thread.run_sync(server.stop)
 
 
 async def test_the_pool_lends_no_more_than_it_has(
