@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from time import time
 
 import trio
 
@@ -92,7 +93,7 @@ class WireClient:
                 pool = self._configured(pool, destination)
             event = delivery.event
             body = event.body or outbound_body(event)
-            request = pool.head.request(delivery, transmission.number, body, now)
+            request = pool.head.request(delivery, transmission.number, body, time())
         except ValueError:
             # Such a destination was not accepted by us: a key that cannot be read, or damaged rows.
             outcome = Outcome(

@@ -5,8 +5,10 @@ exactly once.
 """
 
 from collections.abc import Callable
+from time import time
 from typing import Protocol
 
+from engine.core.destination import Target
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.timers import Timer, Timers
@@ -45,9 +47,11 @@ class Exchange:
         "replaced",
         "request",
         "started_at",
+        "target",
     )
 
     holder: Holder
+    target: Target  # where its connection must go; the pool sets it
 
     def __init__(
         self,
@@ -91,7 +95,9 @@ class Exchange:
             truncated=answer.truncated,
             category=category,
             message=message,
-            retry_after_s=retry_after_s(headers, now) if status in RETRY_AFTER_STATUSES else None,
+            retry_after_s=retry_after_s(headers, time())
+            if status in RETRY_AFTER_STATUSES
+            else None,
         )
 
     def failed(self, error: WireError, answer: Answer | None, now: float) -> Outcome:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.core.vocabulary import ErrorCategory
 from engine.timers import Timer
 from engine.wire.connection import Connection
-from engine.wire.failure import WireError
+from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
 from engine.wire.resolver import Answer as Resolution
 from engine.wire.resolver import Waiter
@@ -28,7 +28,7 @@ class Opening:
     def __init__(self, pool: "Pool", exchange: "Exchange") -> None:
         self._pool = pool
         self._wiring = pool.wiring
-        self._target = pool.target
+        self._target = exchange.target
         self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None
@@ -78,10 +78,10 @@ class Opening:
         self._pool.opened(self)
         try:
             connection = Connection(self._pool, self._target, sock)
-        except WireError as error:
+        except (WireError, OSError) as error:
             sock.close()
             self._wiring.descriptors.give()
-            self._fail(error)
+            self._fail(error if isinstance(error, WireError) else connection_error(error))
             return
         self._wiring.counts.opened += 1
         connection.start(self.exchange)

@@ -49,8 +49,8 @@ class Pool:
 
     def configure(self, destination: Destination) -> None:
         """Use another version from now on. Connections to another target are not used again."""
-        if destination.version == self.destination.version:
-            self.destination = destination
+        if destination == self.destination:
+            self.destination = destination  # read anew
             return
         before = self.target
         self._use(destination)
@@ -73,6 +73,7 @@ class Pool:
 
     def submit(self, exchange: Exchange, *, beyond_limit: bool = False) -> None:
         """Begin an exchange, or queue it while all connections are in use."""
+        exchange.target = self.target
         if self.busy < self.destination.concurrency or beyond_limit:
             self._begin(exchange)
         else:
@@ -145,7 +146,9 @@ class Pool:
 
     def _begin(self, exchange: Exchange) -> None:
         self.busy += 1
-        if self._idle:
+        # One that waited while the target changed still goes where its request was made for: its
+        # headers may hold secrets of the former receiver.
+        if self._idle and exchange.target is self.target:
             connection = self._idle.pop()
             self.wiring.idle.remove(connection)
             self.wiring.counts.reused += 1

@@ -88,7 +88,7 @@ class Race:
         while self._remaining:
             family, host = self._remaining.popleft()
             try:
-                sock = self._connect(family, host)
+                candidate = self._connect(family, host)
             except OSError as error:
                 if error.errno in EXHAUSTED:
                     self._remaining.appendleft((family, host))
@@ -96,7 +96,7 @@ class Race:
                     return
                 self._error = error
                 continue
-            self._candidates[Candidate(self, sock, self._wiring)] = None
+            self._candidates[candidate] = None
             if self._remaining:
                 self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
             return
@@ -142,21 +142,23 @@ class Race:
         elif not self._candidates:
             self._fail()
 
-    def _connect(self, family: socket.AddressFamily, host: str) -> socket.socket:
+    def _connect(self, family: socket.AddressFamily, host: str) -> Candidate:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(BlockingIOError):  # it will be told by the reactor
                 sock.connect((host, self._port))
+            return Candidate(self, sock, self._wiring)
         except OSError:
             sock.close()
             raise
-        return sock
 
     def _starved(self) -> None:
         self._wiring.descriptors.refused()
-        if not self._candidates:
+        if self._candidates:
+            self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
+        else:
             self._wiring.descriptors.wait(self)
 
     def _drop(self, candidate: Candidate) -> None:

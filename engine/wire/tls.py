@@ -10,6 +10,9 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 READ_BYTES = 65536
+# Of handshakes, tickets, alerts and empty records without a byte of content between them: a peer may not
+# keep us busy with nothing. Certificate chains take some KB.
+SILENT_LIMIT = 256 * 1024
 
 
 def client_context() -> ssl.SSLContext:
@@ -23,7 +26,7 @@ def client_context() -> ssl.SSLContext:
 class TlsChannel:
     """One client side of TLS. What it has to say to the peer is in `outgoing`."""
 
-    __slots__ = ("_incoming", "_object", "_outgoing", "_unsent", "closed", "established")
+    __slots__ = ("_incoming", "_object", "_outgoing", "_silent", "_unsent", "closed", "established")
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
         """Raises WireError where `host` is nothing that a certificate could be for."""
@@ -37,6 +40,7 @@ class TlsChannel:
             words = "the host is not a name that a certificate can be for"
             raise WireError(ErrorCategory.TLS, words) from None
         self._unsent = b""
+        self._silent = 0
         self.established = False
         self.closed = False  # the peer said that nothing follows
 
@@ -60,6 +64,16 @@ class TlsChannel:
         Raises WireError; `outgoing` may then hold an alert.
         """
         self._incoming.write(data)
+        said = self._decrypt()
+        if said:
+            self._silent = 0
+        else:
+            self._silent += len(data)
+            if self._silent > SILENT_LIMIT:
+                raise WireError(ErrorCategory.TLS, "TLS failed: it goes on without content")
+        return said
+
+    def _decrypt(self) -> bytes:
         if not self.established:
             self._shake()
             if not self.established:

@@ -46,6 +46,16 @@ async def test_a_receiver_verifies_what_it_gets(street: Street) -> None:
     assert re.fullmatch(r"Angarium/\S+", headers["user-agent"])
 
 
+async def test_the_timestamp_follows_the_wall_clock(
+    street: Street, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The engine's own clock stands still while a machine sleeps; receivers compare with theirs.
+    monkeypatch.setattr("engine.wire.client.time", lambda: 1_900_000_000.5)
+    receiver = await street.open(answer_ok)
+    assert (await street.attempt(a_destination(receiver.url))).success
+    assert parse(receiver.requests[0])[0]["webhook-timestamp"] == "1900000000"
+
+
 async def test_every_attempt_has_the_same_body_and_id(street: Street) -> None:
     receiver = await street.open(answering(b"HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n"))
     event = an_event(5, b'{ "digits": 123456789012345678901234567890 }')

@@ -4,7 +4,9 @@ import gzip
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
+from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
 from engine.wire.response import BODY_LIMIT
 from tests.wire.street import (
@@ -317,6 +319,26 @@ async def test_a_2xx_is_success_however_its_body_is_framed(
     assert outcome.truncated is truncated
     if truncated:
         assert street.client.statistics().descriptors == 0
+
+
+async def test_a_crowd_of_them_does_not_slow_a_healthy_one(street: Street) -> None:
+    hostile = [await street.open(serve) for _, serve, *_ in FAILURES]
+    healthy = await street.open(answer_ok)
+    ended: list[Outcome] = []
+    for receiver in hostile:
+        for _ in range(4):
+            street.begin(a_destination(receiver.url, timeout_ms=400, concurrency=2), ended.append)
+    slowest = 0
+    for _ in range(100):
+        outcome = await street.attempt(a_destination(healthy.url))
+        assert outcome.success
+        slowest = max(slowest, outcome.duration_ms)
+    with trio.fail_after(10):
+        while len(ended) < 4 * len(hostile):
+            await wait_all_tasks_blocked(0.001)
+    assert not any(outcome.success for outcome in ended)
+    assert slowest < 400  # far below what the hostile ones take; a few ms alone
+    assert healthy.connections == 1
 
 
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nx-a: b\r\n\r\nhello"

@@ -275,6 +275,25 @@ async def test_a_connection_in_use_while_the_target_changes_is_not_kept(street: 
     assert outcomes[0].success
 
 
+async def test_one_that_waits_while_the_target_changes_goes_where_it_was_made_for(
+    street: Street,
+) -> None:
+    gate = Gate()
+    old, new = await street.open(gate.serve), await street.open(answer_ok)
+    secret = ((b"authorization", b"of the old receiver"),)
+    before = a_destination(old.url, id="d", concurrency=1, headers=secret)
+    outcomes: list[Outcome] = []
+    for _ in range(2):
+        street.begin(before, outcomes.append)
+    await until(lambda: old.requests)
+    after = a_destination(new.url, id="d", version=2, concurrency=1)
+    street.begin(after, outcomes.append)
+    gate.opened.set()
+    await until(lambda: len(outcomes) == 3)
+    assert [len(old.requests), len(new.requests)] == [2, 1]
+    assert b"authorization" not in new.requests[0]
+
+
 async def test_a_new_version_with_the_same_target_keeps_its_connections(street: Street) -> None:
     receiver = await street.open(answer_ok)
     assert (await street.attempt(a_destination(receiver.url))).success

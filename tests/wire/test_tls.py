@@ -198,6 +198,16 @@ async def test_what_is_no_tls_costs_one_attempt(
     assert words.lower() in (outcome.message or "").lower()
 
 
+async def test_a_peer_that_goes_on_without_content_is_left(
+    street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.wire.tls.SILENT_LIMIT", 100)
+    receiver = await street.open(answer_ok, server(authority.issue_cert(HOST)), HOST)
+    outcome = await street.attempt(a_destination(receiver.url))
+    assert outcome.category is Error.TLS
+    assert "without content" in (outcome.message or "")
+
+
 async def test_an_end_within_the_handshake_is_of_tls(street: Street) -> None:
     async def serve(visit: Visit) -> None:
         await visit.stream.receive_some(100)
