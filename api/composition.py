@@ -63,6 +63,7 @@ from storage.settle import PostgresSettle
 
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
+TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
 log = structlog.get_logger("angarium")
@@ -277,7 +278,9 @@ class Server:
         async with trio.open_nursery() as nursery:
             await anext(signals)
             nursery.start_soon(self.stop)
-            await anext(signals)
+            first = trio.current_time()
+            while trio.current_time() < first + TWICE_S:
+                await anext(signals)
             log.warning("stopping at once")
             everything.cancel()
 

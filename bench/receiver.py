@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections import Counter
+from typing import cast
 from urllib.parse import parse_qs
 
 import httptools
@@ -88,8 +89,7 @@ class Connection(asyncio.Protocol):
     record = Record()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one by shape alone
         self._parser = httptools.HttpRequestParser(self)
         self._url = b""
         self._body: list[bytes] = []
