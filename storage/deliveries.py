@@ -1,0 +1,178 @@
+"""Deliveries as people and programs read them, and the record of a test."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from engine.core.records import Attempt, Delivery
+from engine.core.vocabulary import DeliveryStatus, Trouble
+from engine.delivery_log import (
+    DeliveryDetail,
+    DeliveryEntry,
+    DeliveryFilter,
+    DeliveryPage,
+    SentVersion,
+)
+from storage.bridge import Pool
+from storage.connection import Connection
+from storage.entries import (
+    ATTEMPT_COLUMNS,
+    ENTRY_COLUMNS,
+    attempt_entry,
+    delivery_entry,
+    event_detail,
+)
+from storage.events import EVENT
+from storage.outcomes import header_lines, text_bytes
+from storage.selection import Selection, select, select_among
+from storage.walk import EXAMINED, HIGHEST, LOWEST, Step, found, id_bounds, walk
+
+ATTEMPTS = 1_000  # that a detail shows, the latest: requeues can make any number
+
+_ENTRY = f"""
+SELECT {ENTRY_COLUMNS}
+FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
+_ATTEMPTS = f"""
+SELECT {ATTEMPT_COLUMNS} FROM attempts
+WHERE environment = $1::integer AND delivery = $2::uuid
+ORDER BY number DESC LIMIT {ATTEMPTS}"""  # noqa: S608 - constants
+_SENT = """
+SELECT version, url, headers, algorithm FROM destination_versions
+WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
+# In its final state from the first: it is never read back, and no counter knows it.
+_INSPECTION = """
+WITH tested AS (
+    INSERT INTO events (environment, id, origin, type, occurred_at_ms, deliveries, customer, payload)
+    VALUES ($1::integer, $2::uuid, $3::smallint, $4::text, $5::bigint, 1, $6::text, $7::bytea)
+), delivery AS (
+    INSERT INTO deliveries (environment, id, event, event_type, destination, seq, class, kind, origin,
+        priority, status, attempt_count, response_status, trouble, error_category, delivered_at_ms,
+        updated_at_ms, customer, last_error)
+    VALUES ($1, $8::uuid, $2, $4, $9::uuid, 0, $10::smallint, $11::smallint, $12::smallint,
+        $13::smallint, $14::smallint, 1, $15::smallint, $16::smallint, $17::smallint, $18::bigint,
+        $19::bigint, $20::text, $21::bytea)
+)
+INSERT INTO attempts (environment, delivery, number, started_at_ms, duration_ms, success,
+    response_status, error_category, destination_version, transform_version, response_truncated,
+    error_message, response_headers, response_body)
+VALUES ($1, $8, $22::integer, $23::bigint, $24::integer, $25::boolean, $15, $17, $26::integer,
+    $27::integer, $28::boolean, $21, $29::bytea, $30::bytea)"""
+
+
+class PostgresDeliveries:
+    """`engine.delivery_log.DeliveryLog` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def deliveries(
+        self, environment: int, which: DeliveryFilter, below: str | None, limit: int
+    ) -> DeliveryPage:
+        """Return a page of deliveries; see the port."""
+        selection = select(which)
+        if selection is None:
+            return DeliveryPage([], None)
+        low, high = id_bounds(which.from_ms, which.to_ms, below)
+        if which.ids is not None:
+            ids = sorted({each.lower() for each in which.ids if low <= each.lower() < high})
+            return await self._among(environment, which, ids[::-1], limit)
+
+        async def take(high: str, look_at: int, wanted: int) -> Step:
+            return await self._step(selection, environment, low, high, look_at, wanted)
+
+        rows, rest = await walk(
+            take, high, limit, streams=selection.streams, filtered=selection.filtered
+        )
+        return DeliveryPage([delivery_entry(row) for row in rows], rest)
+
+    async def _step(self, selection: Selection, *arguments: Any) -> Step:
+        return found(await self._pool.fetch(selection.sql, *arguments, *selection.arguments))
+
+    async def _among(
+        self, environment: int, which: DeliveryFilter, ids: Sequence[str], limit: int
+    ) -> DeliveryPage:
+        """Return a page of those of `ids` (the latest first) that pass."""
+        looked_at = list(ids[:EXAMINED])
+        selection = select_among(which, looked_at)
+        step = await self._step(selection, environment, LOWEST, HIGHEST, EXAMINED + 1, limit + 1)
+        entries = [delivery_entry(row) for row in step.rows]
+        if len(entries) > limit:
+            return DeliveryPage(entries[:limit], entries[limit - 1].id)
+        return DeliveryPage(entries, looked_at[-1] if len(ids) > len(looked_at) else None)
+
+    async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
+        """Return one delivery's row; see the port."""
+        row = await self._pool.fetch_row(_ENTRY, environment, delivery)
+        return None if row is None else delivery_entry(row)
+
+    async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
+        """Return one delivery with everything that belongs to it; see the port."""
+        # One snapshot, or a row could speak of attempts that are not among them.
+        async with self._pool.transaction("REPEATABLE READ READ ONLY") as connection:
+            row = await connection.fetch_row(_ENTRY, environment, delivery)
+            if row is None:
+                return None
+            entry = delivery_entry(row)
+            attempts = [
+                attempt_entry(each)
+                for each in await connection.fetch(_ATTEMPTS, environment, delivery)
+            ]
+            event = await connection.fetch_row(EVENT, environment, entry.event)
+            sent = None
+            if attempts:
+                version = attempts[0].destination_version
+                sent = await self._sent(connection, environment, entry.destination, version)
+        return DeliveryDetail(
+            entry=entry,
+            attempts=tuple(reversed(attempts)),
+            event=None if event is None else event_detail(event),
+            sent=sent,
+        )
+
+    @staticmethod
+    async def _sent(
+        connection: Connection, environment: int, destination: str, version: int
+    ) -> SentVersion | None:
+        row = await connection.fetch_row(_SENT, environment, destination, version)
+        return None if row is None else msgspec.convert(dict(row), SentVersion)
+
+    async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
+        """Write a test; see the port."""
+        event, outcome = delivery.event, attempt.outcome
+        started_ms = int(outcome.started_at * 1000)
+        ended_ms = started_ms + outcome.duration_ms
+        message = text_bytes(outcome.message)
+        await self._pool.fetch(
+            _INSPECTION,
+            event.environment,
+            event.id,
+            event.origin,
+            event.type,
+            event.occurred_at_ms,
+            event.customer,
+            event.payload,
+            delivery.id,
+            delivery.destination,
+            delivery.queue,
+            delivery.kind,
+            delivery.origin,
+            delivery.priority,
+            DeliveryStatus.DELIVERED if outcome.success else DeliveryStatus.FAILED,
+            outcome.status,
+            None if outcome.success else Trouble.FAILED,
+            outcome.category,
+            ended_ms if outcome.success else None,
+            ended_ms,
+            delivery.customer,
+            message,
+            attempt.number,
+            started_ms,
+            outcome.duration_ms,
+            outcome.success,
+            attempt.destination_version,
+            attempt.transform_version,
+            outcome.truncated,
+            header_lines(outcome.headers),
+            outcome.body,
+        )

@@ -1,0 +1,50 @@
+"""Events as people and programs read them; the intake alone writes them."""
+
+from engine.delivery_log import EventDetail, EventFilter, EventPage
+from storage.bridge import Pool
+from storage.entries import EVENT_COLUMNS, event_detail, event_entry
+from storage.walk import Step, found, id_bounds, step_statement, stream, walk
+
+EVENT = f"""
+SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
+FROM events d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
+
+
+class PostgresEvents:
+    """`engine.delivery_log.EventLog` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def events(
+        self, environment: int, which: EventFilter, below: str | None, limit: int
+    ) -> EventPage:
+        """Return a page of events; see the port."""
+        given = [
+            (column, sql_type, value)
+            for column, sql_type, value in (
+                ("type", "text", which.type),
+                ("customer", "text", which.customer),
+                ("origin", "smallint", which.origin),
+            )
+            if value is not None
+        ]
+        matches = "".join(
+            f" AND {column} = ${place}::{sql_type}"
+            for place, (column, sql_type, _) in enumerate(given, 6)
+        )
+        sql = step_statement([stream("events")], EVENT_COLUMNS, matches)
+        low, high = id_bounds(which.from_ms, which.to_ms, below)
+
+        async def take(high: str, look_at: int, wanted: int) -> Step:
+            values = [value for *_, value in given]
+            rows = await self._pool.fetch(sql, environment, low, high, look_at, wanted, *values)
+            return found(rows)
+
+        rows, rest = await walk(take, high, limit, filtered=bool(given))
+        return EventPage([event_entry(row) for row in rows], rest)
+
+    async def event(self, environment: int, event: str) -> EventDetail | None:
+        """Return one event; see the port."""
+        row = await self._pool.fetch_row(EVENT, environment, event)
+        return None if row is None else event_detail(row)

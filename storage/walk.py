@@ -1,0 +1,108 @@
+"""Pages of the log, newest first: a walk down the ids that looks at a bounded number of rows.
+
+Rows come from one or several streams, each in order of its own index. What one step may show ends
+where the first stream that was cut off ends: below that there may be rows that nobody has seen yet.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from storage.partitions import lowest_id
+
+EXAMINED = 2_000  # rows for one page: some 5 ms; then the page is short and the caller comes again
+FIRST = 200  # of these at first, where filters are left to the rows
+LOWEST = "00000000-0000-0000-0000-000000000000"
+HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+_LAST_MS = (1 << 48) - 1
+
+
+class Step(Struct, frozen=True):
+    """What a step found: rows that match, and the id that it came down to, None at the end."""
+
+    rows: Sequence[Any]
+    bottom: str | None
+
+
+# Parameters $1 environment, $2 lowest id, $3 id to stay below, $4 rows to look at in each stream,
+# $5 rows wanted, and what `streams` and `matches` name.
+_STEP = """
+WITH examined AS MATERIALIZED ({streams}),
+bottom AS MATERIALIZED (
+    SELECT last FROM (
+        SELECT count(*) AS number, (array_agg(id ORDER BY id))[1] AS last
+        FROM examined GROUP BY stream
+    ) ends WHERE number = $4::integer ORDER BY last DESC LIMIT 1
+)
+SELECT {columns}, (SELECT last FROM bottom)::text AS bottom
+FROM (SELECT 1) one LEFT JOIN LATERAL (
+    SELECT * FROM examined
+    WHERE id >= coalesce((SELECT last FROM bottom), $2::uuid){matches}
+    ORDER BY id DESC LIMIT $5::integer
+) d ON true
+ORDER BY d.id DESC"""
+_STREAM = """
+    SELECT {stream} AS stream, x.* FROM {source} CROSS JOIN LATERAL (
+        SELECT d.* FROM {table} d
+        WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
+        ORDER BY d.id DESC LIMIT $4::integer
+    ) x"""
+
+
+def stream(table: str, *, only: str = "", source: str = "(SELECT 0) s (n)", key: str = "0") -> str:
+    """Return the text of streams of a table's rows: one for each row of `source`, told by `key`."""
+    return _STREAM.format(table=table, only=only, source=source, stream=key)
+
+
+def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
+    """Return the text of a step. `columns` and `matches` speak of the rows as `d` and by name."""
+    return _STEP.format(streams="\n    UNION ALL".join(streams), columns=columns, matches=matches)
+
+
+def found(rows: Sequence[Any]) -> Step:
+    """Return the step that the rows of `step_statement` stand for: at least one, maybe of nulls."""
+    bottom = rows[0]["bottom"]
+    return Step([] if rows[0]["id"] is None else rows, bottom)
+
+
+def id_bounds(from_ms: int | None, to_ms: int | None, below: str | None) -> tuple[str, str]:
+    """Return the ids, inclusive and exclusive, between two instants and below an id."""
+    low = lowest_id(_clamped(from_ms or 0))
+    high = HIGHEST if to_ms is None else lowest_id(_clamped(to_ms))
+    return low, high if below is None else min(high, below.lower())
+
+
+def _clamped(instant_ms: int) -> int:
+    return min(max(instant_ms, 0), _LAST_MS)
+
+
+async def walk(
+    take: Callable[[str, int, int], Awaitable[Step]],
+    high: str,
+    limit: int,
+    *,
+    streams: int = 1,
+    filtered: bool,
+) -> tuple[list[Any], str | None]:
+    """Return at most `limit` rows, and the id below which to go on, None where nothing is left.
+
+    `take` makes one step: below an id, looking at so many rows of each stream, for so many matches.
+    """
+    rows: list[Any] = []
+    budget = EXAMINED
+    look_at = FIRST
+    while True:
+        wanted = limit - len(rows) + 1  # one more than fits tells whether there is more
+        each = max(wanted, min(look_at, budget) // streams) if filtered else wanted
+        step = await take(high, each, wanted)
+        rows += step.rows
+        if len(rows) > limit:
+            return rows[:limit], rows[limit - 1]["id"]
+        if step.bottom is None:
+            return rows, None
+        high = step.bottom
+        budget -= each * streams
+        look_at = EXAMINED
+        if budget <= 0:
+            return rows, high
