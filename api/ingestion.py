@@ -16,7 +16,7 @@ from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
 from engine.ingest import Done, Reply
-from engine.models import EnvironmentModel, Models
+from engine.models import Credential, EnvironmentModel, Models
 
 PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a batch
 EVENT_BYTES = 256 * 1024
@@ -42,6 +42,8 @@ class Admitted(Struct, gc=False):
     allowance: Allowance
     batch: bool
     limit: int  # bytes that the body may have
+    credential: Credential
+    digest: bytes  # of the secret
 
 
 class Answer(Struct, gc=False):
@@ -95,7 +97,19 @@ class Ingestion:
                 raise no_room()
         except Refusal as refusal:
             raise at_gate(refusal, allowance) from None
-        return Admitted(environment, workspace, allowance, batch, limit)
+        credential = admission.credential
+        return Admitted(
+            environment, workspace, allowance, batch, limit, credential, admission.digest
+        )
+
+    def judge_again(self, admitted: Admitted) -> bool:
+        """Admit a request whose head is, byte for byte, that of `admitted`, on the same connection.
+        False when it must be judged anew: the credential has changed. Raises GateRefusal 429."""
+        allowance = self.gate.readmit(admitted.digest, admitted.credential, ingestion=True)
+        if allowance is None:
+            return False
+        admitted.allowance = allowance
+        return True
 
     def _environment(self, admission: Admission, named: list[str]) -> EnvironmentModel:
         wanted = {named_environment(name) for name in named}

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import trio
-from hypercorn.trio.worker_context import WorkerContext
 
 from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
@@ -28,6 +27,7 @@ from engine.reactor import Reactor
 from engine.settings import Settings
 from engine.timers import Timers
 
+FORCE_S = 1.0  # for cancelled requests to unwind; what a database is still doing is not waited for
 _NO_PLACE = Refusal("overloaded", "too many connections", retry_after_s=1)
 
 
@@ -77,8 +77,9 @@ class FrontDoor:
         self._nursery: trio.Nursery | None = None
         self._settled = trio.Event()  # no connection and no request is left, and none will come
         self._over = trio.Event()
+        self._ended = trio.Event()
         self._http2_config = http2_config()
-        self._http2_context = WorkerContext(None)
+        self._http2_closing = trio.Event()
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 
@@ -102,6 +103,7 @@ class FrontDoor:
                 self._close_all()
             await lifespan.stop()
             application.cancel_scope.cancel()
+        self._ended.set()
 
     async def listen(self) -> None:
         """Open the listening sockets (`run` does this); `address` is the first one's."""
@@ -128,19 +130,21 @@ class FrontDoor:
         for channel in list(self._channels):
             if isinstance(channel, Connection):
                 channel.wind_up()
+        self._http2_closing.set()
         self._settle()
 
     async def drain(self, deadline: float) -> None:
         """Wait until all requests are answered, at most until `deadline` (of trio's clock); then
         close by force what is left, and have `run` return."""
         self.stop_accepting()
-        await self._http2_context.terminated.set()  # idle ones close, others after their answers
         with trio.move_on_at(deadline):
             await self._settled.wait()
         self._close_all()
+        self._over.set()
         if self._nursery is not None:
             self._nursery.cancel_scope.cancel()
-        self._over.set()
+            with trio.move_on_after(FORCE_S):
+                await self._ended.wait()
 
     def _settle(self) -> None:
         if self.closing and not self._channels and not self._passing:
@@ -242,11 +246,11 @@ class FrontDoor:
         connection = Http2Connection(
             self._app,
             self._http2_config,
-            self._http2_context,
             stream,
             self.address,
             self._tls is not None,
             self.limits,
+            self._http2_closing,
         )
         try:
             await connection.run()

@@ -11,7 +11,7 @@ import h2.settings
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
-from hypercorn.events import Closed
+from hypercorn.events import Closed, Event
 from hypercorn.protocol.h2 import H2Protocol
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from api.door.asgi import App
 
 RESETS = 200  # streams that a client may open and reset on one connection (CVE-2023-44487)
+HELD_BYTES = 64 * 1024  # of an unfinished frame; the largest that is allowed has 16 KiB
 REQUESTS = 100_000  # on one connection: a client that keeps one for days is welcome to
 STREAMS = 100
 END_S = 1.0  # for requests whose client has gone to notice it, before they are cancelled
@@ -144,14 +145,47 @@ class Http2Stream(Channel):
 class _Protocol(H2Protocol):
     """Hypercorn's HTTP/2 with what it lets a client do to itself or to us put right."""
 
-    def __init__(self, limits: Limits, *args: Any) -> None:
+    def __init__(self, limits: Limits, closing: trio.Event, *args: Any) -> None:
         super().__init__(*args)
+        self._closing = closing
         settings = self.connection.local_settings
         settings[h2.settings.SettingCodes.ENABLE_CONNECT_PROTOCOL] = 0  # no websockets here
         settings.acknowledge()
         self._limits = limits
         self._resets = 0
         self._late: dict[int, int] = {}  # bytes that came for streams that were answered already
+        self._quiet = trio.Event()
+
+    async def wait_quiet(self) -> None:
+        """Wait until no request is under way, and no answer either."""
+        while self.streams or self.stream_buffers:
+            self._quiet = trio.Event()
+            await self._quiet.wait()
+
+    async def say_goodbye(self) -> None:
+        """End the connection for good, telling the client which of its requests were served."""
+        self.connection.close_connection()
+        await self._flush()
+        await self.send(Closed())
+
+    async def handle(self, event: Event) -> None:
+        await super().handle(event)
+        # h2 looks at a frame's length only when all of the frame is there, up to 16 MiB.
+        if len(self.connection.incoming_buffer._data) > HELD_BYTES and not self.closed:
+            self.connection.close_connection(h2.errors.ErrorCodes.FRAME_SIZE_ERROR)
+            await self._flush()
+            await self.send(Closed())
+
+    async def _close_stream(self, stream_id: int) -> None:
+        try:
+            await super()._close_stream(stream_id)
+        finally:
+            self._quiet.set()
+
+    async def _send_data(self, stream_id: int) -> None:
+        await super()._send_data(stream_id)
+        if stream_id not in self.stream_buffers:
+            self._quiet.set()
 
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:
@@ -186,6 +220,9 @@ class _Protocol(H2Protocol):
             self._late.pop(stream, None)
 
     async def _create_stream(self, request: h2.events.RequestReceived) -> None:
+        if self._closing.is_set():  # REFUSED_STREAM: surely not looked at, safe to send elsewhere
+            self.connection.reset_stream(request.stream_id, h2.errors.ErrorCodes.REFUSED_STREAM)
+            return
         if not _acceptable(request.headers):
             self.connection.reset_stream(request.stream_id, h2.errors.ErrorCodes.PROTOCOL_ERROR)
             return
@@ -220,14 +257,18 @@ class Http2Connection(TCPServer):
         self,
         app: "App",
         config: Config,
-        context: WorkerContext,
         stream: Http2Stream,
         server: Address,
         secure: bool,
         limits: Limits,
+        closing: trio.Event,
     ) -> None:
         # What the types want is a TLS stream of trio's; what is called is in `Http2Stream`.
-        super().__init__(ASGIWrapper(app), config, context, LifespanState({}), cast("Any", stream))
+        super().__init__(
+            ASGIWrapper(app), config, WorkerContext(None), LifespanState({}), cast("Any", stream)
+        )
+        # Hypercorn's own event for this makes it say goodbye before an answer's end was sent.
+        self._closing = closing
         self._stream = stream
         self._server = server
         self._secure = secure
@@ -241,6 +282,7 @@ class Http2Connection(TCPServer):
                 self._task_group = tasks
                 protocol = _Protocol(
                     self._limits,
+                    self._closing,
                     self.app,
                     self.config,
                     self.context,
@@ -252,17 +294,21 @@ class Http2Connection(TCPServer):
                     self.protocol_send,
                 )
                 self.protocol = cast("Any", protocol)
-                self._protocol = protocol
                 await protocol.initiate()
-                await self.idle_task.restart(tasks, self._idle_timeout)
+                tasks.spawn(self._wind_up, protocol)
                 await self._read_data()
-                await self.idle_task.stop()
                 assert tasks._nursery is not None
-                tasks._nursery.cancel_scope.deadline = trio.current_time() + END_S
+                tasks._nursery.cancel_scope.deadline = trio.current_time() + (
+                    END_S if protocol.streams or protocol.stream_buffers else 0
+                )
         finally:
             stream.close()
 
-    async def _initiate_server_close(self) -> None:
-        self._protocol.connection.close_connection()  # GOAWAY: says which streams were served
-        await self._protocol._flush()
-        await super()._initiate_server_close()
+    async def _wind_up(self, protocol: _Protocol) -> None:
+        await self._closing.wait()
+        await protocol.wait_quiet()
+        await protocol.say_goodbye()
+
+    async def _idle_timeout(self) -> None:
+        """Nothing: the stream has the deadlines. (Hypercorn is told that a connection is idle by a
+        task that Quart-Trio cancels at that very moment, so that it mostly never learns of it.)"""

@@ -162,22 +162,28 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(**options: Any) -> AsyncIterator[House]:
-    house = House(**options)
+async def running(house: House) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.reactor.run)
         nursery.start_soon(house.timers.run)
         await nursery.start(house.door.run)
         try:
             with trio.fail_after(15):
-                yield house
+                yield
         finally:
             for stream in house.streams:
                 stream.socket.close()
             nursery.cancel_scope.cancel()
     house.reactor.shut()
-    assert house.errors == []
     assert house.bodies.drawn == 0
+
+
+@asynccontextmanager
+async def open_house(**options: Any) -> AsyncIterator[House]:
+    house = House(**options)
+    async with running(house):
+        yield house
+    assert house.errors == []
 
 
 class Response(msgspec.Struct):

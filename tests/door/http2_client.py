@@ -40,7 +40,9 @@ class Http2Client:
             return
         for event in self.h2.receive_data(data):
             if isinstance(event, h2.events.ResponseReceived):
-                self._heads[event.stream_id] = dict(event.headers)
+                self._heads[event.stream_id] = {
+                    str(name): str(value) for name, value in event.headers
+                }
             elif isinstance(event, h2.events.DataReceived):
                 self._bodies[event.stream_id] = self._bodies.get(event.stream_id, b"") + event.data
                 self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)

@@ -1,0 +1,57 @@
+"""Running out of descriptors, for real, in a process of its own."""
+
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from api.door.front import limits_for
+from tests.door.house import Client, post
+
+ROOT = Path(__file__).parents[2]
+
+
+async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None:
+    async with trio.open_nursery() as nursery:
+        process: trio.Process = await nursery.start(
+            partial(
+                trio.run_process,
+                [sys.executable, "-m", "tests.door.exhausted"],
+                cwd=ROOT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with trio.fail_after(20):
+            printed = b""
+            while b"\n" not in printed:
+                printed += await process.stdout.receive_some()
+            port = int(printed)
+            kept = Client(await trio.open_tcp_stream("127.0.0.1", port))
+            await kept.send(post())
+            assert (await kept.response()).status == 202
+            # Busy with half a request each, so that none of them is idle and could be closed.
+            crowd = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(60)]
+            for stream in crowd:
+                await stream.send_all(b"POST /events HTTP/1.1\r\n")
+            await trio.sleep(0.1)
+            for stream in crowd:
+                await stream.aclose()
+            late = Client(await trio.open_tcp_stream("127.0.0.1", port))
+            await late.send(post())
+            assert (await late.response()).status == 202
+            await late.stream.aclose()
+            await kept.stream.aclose()
+            await process.stdin.aclose()
+            rest = b""
+            while data := await process.stdout.receive_some():
+                rest += data
+            assert rest == b"True 0\n"
+
+
+def test_the_inbound_share_bounds_the_connections() -> None:
+    assert 1 <= limits_for(0.0001).connections < limits_for(0.4).connections

@@ -1,0 +1,386 @@
+"""HTTP/2: over plain TCP by its preface, over TLS by ALPN; and what Hypercorn alone would get wrong."""
+
+import contextlib
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h2.errors
+import h2.settings
+import pytest
+import trio
+import trio.testing
+import trustme
+
+from api.door.framing import PREFACE
+from tests.door.house import EVENT, INGEST, QUICK, Client, House, open_house, post
+from tests.door.http2_client import Http2Client
+
+HEADERS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "application/json")]
+
+
+async def dial(house: House) -> Http2Client:
+    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
+    house.streams.append(stream)
+    client = Http2Client(stream)
+    await client.start()
+    return client
+
+
+async def test_prior_knowledge_and_many_requests_on_one_connection() -> None:
+    async with open_house() as house:
+        client = await dial(house)
+        for _ in range(30):
+            assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        assert (await client.ask("GET", "/unknown", [])).status == 404
+        assert (await client.ask("HEAD", "/unknown", [])).body == b""
+        assert house.door.statistics().http2_connections == 1
+        assert house.door.statistics().accepted == 1
+
+
+async def test_the_preface_in_pieces() -> None:
+    async with open_house() as house:
+        for at in (1, 3, 14, 18, 20, 23):
+            stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
+            house.streams.append(stream)
+            client = Http2Client(stream)
+            client.h2.initiate_connection()
+            data = client.h2.data_to_send()
+            assert data.startswith(PREFACE)
+            await stream.send_all(data[:at])
+            await trio.testing.wait_all_tasks_blocked(0.003)
+            await stream.send_all(data[at:])
+            assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+
+
+async def test_a_preface_after_a_request_is_no_request() -> None:
+    async with open_house() as house:
+        client = await house.connect()
+        await client.send(post() + PREFACE)
+        assert (await client.response()).status == 202
+        assert (await client.response()).status == 400
+        assert await client.closed()
+
+
+async def test_requests_interleave() -> None:
+    async with open_house() as house:
+        house.ingest.hold = True
+        client = await dial(house)
+        numbers = []
+        for n in range(20):
+            number = await client.open("POST", "/events", HEADERS, end=False)
+            await client.send_body(number, b"%d" % n)
+            numbers.append(number)
+        await house.ingest.wait_waiting(20)
+        house.ingest.answer()
+        for number in reversed(numbers):
+            assert (await client.response(number)).status == 202
+
+
+async def test_an_early_answer_leaves_the_connection_alive() -> None:
+    async with open_house() as house:
+        client = await dial(house)
+        other = await client.open("POST", "/events", HEADERS, end=False)
+        for size in (1_000, 60_000):
+            number = await client.open("POST", "/events", HEADERS[1:], end=False)
+            assert (await client.response(number)).status == 401
+            # A client that sends on although it was answered: within the drained 64 KiB.
+            for at in range(0, size, 1_000):
+                client.h2.send_data(number, b"x" * 1_000, end_stream=at + 1_000 == size)
+                await client.flush()
+        await client.send_body(other, EVENT)
+        assert (await client.response(other)).status == 202
+
+
+async def test_a_long_body_that_was_answered_early_has_its_stream_reset_alone() -> None:
+    async with open_house() as house:
+        client = await dial(house)
+        number = await client.open("POST", "/events", HEADERS[1:], end=False)
+        assert (await client.response(number)).status == 401
+        sent = 0
+        with trio.fail_after(5):
+            while number not in client.reset:
+                window = client.h2.local_flow_control_window(number)
+                if window >= 1_000:
+                    client.h2.send_data(number, b"x" * 1_000)
+                    await client.flush()
+                    sent += 1_000
+                    with trio.move_on_after(0.0005):
+                        await client.pump()
+                else:
+                    await client.pump()
+        assert client.reset[number] == h2.errors.ErrorCodes.NO_ERROR
+        assert 60_000 < sent < 400_000
+        assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers"),
+    [
+        ("CONNECT", "/x", []),
+        ("GET", "relative", []),
+        ("GET", "/a b", []),
+        ("GET", "/a#b", []),
+        ("POST", "/events", [*HEADERS, HEADERS[0]]),
+        ("GET", "/", [(f"x-{n}", "y") for n in range(120)]),
+    ],
+)
+async def test_requests_that_http_1_would_refuse_are_reset(
+    method: str, path: str, headers: list[tuple[str, str]]
+) -> None:
+    async with open_house() as house:
+        client = await dial(house)
+        client.h2.config.validate_outbound_headers = False
+        client.h2.config.normalize_outbound_headers = False
+        number = await client.open(method, path, headers, end=True)
+        while number not in client.reset and not client.ended:
+            await client.pump()
+        other = await dial(house)
+        assert (await other.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        assert len(house.ingest.bodies) == 1
+
+
+async def test_garbage_frames_end_the_connection_alone() -> None:
+    async with open_house() as house:
+        client = await house.connect()
+        await client.send(PREFACE + b"\0\0\1\4\0\0\0\0\0x")  # settings of one byte
+        await client.rest()
+        client = await house.connect()  # a frame of 16 MiB: it is not waited for
+        await client.send(PREFACE + b"\xff" * 100_000)
+        with contextlib.suppress(trio.BrokenResourceError):
+            await client.rest()
+        other = await dial(house)
+        assert (await other.ask("POST", "/events", HEADERS, EVENT)).status == 202
+
+
+async def test_a_flood_of_resets_ends_the_connection() -> None:
+    async with open_house() as house:
+        client = await dial(house)
+        with trio.move_on_after(5):
+            try:
+                for _ in range(1_000):
+                    number = await client.open("POST", "/events", HEADERS, end=False)
+                    client.h2.reset_stream(number)
+                    await client.flush()
+            except trio.BrokenResourceError:
+                pass
+            while not client.ended:
+                try:
+                    await client.pump()
+                except trio.BrokenResourceError:
+                    break
+        other = await dial(house)
+        assert (await other.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        while house.door.statistics().http2_connections > 1:  # noqa: ASYNC110 - real sockets
+            await trio.sleep(0.005)
+
+
+async def test_resets_at_any_point_leave_nothing_behind() -> None:
+    async with open_house() as house:
+        recorder = Http2Client(trio.testing.memory_stream_pair()[0])
+        recorder.h2.initiate_connection()
+        number = recorder.h2.get_next_available_stream_id()
+        recorder.h2.send_headers(
+            number,
+            [
+                (":method", "POST"),
+                (":path", "/events"),
+                (":scheme", "http"),
+                (":authority", "a"),
+                *HEADERS,
+            ],
+        )
+        recorder.h2.send_data(number, EVENT, end_stream=True)
+        data = recorder.h2.data_to_send()
+        for at in range(0, len(data), 7):
+            client = await house.connect()
+            await client.send(data[:at])
+            if at % 2:
+                await trio.testing.wait_all_tasks_blocked(0.001)
+            await client.reset()
+        await house.settled()
+
+
+async def test_idle_connections_are_closed() -> None:
+    async with open_house(limits=replace(QUICK, idle_s=0.1)) as house:
+        client = await dial(house)
+        assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        while not client.ended:
+            await client.pump()
+
+
+async def test_a_slow_body_is_a_408() -> None:
+    async with open_house(limits=replace(QUICK, body_s=0.1)) as house:
+        client = await dial(house)
+        number = await client.open("POST", "/events", HEADERS, end=False)
+        await client.send_body(number, b"{", end=False)
+        answer = await client.response(number)
+        assert answer.status == 408
+        assert b'"code":"request_timeout"' in answer.body
+        assert house.bodies.drawn == 0
+
+
+async def test_a_client_that_does_not_read_is_cut_off() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise ValueError("no lifespan here")
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(2_000):
+            await send({"type": "http.response.body", "body": b"x" * 50_000, "more_body": True})
+
+    async with open_house(app=app, limits=replace(QUICK, write_s=0.1, idle_s=5)) as house:
+        client = await dial(house)
+        client.h2.increment_flow_control_window(2**31 - 1 - 65_535)
+        client.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 2**31 - 1})
+        await client.flush()
+        await client.open("GET", "/", [], end=True)
+        await house.settled()
+
+
+async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
+    async with open_house() as house:
+        house.ingest.hold = True
+        idle, busy = await dial(house), await dial(house)
+        assert (await idle.ask("GET", "/unknown", [])).status == 404
+        number = await busy.open("POST", "/events", HEADERS, end=False)
+        await busy.send_body(number, EVENT)
+        await house.ingest.wait_waiting()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(house.door.drain, trio.current_time() + 5)
+            while not idle.ended:
+                await idle.pump()
+            assert idle.goaway == h2.errors.ErrorCodes.NO_ERROR
+            house.ingest.answer()
+            assert (await busy.response(number)).status == 202
+            while not busy.ended:
+                await busy.pump()
+
+
+async def test_draining_ends_by_force() -> None:
+    async with open_house() as house:
+        house.ingest.hold = True
+        client = await dial(house)
+        number = await client.open("POST", "/events", HEADERS, end=False)
+        await client.send_body(number, EVENT)
+        await house.ingest.wait_waiting()
+        started = trio.current_time()
+        await house.door.drain(trio.current_time() + 0.1)
+        assert trio.current_time() - started < 1
+        house.ingest.answer()
+
+
+# --- TLS
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def certificate(
+    authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    issued = authority.issue_cert("localhost")
+    folder = tmp_path_factory.mktemp("tls")
+    chain, key = folder / "chain.pem", folder / "key.pem"
+    for blob in issued.cert_chain_pems:
+        blob.write_to_path(str(chain), append=True)
+    issued.private_key_pem.write_to_path(str(key))
+    return chain, key
+
+
+@asynccontextmanager
+async def dial_tls(
+    house: House, authority: trustme.CA, *protocols: str
+) -> AsyncIterator[trio.SSLStream[trio.SocketStream]]:
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    if protocols:
+        context.set_alpn_protocols(list(protocols))
+    plain = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
+    house.streams.append(plain)
+    stream = trio.SSLStream(plain, context, server_hostname="localhost", https_compatible=True)
+    await stream.do_handshake()
+    yield stream
+
+
+async def test_tls_speaks_http_1_to_those_who_do(
+    authority: trustme.CA, certificate: tuple[Path, Path]
+) -> None:
+    async with open_house(tls=certificate) as house:
+        for protocols in ((), ("http/1.1",), ("spdy/3",)):
+            async with dial_tls(house, authority, *protocols) as stream:
+                client = Client(stream)
+                for _ in range(3):
+                    await client.send(post())
+                    assert (await client.response()).status == 202
+                await client.send(post(b"/events/batch", b"x" * 3_000_000))
+                assert (await client.response()).status == 202
+                await client.send(post(b"/unknown"))
+                assert (await client.response()).status == 404
+                await client.send(post(b"/events", EVENT, INGEST, b"Connection: close"))
+                assert (await client.response()).status == 202
+                assert await client.closed()
+
+
+async def test_tls_speaks_http_2_by_alpn(
+    authority: trustme.CA, certificate: tuple[Path, Path]
+) -> None:
+    async with (
+        open_house(tls=certificate) as house,
+        dial_tls(house, authority, "h2", "http/1.1") as stream,
+    ):
+        assert stream.selected_alpn_protocol() == "h2"
+        client = Http2Client(stream)
+        await client.start()
+        for _ in range(3):
+            assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        big = await client.ask("POST", "/events/batch", HEADERS, b"x" * 3_000_000)
+        assert big.status == 202
+
+
+async def test_a_large_answer_over_tls_waits_for_its_reader(
+    authority: trustme.CA, certificate: tuple[Path, Path]
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise ValueError("no lifespan here")
+        assert scope["scheme"] == "https"
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(100):
+            await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with open_house(app=app, tls=certificate) as house, dial_tls(house, authority) as stream:
+        client = Client(stream)
+        await client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await trio.sleep(0.05)
+        assert (await client.response()).body == b"x" * 10_000_000
+
+
+async def test_failed_handshakes_cost_nobody_else(
+    authority: trustme.CA, certificate: tuple[Path, Path]
+) -> None:
+    async with open_house(tls=certificate, limits=replace(QUICK, head_s=0.2)) as house:
+        plain, silent = await house.connect(), await house.connect()
+        await plain.send(post())
+        assert b"HTTP" not in await plain.rest()
+        with pytest.raises(trio.BrokenResourceError):
+            async with dial_tls(house, trustme.CA()):
+                pass
+        assert await silent.closed()
+        async with dial_tls(house, authority) as stream:
+            client = Client(stream)
+            await client.send(post())
+            assert (await client.response()).status == 202
+
+
+def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "bad.pem").write_text("nonsense")
+    for name in ("bad.pem", "missing.pem"):
+        with pytest.raises(ValueError, match="cannot be used"):
+            House(tls=(tmp_path / name, tmp_path / name))
