@@ -1,0 +1,444 @@
+"""The intake statement: whole groups, keys with one winner, order, reruns and ownership."""
+
+import itertools
+
+import pytest
+import trio
+from asyncpg.exceptions import PostgresError
+
+from engine.core.records import Delivery, Event
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryKind,
+    DeliveryOrigin,
+    Origin,
+    Priority,
+)
+from engine.ports import (
+    Acceptance,
+    Claimed,
+    ContentionError,
+    NewCustomer,
+    OwnershipLostError,
+    PoisonError,
+    StoreAwayError,
+    StoreError,
+)
+from engine.shards import shard_of
+from storage.bridge import Bridge, open_bridge
+from storage.intake import accept_statement
+from storage.profiles import UPKEEP
+from tests.storage.world import (
+    DAY_MS,
+    ENVIRONMENT,
+    World,
+    claim,
+    deliveries_of,
+    event,
+    identity,
+    intake_group,
+    now_ms,
+)
+
+A, B = sorted(identity.other() for _ in range(2))
+
+
+def full_event() -> Event:
+    """An event with every field, hostile bytes where bytes may be."""
+    return event(
+        origin=Origin.FILE,
+        metadata=b'{"\x00":1}',
+        source="shop",
+        customer="c-1",
+        correlation_id="k-1",
+        request_id="r-1",
+        attachments=b"[\xff]",
+        payload=b'{"\x00":"\xc3\xa9"}',
+        file=identity.other(),
+    )
+
+
+async def test_every_field_of_an_event_and_its_deliveries_is_written(world: World) -> None:
+    full, plain = full_event(), event()
+    delivery = Delivery(
+        identity.other(),
+        full,
+        A,
+        DeliveryClass.REPLAY,
+        "c:c-1",
+        0,
+        Priority.CRITICAL,
+        DeliveryKind.FILE,
+        DeliveryOrigin.REPLAY,
+        "c-1",
+        replay_of=identity.other(),
+        replay_job=identity.other(),
+    )
+    deliveries = [delivery, *deliveries_of(plain, A, B)]
+    acceptance = await world.intake.accept(intake_group([full, plain], deliveries))
+    assert acceptance.lost == {}
+    rows = {str(row["id"]): row for row in await world.rows("events")}
+    row = rows[full.id]
+    for name in (
+        "environment", "type", "occurred_at_ms", "payload", "metadata", "source", "customer",
+        "correlation_id", "request_id", "attachments", "origin",
+    ):  # fmt: skip
+        assert row[name] == getattr(full, name), name
+    assert (str(row["file"]), row["deliveries"]) == (full.file, 1)
+    assert rows[plain.id]["deliveries"] == 2
+    assert rows[plain.id]["source"] is None
+    found = {str(row["id"]): row for row in await world.rows("deliveries")}
+    row = found[delivery.id]
+    assert str(row["event"]) == full.id
+    assert (row["event_type"], row["environment"]) == (full.type, ENVIRONMENT)
+    assert (row["class"], row["lane"], row["priority"]) == (3, "c:c-1", 3)
+    assert (row["kind"], row["origin"], row["customer"]) == (2, 2, "c-1")
+    assert (str(row["replay_of"]), str(row["replay_job"])) == (
+        delivery.replay_of,
+        delivery.replay_job,
+    )
+    assert (row["status"], row["attempt_count"], row["trouble"]) == (0, 0, None)
+    seqs = [found[each.id]["seq"] for each in deliveries]
+    assert seqs == [acceptance.base, acceptance.base + 1, acceptance.base + 2]
+
+
+async def test_rows_that_differ_in_every_column_are_written_as_they_are(world: World) -> None:
+    """Columns that are equal throughout travel apart; here none is."""
+    events = [
+        event(environment=place, type=f"t{place}", customer=f"c{place}", occurred_at_ms=place)
+        for place in range(1, 6)
+    ]
+    deliveries = [
+        each
+        for number, one in enumerate(events)
+        for each in deliveries_of(
+            one, *(A, B)[: number % 3], queue=DeliveryClass(number % 4), priority=number % 3 + 1
+        )
+    ]
+    await world.intake.accept(intake_group(events, deliveries))
+    rows = {str(row["id"]): row for row in await world.rows("events")}
+    for number, one in enumerate(events):
+        row = rows[one.id]
+        assert (row["environment"], row["type"], row["customer"]) == (
+            one.environment,
+            one.type,
+            one.customer,
+        )
+        assert row["deliveries"] == min(2, number % 3)
+    found = {str(row["id"]): row for row in await world.rows("deliveries")}
+    assert len(found) == len(deliveries)
+    for each in deliveries:
+        row = found[each.id]
+        assert (row["environment"], str(row["destination"])) == (
+            each.event.environment,
+            each.destination,
+        )
+        assert (row["class"], row["priority"]) == (each.queue, each.priority)
+        assert (row["event_type"], row["lane"]) == (each.event.type, each.lane)
+
+
+async def test_an_event_without_deliveries_is_accepted(world: World) -> None:
+    lonely = event()
+    await world.intake.accept(intake_group([lonely]))
+    assert [row["deliveries"] for row in await world.rows("events")] == [0]
+
+
+async def test_seqs_rise_from_group_to_group_and_within_each(world: World) -> None:
+    deliveries = [
+        delivery for _ in range(5) for delivery in await world.accept(event(), event(), to=[A])
+    ]
+    seqs = [delivery.seq for delivery in deliveries]
+    assert seqs == sorted(set(seqs))
+    assert all(seq >> 20 for seq in seqs)
+
+
+async def test_customers_are_opened_once_and_dirty_destinations_noted_at_the_base(
+    world: World,
+) -> None:
+    first = NewCustomer(ENVIRONMENT, "c-1", identity.other())
+    one = event(customer="c-1")
+    acceptance = await world.intake.accept(
+        intake_group([one], deliveries_of(one, A), customers=[first], dirty=[B, A])
+    )
+    second = NewCustomer(ENVIRONMENT, "c-1", identity.other())
+    await world.intake.accept(intake_group([event()], customers=[second], dirty=[A]))
+    accounts = await world.rows("customer_accounts")
+    assert [(row["external_id"], str(row["id"])) for row in accounts] == [("c-1", first.id)]
+    backlog = {str(row["destination"]): row for row in await world.rows("destination_backlog")}
+    assert {key: row["low_seq"] for key, row in backlog.items()} == {
+        A: acceptance.base,
+        B: acceptance.base,
+    }
+    assert backlog[A]["shard"] == shard_of(A)
+
+
+async def test_forgotten_backlog_rows_are_gone_and_unknown_ones_are_no_error(world: World) -> None:
+    await world.intake.accept(intake_group([event()], dirty=[A, B]))
+    await world.intake.forget_backlog([(ENVIRONMENT, B), (ENVIRONMENT, identity.other())])
+    assert [str(row["destination"]) for row in await world.rows("destination_backlog")] == [A]
+
+
+# --- idempotency keys
+
+
+async def keyed(world: World, key: str, **fields: object) -> tuple[Event, Acceptance]:
+    """Accept an event with a key and one delivery."""
+    one = event()
+    group = intake_group([one], deliveries_of(one, A), [claim(one, key, 1, **fields)])
+    return one, await world.intake.accept(group)
+
+
+async def test_a_taken_key_writes_nothing_and_names_its_holder(world: World) -> None:
+    winner, acceptance = await keyed(world, "key", digest=b"w" * 32)
+    assert acceptance.lost == {}
+    loser, acceptance = await keyed(world, "key", digest=b"l" * 32)
+    assert acceptance.lost == {loser.id: Claimed(winner.id, 1, b"w" * 32)}
+    assert [str(row["id"]) for row in await world.rows("events")] == [winner.id]
+    assert [str(row["event"]) for row in await world.rows("deliveries")] == [winner.id]
+    (row,) = await world.rows("idempotency")
+    assert (str(row["event"]), row["digest"]) == (winner.id, b"w" * 32)
+
+
+async def test_winners_and_losers_of_one_group_are_told_apart(world: World) -> None:
+    taken, _ = await keyed(world, "b")
+    events = [event() for _ in range(4)]
+    claims = [claim(each, key) for each, key in zip(events[:3], "cba", strict=True)]
+    deliveries = [delivery for each in events for delivery in deliveries_of(each, A)]
+    acceptance = await world.intake.accept(intake_group(events, deliveries, claims))
+    assert set(acceptance.lost) == {events[1].id}
+    assert acceptance.lost[events[1].id].event == taken.id
+    written = {str(row["id"]): row for row in await world.rows("deliveries")}
+    # The loser's place in the order stays empty.
+    for place, delivery in enumerate(deliveries):
+        if place != 1:
+            assert written[delivery.id]["seq"] == acceptance.base + place
+    assert deliveries[1].id not in written
+
+
+async def test_an_expired_key_is_taken_over(world: World) -> None:
+    await keyed(world, "key", expires_at_ms=now_ms())
+    heir, acceptance = await keyed(world, "key", digest=b"h" * 32)
+    assert acceptance.lost == {}
+    (row,) = await world.rows("idempotency")
+    assert (str(row["event"]), row["digest"]) == (heir.id, b"h" * 32)
+    assert row["expires_at_ms"] > now_ms() + DAY_MS - 60_000
+    assert len(await world.rows("events")) == 2
+
+
+async def test_the_same_key_in_another_environment_is_another_key(world: World) -> None:
+    await keyed(world, "key")
+    other = event(environment=ENVIRONMENT + 1)
+    group = intake_group([other], [], [claim(other, "key")])
+    assert (await world.intake.accept(group)).lost == {}
+    mixed = [event(), event(environment=ENVIRONMENT + 1)]
+    lost = await world.intake.accept(
+        intake_group(mixed, [], [claim(each, "key") for each in mixed])
+    )
+    assert set(lost.lost) == {each.id for each in mixed}
+
+
+async def test_of_concurrent_claims_on_many_keys_each_has_one_winner(
+    world: World, database_url: str
+) -> None:
+    """Several connections of one owner, as if statements could overlap: keys in opposite orders."""
+    rounds, keys = 6, [f"k{number}" for number in range(12)]
+    lost: list[Acceptance] = []
+    claimed: list[Event] = []
+    async with open_bridge(database_url) as bridge:
+        rivals = []
+        for _ in range(4):
+            rival = World(bridge)
+            rival.ownership.process = world.ownership.process
+            rival.ownership.intake_epoch = world.ownership.intake_epoch
+            rivals.append(rival)
+
+        async def run(rival: World, order: list[str]) -> None:
+            for number in range(rounds):
+                events = [event() for _ in order]
+                claimed.extend(events)
+                claims = [
+                    claim(each, f"{key}-{number}") for each, key in zip(events, order, strict=True)
+                ]
+                group = intake_group(events, [], claims)
+                lost.append(await rival.intake.accept(group))
+
+        async with trio.open_nursery() as nursery:
+            for number, rival in enumerate(rivals):
+                nursery.start_soon(run, rival, keys[:: -1 if number % 2 else 1])
+    assert len(await world.rows("idempotency")) == rounds * len(keys)
+    events_written = {str(row["id"]) for row in await world.rows("events")}
+    assert len(events_written) == rounds * len(keys)
+    losers = {loser for each in lost for loser in each.lost}
+    assert losers | events_written == {each.id for each in claimed}
+    assert not losers & events_written
+    holders = {holder.event for each in lost for holder in each.lost.values()}
+    assert holders <= events_written
+
+
+# --- groups whose first run had an unknown outcome
+
+
+async def test_a_group_that_was_written_is_recognised_when_it_is_run_again(world: World) -> None:
+    taken, _ = await keyed(world, "taken")
+    events = [event(), event(), event()]
+    claims = [claim(events[0], "taken"), claim(events[1], "mine")]
+    deliveries = [delivery for each in events for delivery in deliveries_of(each, A, B)]
+    group = intake_group(events, deliveries, claims, dirty=[A])
+    first = await world.intake.accept(group)
+    before = {name: await world.rows(name) for name in ("events", "deliveries", "idempotency")}
+    group.again = True
+    again = await world.intake.accept(group)
+    assert again == first
+    assert again.lost[events[0].id].event == taken.id
+    assert before == {name: await world.rows(name) for name in before}
+
+
+async def test_a_group_that_was_not_written_is_written_when_it_is_run_again(world: World) -> None:
+    one = event()
+    deliveries = deliveries_of(one, A)
+    group = intake_group([one], deliveries, [claim(one, "key", 1)], again=True)
+    acceptance = await world.intake.accept(group)
+    assert [row["seq"] for row in await world.rows("deliveries")] == [acceptance.base]
+    assert acceptance.lost == {}
+    assert await world.intake.accept(group) == acceptance
+
+
+async def test_part_of_a_group_that_was_written_has_the_seqs_of_the_whole(world: World) -> None:
+    events = [event() for _ in range(4)]
+    deliveries = [delivery for each in events for delivery in deliveries_of(each, A)]
+    whole = await world.intake.accept(intake_group(events, deliveries))
+    half = intake_group(events[2:], deliveries[2:], again=True)
+    assert (await world.intake.accept(half)).base == whole.base + 2
+
+
+async def test_events_alone_are_recognised_too(world: World) -> None:
+    lonely = event()
+    await world.intake.accept(intake_group([lonely]))
+    assert (await world.intake.accept(intake_group([lonely], again=True))).lost == {}
+    assert len(await world.rows("events")) == 1
+
+
+async def test_a_loser_whose_holder_vanished_meanwhile_is_in_doubt(world: World) -> None:
+    await keyed(world, "key")
+    loser, stays = event(), event()
+    group = intake_group([loser, stays], [], [claim(loser, "key")])
+    await world.intake.accept(group)
+    await world.bridge.pool.fetch("DELETE FROM idempotency")
+    group.again = True
+    with pytest.raises(StoreError, match="expired"):
+        await world.intake.accept(group)
+
+
+async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_never(
+    world: World,
+) -> None:
+    """The server has the statement, the client has lost it: the rerun must find its rows."""
+    one = event()
+    deliveries = deliveries_of(one, A)
+    group = intake_group([one], deliveries)
+    await world.intake.accept(intake_group([event()]))  # connected, prepared
+    backend = world.intake_connection.backend
+    locker = world.bridge.connection(UPKEEP)
+
+    async def run() -> Acceptance:
+        while True:
+            try:
+                return await world.intake.accept(group)
+            except StoreAwayError:
+                group.again = True
+                await trio.lowlevel.checkpoint()
+
+    async with locker.transaction():
+        await locker.execute("LOCK TABLE deliveries IN SHARE MODE")  # holds the statement up
+        async with trio.open_nursery() as nursery:
+            outcome: list[Acceptance] = []
+
+            async def keep() -> None:
+                outcome.append(await run())
+
+            nursery.start_soon(keep)
+            with trio.fail_after(5):
+                while not await waiting_for_a_lock(world, backend):
+                    await trio.lowlevel.checkpoint()
+            await world.bridge.pool.fetch("SELECT pg_terminate_backend($1)", backend)
+            await locker.execute("COMMIT; BEGIN")
+    (row,) = await world.rows("deliveries")
+    assert row["seq"] == outcome[0].base
+
+
+async def waiting_for_a_lock(world: World, backend: int | None) -> bool:
+    """Whether that backend waits."""
+    found = await world.bridge.pool.fetch_value(
+        "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1", backend
+    )
+    return bool(found)
+
+
+# --- poison and ownership
+
+
+async def test_a_group_with_something_unwritable_is_refused_whole(world: World) -> None:
+    bad = event(customer="nul\x00")
+    with pytest.raises(PoisonError):
+        await world.intake.accept(intake_group([event(), bad]))
+    surrogate = event(source="\ud800")
+    with pytest.raises(PoisonError):
+        await world.intake.accept(intake_group([event(), surrogate]))
+    assert await world.rows("events") == []
+    assert (await world.intake.accept(intake_group([event()]))).lost == {}
+
+
+async def test_a_group_with_too_many_deliveries_for_its_seqs_is_refused(world: World) -> None:
+    one = event()
+    deliveries = deliveries_of(one, A) * (1 << 20)
+    with pytest.raises(ValueError, match="at most"):
+        await world.intake.accept(intake_group([one], deliveries))
+
+
+async def test_who_was_replaced_writes_nothing(world: World, bridge: Bridge) -> None:
+    await world.accept(event(), to=[A])
+    successor = await World(bridge).take()
+    with pytest.raises(OwnershipLostError):
+        await world.accept(event(), to=[A])
+    assert len(await world.rows("events")) == 1
+    await successor.accept(event(), to=[A])
+    assert len(await world.rows("events")) == 2
+
+
+async def test_a_statement_of_an_older_epoch_of_ones_own_is_run_again(world: World) -> None:
+    await world.accept(event(), to=[A])
+
+    class Renewed:
+        """An epoch that changes between the making of a statement and its answer."""
+
+        process = world.ownership.process
+
+        def __init__(self) -> None:
+            self.epochs = itertools.count(world.ownership.intake_epoch + 1)
+
+        @property
+        def intake_epoch(self) -> int:
+            return next(self.epochs)
+
+    world.intake._ownership = Renewed()  # type: ignore[assignment]  # just what is read of it
+    with pytest.raises(ContentionError):
+        await world.accept(event(), to=[A])
+    assert len(await world.rows("events")) == 1
+
+
+async def test_a_database_that_cannot_be_reached_was_surely_not_written_to(world: World) -> None:
+    await world.intake_connection.aclose()
+    with pytest.raises(StoreAwayError) as caught:
+        await world.intake.accept(intake_group([event()]))
+    assert caught.value.maybe_written is False
+
+
+async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
+    await world.intake_connection.ensure()
+    flags = ("uniform", "claims", "rare_events", "rare_deliveries", "opened")
+    for chosen in itertools.product((False, True), repeat=len(flags)):
+        sql = accept_statement(**dict(zip(flags, chosen, strict=True)))
+        try:
+            await world.intake_connection.execute(f"PREPARE tried AS {sql}; DEALLOCATE tried")
+        except PostgresError as error:  # pragma: no cover - tells which one
+            pytest.fail(f"{chosen}: {error}")
