@@ -61,14 +61,14 @@ class Inspections:
             raise Refusal("not_found", "no such destination")
         if present.status is DestinationStatus.ARCHIVED:
             raise Refusal("conflict", "the destination is archived")
-        mine = self._under_way.get(destination.workspace, 0)
-        if mine >= AT_ONCE_WORKSPACE or sum(self._under_way.values()) >= AT_ONCE:
-            raise Refusal("overloaded", "too many tests are under way", retry_after_s=5)
         return await self._commands.run_beside(lambda: self._test(destination))
 
     async def _test(self, destination: Destination) -> Inspection:
         workspace = destination.workspace
-        self._under_way[workspace] = self._under_way.get(workspace, 0) + 1
+        mine = self._under_way.get(workspace, 0)
+        if mine >= AT_ONCE_WORKSPACE or sum(self._under_way.values()) >= AT_ONCE:
+            raise Refusal("overloaded", "too many tests are under way", retry_after_s=5)
+        self._under_way[workspace] = mine + 1
         try:
             delivery = self._sample(destination)
             outcome = await self._send(Transmission(destination, delivery, 1))

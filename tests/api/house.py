@@ -123,6 +123,23 @@ def hold_to_schema(schema: dict[str, Any], response: Response) -> None:
     jsonschema.Draft202012Validator(whole, format_checker=_CHECKER).validate(response.json)
 
 
+class Growing(list[Any]):
+    """A list that one can wait for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grew = trio.Event()
+
+    def append(self, item: Any) -> None:
+        super().append(item)
+        self._grew.set()
+        self._grew = trio.Event()
+
+    async def reaches(self, length: int) -> None:
+        while len(self) < length:
+            await self._grew.wait()
+
+
 class FakeLog:
     """The delivery log: what a test puts in, filtered by nothing but the environment."""
 
@@ -130,8 +147,8 @@ class FakeLog:
         self.entries: list[DeliveryEntry] = []
         self.details: dict[str, DeliveryDetail] = {}
         self.all_events: dict[str, EventDetail] = {}
-        self.asked: list[tuple[int, Any, str | None, int]] = []
-        self.inspections: list[tuple[Delivery, Attempt]] = []
+        self.asked: list[Any] = []
+        self.inspections = Growing()
 
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
@@ -199,7 +216,7 @@ class FakeSender:
     """Answers every attempt as it is told, or leaves it to the test."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[Transmission, Callable[[Outcome], None]]] = []
+        self.sent = Growing()  # of (transmission, done)
         self.outcome: Outcome | None = Outcome(1.0, 12, success=True, status=204)
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
@@ -252,12 +269,13 @@ class House:
         )
         self.reactor = Reactor(self.errors.append)
         self.timers = Timers(self.errors.append)
+        self.app = make_app(self.services())
         self.door = FrontDoor(
             Settings(bind="127.0.0.1:0"),
             self.reactor,
             self.timers,
             self.ingestion,
-            make_app(self.services()),
+            self.app,
             self.errors.append,
             LIMITS,
         )
