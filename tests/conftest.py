@@ -1,6 +1,7 @@
 """Fixtures for all tests: a PostgreSQL database of one's own, where SQL is meant."""
 
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -19,9 +20,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Agree with all workers on where the run's PostgreSQL server would be."""
     passed = getattr(config, "workerinput", None)
     if passed is None:
-        folder, runner = Path(tempfile.mkdtemp(prefix="angarium-test-")), os.getpid()
-        # Whoever the server runs as must get to its folder; what is inside stays its own.
-        folder.chmod(0o755)
+        # A name only: a run that needs no database leaves nothing behind, however it ends.
+        folder = Path(tempfile.gettempdir()) / f"angarium-test-{secrets.token_hex(6)}"
+        runner = os.getpid()
     else:
         folder, runner = Path(passed["postgres_folder"]), passed["postgres_runner"]
     config.stash[_SERVER] = TestServer(folder, runner)

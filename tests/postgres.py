@@ -52,6 +52,8 @@ class TestServer:
         return _with_database(self._url, database)
 
     def _started(self) -> str:
+        # Whoever the server runs as must get to its folder; what is inside stays its own.
+        self.folder.mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "starting").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             url = running_url(self.folder / "data") or self._launched()
