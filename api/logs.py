@@ -59,6 +59,7 @@ def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> 
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 structlog.processors.format_exc_info,
                 without_secrets,
+                what_happened_first,
                 _renderer(as_json, out),
             ],
         )
@@ -87,6 +88,14 @@ def without_secrets(
         elif not isinstance(value, (int, float, type(None))):
             event[name] = hidden(str(value))
     return event
+
+
+def what_happened_first(
+    logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Put time, level and event in front, where people look for them. A structlog processor."""
+    head = {name: event[name] for name in ("timestamp", "level", "event") if name in event}
+    return {**head, **event}
 
 
 def hidden(text: str) -> str:

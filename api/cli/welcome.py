@@ -16,6 +16,10 @@ def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
         lines += ["", "First start: a workspace and a key per scope, for DEVELOPMENT.", ""]
         for made in first_keys:
             lines.append(f"  {made.key.scope.name.lower():<7} {made.secret}")
-        lines += ["", "Keep them now: they are shown this once. `angarium keys create` makes more.", ""]
+        lines += [
+            "",
+            "Keep them now: they are shown this once. `angarium keys create` makes more.",
+            "",
+        ]
     lines += [f"Angarium listens on {url} ({url}/docs)", "Next, in another terminal: angarium demo"]
     return "\n".join(lines)

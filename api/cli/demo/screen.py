@@ -22,7 +22,7 @@ class Screen:
 
     def say(self, text: str = "") -> None:
         """Print a line of the story. `[bold]` and the like are rich's."""
-        self._console.print(text)
+        self._console.print(text, soft_wrap=True)
 
     @asynccontextmanager
     async def watching(self, tally: Tally) -> AsyncIterator[None]:
@@ -47,9 +47,9 @@ class Screen:
         try:
             while True:
                 await trio.sleep(LINE_S)
-                self._console.print("  " + line_of(tally))
+                self._console.print("   " + line_of(tally), soft_wrap=True)
         finally:
-            self._console.print("  " + line_of(tally))
+            self._console.print("   " + line_of(tally), soft_wrap=True)
 
 
 def line_of(tally: Tally) -> str:
@@ -71,16 +71,16 @@ def table_of(tally: Tally) -> Table:
     table = Table.grid(padding=(0, 2))
     share = len(tally.order) / max(1, tally.expected)
     bar = "━" * round(30 * share)
-    table.add_row("  accepted, durable", f"{tally.accepted} of {tally.expected}")
-    table.add_row("  arrived", f"{len(tally.order)}", f"[green]{bar}[/green]")
-    table.add_row("  signatures verified", f"{tally.verified}")
+    table.add_row("   accepted, durable", f"{tally.accepted} of {tally.expected}")
+    table.add_row("   arrived", f"{len(tally.order)}", f"[green]{bar}[/green]")
+    table.add_row("   signatures verified", f"{tally.verified}")
     if tally.failures:
-        table.add_row("  refused on purpose", f"[yellow]{tally.failures}[/yellow]")
+        table.add_row("   refused on purpose", f"[yellow]{tally.failures}[/yellow]")
     if tally.refused or tally.duplicates or tally.unknown:
         wrong = f"{tally.refused} unsigned, {tally.duplicates} again, {tally.unknown} unknown"
-        table.add_row("  wrong", f"[red]{wrong}[/red]")
+        table.add_row("   wrong", f"[red]{wrong}[/red]")
     p50, p99 = milliseconds(tally, 0.5), milliseconds(tally, 0.99)
-    table.add_row("  posted to arrived", f"p50 {p50}", f"p99 {p99}")
+    table.add_row("   one by one, to arrival", f"p50 {p50}", f"p99 {p99}")
     return table
 
 

@@ -15,7 +15,7 @@ from api.cli.demo.tally import Tally
 from api.cli.errors import Trouble
 from api.cli.receiver import Reply, Request, listen, port_of, receive
 
-SENDERS = 8  # connections that send one by one
+SENDERS = 1  # one by one: with more, the latency shown would be that of this program's own queue
 BATCH = 100
 QUIET_S = 30.0  # nothing new for so long: it will not come
 OUTAGE_S = 3.0
@@ -114,7 +114,7 @@ class Story:
             self.problems.append(f"{recorded} of {self.events} deliveries recorded as DELIVERED")
         self.screen.say(
             f"   {len(tally.order)} arrived within {took:.1f} s, every signature verified, "
-            f"{recorded} recorded as DELIVERED; posted to arrived: "
+            f"{recorded} recorded as DELIVERED; one by one, posted to arrived: "
             f"p50 {milliseconds(tally, 0.5)}, p99 {milliseconds(tally, 0.99)}"
         )
 
@@ -149,9 +149,8 @@ class Story:
         """Send events in batches."""
         for start in range(numbers.start, numbers.stop, BATCH):
             chunk = range(start, min(start + BATCH, numbers.stop))
-            now = time.monotonic()
             for number in chunk:
-                tally.sent(number, now)
+                tally.sent(number, None)  # a hundred at once say nothing of how long one takes
             answer = await self.client.events.send_batch(
                 [self.event("invoice.paid", number) for number in chunk]
             )

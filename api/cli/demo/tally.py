@@ -16,11 +16,11 @@ class Tally:
     unknown: int = 0
     order: list[int] = field(default_factory=list)  # numbers, in the order of their first success
     latencies_s: list[float] = field(default_factory=list)
-    _sent: dict[int, float] = field(default_factory=dict)
+    _sent: dict[int, float | None] = field(default_factory=dict)
     _arrived: set[int] = field(default_factory=set)
 
-    def sent(self, number: int, now: float) -> None:
-        """Note that an event is on its way to the service."""
+    def sent(self, number: int, now: float | None) -> None:
+        """Note that an event is on its way to the service; without an instant it is not timed."""
         self._sent[number] = now
 
     def arrived(self, number: object, now: float) -> None:
@@ -33,7 +33,8 @@ class Tally:
         else:
             self._arrived.add(number)
             self.order.append(number)
-            self.latencies_s.append(now - self._sent[number])
+            if (sent := self._sent[number]) is not None:
+                self.latencies_s.append(now - sent)
 
     @property
     def complete(self) -> bool:

@@ -1,0 +1,121 @@
+"""Real processes for tests of the command line: a server, and `angarium` itself, on a given database."""
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+ROOT = Path(__file__).parent.parent.parent
+MASTER_KEY = base64.b64encode(b"k" * 32).decode()
+START_S = 30.0  # a second by itself; the tests of the whole run share two cores
+COMMAND = [sys.executable, "-m", "api.cli"]
+
+
+def environment(database_url: str, folder: Path, **settings: str) -> dict[str, str]:
+    """Return the variables of a program: nothing of whoever runs the tests but the path."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'clients/python'}",
+        "PYTHONUNBUFFERED": "1",
+        "ANGARIUM_DATA_DIR": str(folder / "data"),
+        "ANGARIUM_DATABASE_URL": database_url,
+        "ANGARIUM_MASTER_KEY": MASTER_KEY,
+        "ANGARIUM_BIND": "127.0.0.1:0",
+        "ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8",
+        **settings,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+async def angarium(*arguments: str, env: Mapping[str, str], cwd: Path | None = None) -> Ended:
+    """Run a command to its end."""
+    done = await trio.run_process(
+        [*COMMAND, *arguments],
+        env=dict(env),
+        cwd=cwd,
+        capture_stdout=True,
+        capture_stderr=True,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@dataclass(slots=True)
+class Program:
+    """A program that goes on running, and what it has printed until now."""
+
+    process: trio.Process
+    printed: str = ""
+
+    async def read(self) -> None:
+        """Collect what it prints until it ends."""
+        assert self.process.stdout is not None
+        async for chunk in self.process.stdout:
+            self.printed += chunk.decode("utf-8", "replace")
+
+    async def wait_for(self, text: str) -> str:
+        """Return everything printed once `text` is there."""
+        with trio.fail_after(START_S):
+            while text not in self.printed:
+                if self.process.poll() is not None:
+                    raise AssertionError(f"ended with {self.process.returncode}: {self.printed}")
+                await trio.sleep(0.01)
+        return self.printed
+
+
+@asynccontextmanager
+async def running(
+    *arguments: str, env: Mapping[str, str], cwd: Path | None = None
+) -> AsyncIterator[Program]:
+    """Run a command beside the block, and end it with SIGTERM, or by force where that is ignored."""
+    process = await trio.lowlevel.open_process(
+        [*COMMAND, *arguments],
+        env=dict(env),
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    program = Program(process)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(program.read)
+        try:
+            yield program
+        finally:
+            with trio.CancelScope(shield=True):
+                await _end(process)
+            nursery.cancel_scope.cancel()
+
+
+async def _end(process: trio.Process) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        with trio.move_on_after(START_S):
+            await process.wait()
+    if process.poll() is None:
+        process.kill()
+    await process.wait()
+
+
+@asynccontextmanager
+async def server(env: Mapping[str, str]) -> AsyncIterator[tuple[Program, str]]:
+    """Run a server, and give its address."""
+    async with running("serve", env=env) as program:
+        printed = await program.wait_for("Next, in another terminal")
+        yield program, printed.split("listens on ")[1].split()[0]

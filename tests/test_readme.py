@@ -1,0 +1,136 @@
+"""The README's commands are true: they are run as they stand, only on ports that are free here."""
+
+import re
+import shlex
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+import angarium
+from engine.settings import PREFIX, Settings
+from tests.cli import programs
+from tests.cli.programs import COMMAND, ROOT, environment, running, server
+
+README = (ROOT / "README.md").read_text("utf-8")
+SECRET = "whsec_" + "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
+
+
+def section(title: str) -> str:
+    """Return the text of a section of the README."""
+    return re.split(r"^## ", README.partition(f"\n## {title}")[2], flags=re.M)[0]
+
+
+def blocks(text: str, kind: str) -> list[str]:
+    """Return the fenced blocks of one kind."""
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.M | re.S)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that are free now."""
+    probes = [socket.socket() for _ in range(count)]
+    try:
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path) -> None:
+    door, hooks = free_ports(2)
+    env = environment(database_url, tmp_path, ANGARIUM_BIND=f"127.0.0.1:{door}")
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    program = bin_folder / "angarium"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(COMMAND)} "$@"\n')
+    program.chmod(0o755)
+    env["PATH"] = f"{bin_folder}:{env['PATH']}"
+
+    def here(text: str) -> str:
+        return text.replace("127.0.0.1:8080", f"127.0.0.1:{door}").replace("9000", str(hooks))
+
+    tutorial = section("Tutorial")
+    (listener,) = blocks(tutorial, "sh background")
+    script = here("\n".join(blocks(tutorial, "sh")))
+    words = here(listener).split()
+    assert words[0] == "angarium"
+    async with (
+        server(env),
+        running(*words[1:], env=env, cwd=tmp_path) as receiver,
+    ):
+        await receiver.wait_for("Listening on")
+        done = await trio.run_process(
+            ["bash", "-euo", "pipefail", "-c", script + '\necho\necho "EVENT=$EVENT"'],
+            env=env,
+            cwd=tmp_path,
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+        )
+        out = done.stdout.decode()
+        assert done.returncode == 0, out + done.stderr.decode()
+        event = out.rpartition("EVENT=")[2].strip()
+        printed = await receiver.wait_for(event)
+        assert "signature verified" in printed
+        assert '"order": 42' in printed
+    for said in ('"secret":', '"deliveries":1', '"attempts":', '"circuit":'):
+        assert said in out.replace('": ', '":'), f"{said} was not in what the tutorial printed"
+
+
+def ten_lines() -> str:
+    return blocks(section("Receiving"), "python")[0]
+
+
+def test_the_ten_lines_verify_what_we_sign_and_nothing_else() -> None:
+    namespace: dict[str, Any] = {}
+    exec(ten_lines(), namespace)
+    genuine = namespace["genuine"]
+    body, now = b'{"type":"order.created"}', int(time.time())
+    headers = {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": str(now),
+        "webhook-signature": "v1,AAAA " + angarium.sign(body, SECRET, "msg_1", now),
+    }
+    assert genuine(body, headers, SECRET)
+    assert not genuine(body + b" ", headers, SECRET)
+    assert not genuine(body, headers | {"webhook-id": "msg_2"}, SECRET)
+    old = {"webhook-timestamp": str(now - 400)}
+    old["webhook-signature"] = angarium.sign(body, SECRET, "msg_1", now - 400)
+    assert not genuine(body, headers | old, SECRET)
+
+
+def test_the_ten_lines_are_ten() -> None:
+    code = [line for line in ten_lines().splitlines() if line and not line.startswith("import")]
+    assert len(code) <= 10
+    imports = re.findall(r"^import (.*)$", ten_lines(), re.M)
+    assert imports == ["base64, hashlib, hmac, time"]
+
+
+def test_every_setting_that_the_readme_names_exists() -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    for name in re.findall(r"`(ANGARIUM_[A-Z_]+)`", README):
+        assert name in known, name
+
+
+@pytest.mark.parametrize(
+    ("variable", "default"),
+    re.findall(r"^\| `(ANGARIUM_[A-Z_]+)` \| `?([^|`]+?)`? \|", README, re.M),
+)
+def test_the_readmes_defaults_are_those_of_the_program(variable: str, default: str) -> None:
+    present = Settings.model_fields[variable.removeprefix(PREFIX).lower()].default
+    if default in {"none", "made in the data folder"}:
+        assert present in (None, ())
+    else:
+        assert f"{present:g}" == default if isinstance(present, float) else str(present) == default
+
+
+async def test_every_command_that_the_readme_names_exists() -> None:
+    env = environment("", Path("/nonexistent"))
+    for name in sorted(set(re.findall(r"`angarium (\w+)", README))):
+        done = await programs.angarium(name, "--help", env=env)
+        assert done.code == 0, name
