@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from api.gate import Admission
 from api.services import Services
 from engine.control.actor import Actor
+from engine.control.documents import is_uuid
 from engine.core.vocabulary import Environment
 from engine.errors import Refusal
 from engine.models import EnvironmentModel
@@ -95,15 +96,3 @@ class Call:
         if not is_uuid(text):
             raise Refusal("not_found", "no such resource")
         return text.lower()
-
-
-def is_uuid(text: str) -> bool:
-    """Whether a text is a UUID in its 36 characters."""
-    return (
-        len(text) == 36
-        and text.isascii()
-        and all(text[at] == "-" for at in (8, 13, 18, 23))
-        and all(
-            c in "0123456789abcdefABCDEF" for at, c in enumerate(text) if at not in (8, 13, 18, 23)
-        )
-    )

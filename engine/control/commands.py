@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import trio
 
 from engine.errors import Refusal
+from engine.ports import StoreAwayError
 
 T = TypeVar("T")
 MAX_WAITING = (
@@ -104,3 +105,17 @@ class Commands:
     def _end(self, job: _Job[T]) -> None:
         self._waiting -= 1
         job.ended.set()
+
+
+async def written(write: Awaitable[T]) -> T:
+    """Return what a write returns. Where it may have been done or not, raise Refusal `internal`: a 503
+    would promise that it was not. The read models learn of it by notification, or by the reload that
+    follows the loss of the connection."""
+    try:
+        return await write
+    except StoreAwayError as error:
+        if not error.maybe_written:
+            raise
+        raise Refusal(
+            "internal", "the database did not answer: it may have been changed"
+        ) from error

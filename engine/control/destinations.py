@@ -12,7 +12,7 @@ import trio
 
 from engine.control import headers as own_headers
 from engine.control.actor import Actor, Auditor, differences
-from engine.control.commands import Commands
+from engine.control.commands import Commands, written
 from engine.control.documents import invalid, merged, read
 from engine.control.drafts import DestinationDraft
 from engine.control.ports import DestinationStore
@@ -77,7 +77,7 @@ class Destinations:
             entry = self._auditor.entry(
                 actor, "destination.create", record.id, differences({}, _audited(record))
             )
-            await self._store.create(record, entry)
+            await written(self._store.create(record, entry))
             self._projection.destination(record)
             return record, shown_secret(keys[0])
 
@@ -168,7 +168,7 @@ class Destinations:
                 if rotate:
                     shown["secret"] = {"from": "***", "to": "***"}
                 entry = self._auditor.entry(actor, f"destination.{action}", identifier, shown)
-                if await self._store.replace(following, entry):
+                if await written(self._store.replace(following, entry)):
                     self._projection.destination(following)
                     return following, True
                 await trio.lowlevel.checkpoint()

@@ -1,5 +1,6 @@
 """Reads and merges JSON documents: pydantic's complaints in the API's words, and RFC 7396."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -8,6 +9,8 @@ from pydantic import BaseModel, ValidationError
 from engine.errors import Detail, Refusal
 
 MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -31,6 +34,11 @@ def refusal_of(error: ValidationError, unknown: str = "unknown field") -> Refusa
     first = details[0]
     message = f"{first.path}: {first.message}" if first.path else first.message
     return Refusal("invalid_request", message, details)
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is a UUID in its 36 characters."""
+    return _UUID.fullmatch(text) is not None
 
 
 def invalid(path: str, message: str) -> Refusal:

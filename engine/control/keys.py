@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from engine.control.actor import Actor, Auditor
-from engine.control.documents import invalid
+from engine.control.documents import invalid, is_uuid
 from engine.control.ports import KeyStore, TenantStore
 from engine.control.projection import NoProjection, Projection
 from engine.control.records import KeyRecord, KeySecret, Tenant
@@ -213,7 +213,7 @@ class Keys:
         ]
 
     async def _present(self, key_id: str) -> KeyRecord:
-        key = await self._keys.get(key_id)
+        key = await self._keys.get(key_id) if is_uuid(key_id) else None
         if key is None or not key.secrets:
             raise Refusal("not_found", "no such key")
         return key

@@ -4,12 +4,12 @@ Held to the order of commits by the turn that commands take.
 """
 
 from collections.abc import Awaitable, Callable
-from uuid import UUID
 
 import structlog
 import trio
 
 from engine.control.commands import Commands
+from engine.control.documents import is_uuid
 from engine.control.ports import ConfigurationStore
 from engine.control.projection import ModelProjection
 
@@ -60,7 +60,7 @@ class Loader:
     async def changed(self, kind: str, identifier: str) -> None:
         """Read what a notification names. Raises StoreError; what is not known here is ignored."""
         read = self._kinds.get(kind)
-        if read is None or not _is_uuid(identifier):
+        if read is None or not is_uuid(identifier):
             return
         async with self._turn:
             await read(identifier)
@@ -88,11 +88,3 @@ class Loader:
             self._projection.rule_removed(identifier)
         else:
             self._projection.rule(rule)
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -7,7 +7,7 @@ import msgspec
 import trio
 
 from engine.control.actor import Actor, Auditor, differences
-from engine.control.commands import Commands
+from engine.control.commands import Commands, written
 from engine.control.documents import merged, read
 from engine.control.drafts import RuleDraft
 from engine.control.ports import DestinationStore, RuleStore
@@ -52,7 +52,7 @@ class RoutingRules:
             rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
             changes = differences({}, rule_document(rule))
             entry = self._auditor.entry(actor, "routing_rule.create", identifier, changes)
-            if not await self._store.create(rule, MAX_RULES, entry):
+            if not await written(self._store.create(rule, MAX_RULES, entry)):
                 raise Refusal("invalid_request", f"an environment has at most {MAX_RULES} rules")
             self._projection.rule(rule)
             return rule
@@ -85,7 +85,7 @@ class RoutingRules:
                 present = await self._get(environment, identifier)
                 changes = differences(rule_document(present), {})
                 entry = self._auditor.entry(actor, "routing_rule.delete", identifier, changes)
-                if await self._store.remove(present, entry):
+                if await written(self._store.remove(present, entry)):
                     self._projection.rule_removed(identifier)
                     return
                 await trio.lowlevel.checkpoint()
@@ -127,7 +127,7 @@ class RoutingRules:
                 )
                 changes = differences(rule_document(present), rule_document(rule))
                 entry = self._auditor.entry(actor, f"routing_rule.{action}", identifier, changes)
-                if await self._store.replace(rule, entry):
+                if await written(self._store.replace(rule, entry)):
                     self._projection.rule(rule)
                     return rule
                 await trio.lowlevel.checkpoint()
