@@ -60,6 +60,7 @@ from storage.partitions import Range
 from storage.profiles import UPKEEP, hot
 from storage.secretbox import SecretBox, SecretBoxError, open_secret_box
 from storage.settle import PostgresSettle
+from storage.warden import keep_running
 
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
@@ -94,8 +95,8 @@ def _failed(code: int, error: BaseException) -> int:
 
 
 async def _serve(settings: Settings, box: SecretBox) -> None:
-    async with _database(settings) as url, open_bridge(url) as bridge:
-        server = Server(settings, bridge, box)
+    async with _database(settings) as (url, embedded), open_bridge(url) as bridge:
+        server = Server(settings, bridge, box, embedded)
         keys = await server.prepare()
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with trio.open_nursery() as nursery:
@@ -106,15 +107,14 @@ async def _serve(settings: Settings, box: SecretBox) -> None:
 
 
 @asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[str]:
+async def _database(settings: Settings) -> AsyncIterator[tuple[str, EmbeddedServer | None]]:
     """Give the URL of the operator's database, or of the embedded one while the block runs."""
     if settings.database_url is not None:
-        yield settings.database_url
+        yield settings.database_url, None
         return
     embedded = EmbeddedServer(settings.data_dir)
-    url = await trio.to_thread.run_sync(embedded.start)
     try:
-        yield url
+        yield await trio.to_thread.run_sync(embedded.start), embedded
     finally:
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(embedded.stop)
@@ -123,8 +123,11 @@ async def _database(settings: Settings) -> AsyncIterator[str]:
 class Server:
     """All parts of one process. Made within trio; `prepare`, then `run`."""
 
-    def __init__(self, settings: Settings, bridge: Bridge, box: SecretBox) -> None:
+    def __init__(
+        self, settings: Settings, bridge: Bridge, box: SecretBox, embedded: EmbeddedServer | None
+    ) -> None:
         self.settings = settings
+        self.embedded = embedded
         self.bridge = bridge
         self.models = Models()
         self.identity = Identity()
@@ -252,6 +255,7 @@ class Server:
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
             Child(name="housekeeping", run=self._keep_house),
+            Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),
             Child(name="door", run=self.door.run, restart=Restart.TRANSIENT, restarts=0),
         ]
@@ -290,6 +294,10 @@ class Server:
         destinations = await self.directory.recover()
         log.info("backlog recovered", destinations=destinations)
         task_status.started()
+
+    async def _keep_database(self) -> None:
+        if self.embedded is not None:
+            await keep_running(self.embedded)
 
     async def _keep_house(self) -> None:
         while True:

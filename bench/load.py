@@ -109,9 +109,18 @@ class Generator:
             for fd, _ in self.poll.poll(timeout):
                 self.connections[fd].ready()
             if time.perf_counter() > give_up:
+                self._abandon()
                 break
         wall = time.perf_counter() - self.start
         return self._report(began, wall)
+
+    def _abandon(self) -> None:
+        """Count what has no answer yet as doubtful."""
+        for connection in self.connections.values():
+            if connection not in self.idle:
+                self.tally.doubtful_numbers.extend(
+                    range(connection.first, connection.first + connection.count)
+                )
 
     def _due(self) -> float:
         sent = (self.next - self.plan.first) / self.plan.batch

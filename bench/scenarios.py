@@ -121,7 +121,7 @@ def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int
         receiver.url + "/hook", ["bench.*"], concurrency=16, ordering="KEY"
     )
     service.api("POST", f"/destinations/{destination}/disable", {})
-    load(service, events=1000, connections=8, batch=100, lanes=lanes)
+    load(service, events=1000, connections=1, batch=100, lanes=lanes)
     before = service.rss_mb()
     sent = load(
         service,

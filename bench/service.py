@@ -79,6 +79,7 @@ class Module:
         if plan is not None:
             process.stdin.write(json.dumps(plan))
         process.stdin.close()
+        process.stdin = None  # or communicate() would flush it
         return process
 
 
