@@ -18,7 +18,7 @@ class IdleConnections:
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
-        self._since: dict[Connection, float] = {}
+        self._since: dict[Connection, float] = {}  # in the order of its values
         self._timer: Timer | None = None
 
     def __len__(self) -> int:

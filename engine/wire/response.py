@@ -19,8 +19,10 @@ FIELDS_LIMIT = 100
 FRAMING_LIMIT = 64 * 1024 + 6 * BODY_LIMIT
 HEAD_LIMIT = 64 * 1024
 INTERIM_LIMIT = 8  # of 1xx answers
+KNOWN_LIMIT = 4096  # bytes of the last answer that a connection remembers
 
 _START = b"HTTP/1."
+Fields = tuple[tuple[bytes, bytes], ...]
 
 
 class Parser(Protocol):
@@ -37,7 +39,10 @@ class Answer:
     __slots__ = (
         "_body",
         "_fed",
+        "_headers",
         "_interim",
+        "_known",
+        "_meaning",
         "_parser",
         "_size",
         "_start",
@@ -51,6 +56,8 @@ class Answer:
 
     def __init__(self) -> None:
         self.reset()
+        self._known = b""
+        self._meaning: tuple[int, Fields, bytes] = (0, (), b"")
         self._parser = cast("Parser", httptools.HttpResponseParser(self))
 
     def reset(self) -> None:
@@ -61,6 +68,7 @@ class Answer:
         self.excess = False  # bytes came after the end
         self.truncated = False
         self.keep_alive = False
+        self._headers: Fields | None = None
         self._body: bytes | bytearray = b""
         self._size = 0
         self._fed = 0
@@ -78,8 +86,10 @@ class Answer:
         return bytes(self._body)
 
     @property
-    def headers(self) -> tuple[tuple[bytes, bytes], ...]:
+    def headers(self) -> Fields:
         """The fields of the head, as many as fit the bound."""
+        if self._headers is not None:
+            return self._headers
         if self._fed <= HEADERS_KEPT:
             return tuple(self.fields)
         kept, size = [], 0
@@ -93,6 +103,9 @@ class Answer:
     def feed(self, data: bytes) -> None:
         """Take bytes of the answer. Raises WireError where they break the protocol or a limit."""
         if not self._fed:
+            if data == self._known:
+                self._recall(data)
+                return
             if not data.startswith(_START):
                 self._judge_start(data)
         elif self._start:
@@ -108,6 +121,12 @@ class Answer:
             raise cause if isinstance(cause, WireError) else _broken(str(error)) from None
         if not self.complete:
             self._bound()
+        elif self.keep_alive and self._fed == len(data) <= KNOWN_LIMIT:
+            # A receiver that acknowledges thousands a second says the same thousands of times. One that
+            # came whole, and left the parser where it began, need not be parsed again.
+            self._known = data
+            self._headers = self.headers
+            self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
         """The peer closed. Raises WireError unless that is how this answer ends."""
@@ -125,6 +144,11 @@ class Answer:
     def release(self) -> None:
         """Break the cycle of parser and answer, so that both go at once."""
         del self._parser
+
+    def _recall(self, data: bytes) -> None:
+        self._fed = len(data)
+        self.status, self._headers, self._body = self._meaning
+        self.complete = self.keep_alive = True
 
     def _judge_start(self, data: bytes) -> None:
         # The parser takes RTSP, ICE and other versions of HTTP too.

@@ -73,6 +73,30 @@ def test_one_parser_reads_many_answers() -> None:
         answer.reset()
 
 
+@given(st.lists(st.tuples(st.sampled_from(WHOLE[:3]), st.lists(st.integers(0, 99), max_size=1))))
+def test_an_answer_means_the_same_whatever_came_before_it(
+    answers: list[tuple[bytes, list[int]]],
+) -> None:
+    kept = Answer()
+    for data, at in answers:
+        fresh = Answer()
+        for answer in (kept, fresh):
+            for piece in cut(data, at):
+                if piece:
+                    answer.feed(piece)
+        for name in ("status", "headers", "body", "complete", "keep_alive", "truncated", "excess"):
+            assert getattr(kept, name) == getattr(fresh, name), name
+        kept.reset()
+
+
+def test_an_answer_with_a_byte_more_is_not_taken_for_the_one_before() -> None:
+    answer = Answer()
+    for extra, excess in ((b"", False), (b"", False), (b"x", True)):
+        answer.feed(WHOLE[0] + extra)
+        assert answer.excess is excess
+        answer.reset()
+
+
 def test_bytes_behind_an_answer_are_noticed_and_leave_it_as_it_is() -> None:
     answer = Answer()
     answer.feed(WHOLE[3])
