@@ -55,6 +55,7 @@ class FakeStore:
         self.attempts: dict[tuple[str, int], Outcome] = {}
         self.settled: list[Settlement] = []
         self.calls: Counter[str] = Counter()
+        self.sequence = 0
         self.away = False
         self.latency_s = 0.001
         self.held: trio.Event | None = None  # settle waits for it
@@ -301,7 +302,8 @@ class World:
         self.sender = FakeSender(self.timers, self.clock)
         self.destinations: dict[str, Destination] = {}
         self.gone: list[Destination] = []
-        self.seq = self.made = 0
+        self.made = 0
+        self._intake = trio.Lock()
         self.directory = Directory(
             settings=self.settings,
             find=self.destinations.get,
@@ -366,19 +368,39 @@ class World:
         return deliveries
 
     def commit(self, deliveries: list[Delivery], *, told: bool = True) -> None:
-        """Commit a group as the intake does: seqs, backlog rows, rows, then the directory."""
-        self.seq = (self.seq // 1_000 + 1) * 1_000
-        for delivery in deliveries:
-            self.seq += 1
-            delivery.seq = self.seq
-            destination = delivery.destination
-            if destination not in self.directory.dirty:
-                self.store.backlog_rows.setdefault(
-                    destination, BacklogRow(1, destination, delivery.seq, None)
-                )
-        self.store.insert(deliveries)
+        """Commit a group at once, and tell the directory."""
+        self._write(deliveries, self._fresh(deliveries))
         if told:
             self.directory.arrived(deliveries)
+
+    async def commit_slowly(self, deliveries: list[Delivery]) -> None:
+        """Commit a group as the intake does: it is built, commits later, and is told of after that;
+        between two groups backlog rows are forgotten."""
+        async with self._intake:
+            fresh = self._fresh(deliveries)
+            await trio.sleep(self.store.latency_s)
+            self._write(deliveries, fresh)
+            await trio.sleep(self.store.latency_s)
+            self.directory.arrived(deliveries)
+            rows = self.directory.take_forgettable()
+            await trio.sleep(self.store.latency_s)
+            for _, destination in rows:
+                self.store.backlog_rows.pop(destination, None)
+
+    def _fresh(self, deliveries: list[Delivery]) -> set[str]:
+        return {each.destination for each in deliveries} - self.directory.dirty
+
+    def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
+        """Do what the statement does: seqs, rows, and backlog rows for `fresh` destinations."""
+        base = self.store.sequence = (self.store.sequence // 1_000 + 1) * 1_000
+        for seq, delivery in enumerate(deliveries, base + 1):
+            delivery.seq = self.store.sequence = seq
+        for destination in fresh:
+            known = self.store.backlog_rows.get(destination)
+            low = base if known is None else min(known.low_seq, base)
+            due = None if known is None else known.next_due_at_ms
+            self.store.backlog_rows[destination] = BacklogRow(1, destination, low, due)
+        self.store.insert(deliveries)
 
     def delivery(
         self,
@@ -439,7 +461,7 @@ class World:
         names = [destination] if destination else list(self.destinations)
         step_s = 0.01
         # Virtual time, and rows are what the test is about: nobody signals when the last one ends.
-        while any(self.store.unsettled(name) for name in names):  # noqa: ASYNC110
+        while any(self.store.unsettled(name) for name in names):
             step_s = min(1.1 * step_s, 1.0)
             await trio.sleep(step_s)
         await trio.sleep(0.05)

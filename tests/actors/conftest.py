@@ -1,0 +1,13 @@
+"""Fixtures for the actors' tests."""
+
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[list[structlog.typing.EventDict]]:
+    """What was logged; nothing is printed, since tracebacks of planned crashes are slow to draw."""
+    with structlog.testing.capture_logs() as captured:
+        yield captured

@@ -1,0 +1,279 @@
+"""Crashes: of one actor alone, survived from snapshot and store, and ended by quarantine."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from engine.core.commands import Commands
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery, Outcome, Settlement
+from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering
+from tests.actors.fakes import OK, World, failure, running
+
+
+class BugError(Exception):
+    """What a bug in the machine raises."""
+
+
+class Brittle(DestinationMachine):
+    """A machine with a bug: it breaks in `trap` when that says so."""
+
+    trap: Callable[[str, Sequence[Delivery]], bool]
+
+    def _step(self, name: str, deliveries: Sequence[Delivery]) -> None:
+        if type(self).trap(name, deliveries):
+            raise BugError(name)
+
+    def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
+        self._step("arrive", deliveries)
+        super().arrive(deliveries, now)
+
+    def loaded(self, *args: Any, **kwargs: Any) -> None:
+        self._step("loaded", args[1])
+        super().loaded(*args, **kwargs)
+
+    def due(self, *args: Any, **kwargs: Any) -> None:
+        self._step("due", args[1])
+        super().due(*args, **kwargs)
+
+    def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
+        super().judged(delivery, outcome, now)  # it breaks when half of the work is done
+        self._step("judged", [delivery])
+
+    def committed(self, settlements: Sequence[Settlement], now: float) -> None:
+        self._step("committed", [each.delivery for each in settlements])
+        super().committed(settlements, now)
+
+    def commands(self, now: float, may_send: int) -> Commands:
+        self._step("commands", [])
+        return super().commands(now, may_send)
+
+
+def brittle(trap: Callable[[str, Sequence[Delivery]], bool]) -> type[Brittle]:
+    """A machine that breaks where `trap` says so."""
+    return type("Broken", (Brittle,), {"trap": staticmethod(trap)})
+
+
+class Times:
+    """A trap that springs so many times at one step."""
+
+    def __init__(self, step: str, times: int) -> None:
+        self.step = step
+        self.left = times
+
+    def __call__(self, step: str, deliveries: Sequence[Delivery]) -> bool:
+        if step != self.step or self.left == 0:
+            return False
+        self.left -= 1
+        return True
+
+
+def poison_at(*steps: str) -> Callable[[str, Sequence[Delivery]], bool]:
+    """A trap that one delivery springs, every time that it is met."""
+    return lambda step, deliveries: (
+        step in steps and any(each.event.payload == b"poison" for each in deliveries)
+    )
+
+
+def attempts_of(world: World, payload: bytes) -> int:
+    """How often a delivery was sent."""
+    return world.sender.payloads().count(payload)
+
+
+@pytest.mark.parametrize("step", ["arrive", "judged", "committed", "commands"])
+@pytest.mark.parametrize("ordering", list(Ordering))
+async def test_a_crash_loses_nothing_sends_nothing_twice_and_siblings_never_notice(
+    autojump_clock: MockClock, step: str, ordering: Ordering
+) -> None:
+    trap = Times(step, 2)
+    async with running(make_machine=brittle(trap)) as world:
+        destination = world.destination(ordering=ordering)
+        sibling = world.destination(2)
+        world.accept(destination, 20)
+        await trio.sleep(0.005)
+        for _ in range(10):
+            world.accept(destination, 3, customer="c")
+            world.accept(sibling, 3)
+            await trio.sleep(0.05)
+        await world.settled()
+        assert trap.left == 0
+        assert world.statuses(destination) == {"DELIVERED": 50}
+        assert world.statuses(sibling) == {"DELIVERED": 30}
+        assert len(world.sender.sent) == 80
+        restarts = [world.directory.health(name).actor.restarts for name in (destination, sibling)]
+        assert sum(restarts) == 2
+        if ordering is Ordering.STRICT:
+            own = [
+                transmission.delivery.seq
+                for _, transmission in world.sender.sent
+                if transmission.destination.id == destination
+            ]
+            assert own == sorted(own)
+
+
+async def test_outcomes_that_come_after_the_crash_are_judged_for_the_successor(
+    autojump_clock: MockClock,
+) -> None:
+    trap = Times("arrive", 0)
+    async with running(make_machine=brittle(trap)) as world:
+        destination = world.destination(concurrency=4)
+        outcomes = {b"0": OK, b"1": failure(), b"2": failure(503, 60.0), b"3": OK}
+        world.sender.behave = lambda sent: (
+            5.0, outcomes.get(sent.delivery.event.payload, OK) if sent.number == 1 else OK,
+        )  # fmt: skip
+        world.accept(destination, 6)
+        await trio.sleep(1)
+        trap.left = 1
+        world.accept(destination)
+        await trio.sleep(2)
+        assert world.directory.health(destination).actor.state == "RESTARTING"
+        assert len(world.sender.sent) == 4
+        await trio.sleep(3)
+        assert world.statuses(destination) == {"DELIVERED": 2, "RETRYING": 2, "PENDING": 3}
+        await trio.sleep(50)
+        assert len(world.sender.sent) == 4  # what a late outcome asked for holds: Retry-After
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 7}
+        assert len(world.store.attempts) == 9
+
+
+async def test_the_successor_waits_for_what_is_not_recorded(autojump_clock: MockClock) -> None:
+    trap = Times("arrive", 0)
+    async with running(make_machine=brittle(trap)) as world:
+        destination = world.destination()
+        world.accept(destination, 5)
+        world.store.held = trio.Event()
+        await trio.sleep(1)
+        trap.left = 1
+        world.accept(destination, 5)
+        await trio.sleep(60)
+        assert world.directory.health(destination).actor.state == "RESTARTING"
+        assert len(world.sender.sent) == 5
+        world.store.held.set()
+        world.store.held = None
+        await world.settled()
+        assert len(world.sender.sent) == 10
+
+
+@pytest.mark.parametrize("ordering", list(Ordering))
+@pytest.mark.parametrize("steps", [("arrive", "loaded"), ("judged",)])
+async def test_a_delivery_that_crashes_its_actor_again_and_again_is_quarantined(
+    autojump_clock: MockClock, ordering: Ordering, steps: tuple[str, ...]
+) -> None:
+    async with running(make_machine=brittle(poison_at(*steps))) as world:
+        destination = world.destination(ordering=ordering)
+        group = [
+            world.delivery(destination, payload=b"poison" if number == 25 else None, customer="c")
+            for number in range(50)
+        ]
+        world.commit(group)
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 49, "FAILED": 1}
+        row = world.store.rows[group[25].id]
+        assert row.error_category is ErrorCategory.INTERNAL
+        assert row.dlq_status is not None
+        assert row.dlq_status.name == "IN_DLQ"
+        assert attempts_of(world, b"poison") == (1 if steps == ("judged",) else 0)
+        others = [payload for payload in world.sender.payloads() if payload != b"poison"]
+        assert len(others) == len(set(others)) == 49
+        world.accept(destination, 5)
+        await world.settled()
+        assert world.directory.health(destination).actor.state == "RUNNING"
+
+
+async def test_a_retry_that_crashes_its_actor_does_not_hold_the_others_for_ever(
+    autojump_clock: MockClock,
+) -> None:
+    async with running(make_machine=brittle(poison_at("due"))) as world:
+        destination = world.destination(retry_schedule_s=(600,))
+        world.sender.behave = lambda sent: (
+            0.01, failure() if sent.delivery.event.payload == b"poison" else OK,
+        )  # fmt: skip
+        world.accept(destination, 5)
+        world.accept(destination, payload=b"poison")
+        await trio.sleep(300)
+        await world.settled()
+        world.accept(destination, 5)
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 10, "FAILED": 1}
+
+
+async def test_an_actor_that_always_crashes_backs_off(autojump_clock: MockClock) -> None:
+    async with running(make_machine=brittle(lambda step, _: step == "commands")) as world:
+        destination = world.destination()
+        world.accept(destination)
+        await trio.sleep(600)
+        restarts = world.directory.health(destination).actor.restarts
+        assert 15 <= restarts <= 40
+        assert world.statuses(destination) == {"PENDING": 1}  # nobody is to blame
+        world.check_backlog()
+
+
+async def test_a_snapshot_that_no_machine_can_be_made_of_is_given_up(
+    autojump_clock: MockClock,
+) -> None:
+    def make(*args: Any) -> DestinationMachine:
+        if args[-1] == b"rotten":
+            raise BugError(args[-1])
+        return DestinationMachine(*args)
+
+    async with running(make_machine=make) as world:
+        destination = world.destination()
+        world.store.snapshots[destination] = b"rotten"
+        world.accept(destination, 3)
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 3}
+        await trio.sleep(100)
+        assert world.store.snapshots[destination] != b"rotten"
+
+
+async def test_a_sender_that_breaks_its_word_crashes_the_actor_alone(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as world:
+        destination, sibling = world.destination(), world.destination(2)
+        send, broken = world.sender.send, [3]
+
+        def breaking(transmission: Any, done: Any) -> None:
+            if transmission.delivery.event.payload == b"2" and broken[0]:
+                broken[0] -= 1
+                raise BugError
+            send(transmission, done)
+
+        world.sender.send = breaking  # type: ignore[method-assign]  # the fault to be survived
+        world.accept(destination, 5)
+        world.accept(sibling, 5)
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 4, "FAILED": 1}
+        assert world.statuses(sibling) == {"DELIVERED": 5}
+
+
+async def test_a_second_outcome_of_an_attempt_is_ignored(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        destination = world.destination(concurrency=1)
+        world.sender.behave = lambda _: None
+        world.accept(destination, 2)
+        await trio.sleep(1)
+        ((identifier, done),) = world.sender.open.items()
+        world.sender.answer(identifier, OK)
+        done(failure())
+        await trio.sleep(1)
+        assert world.statuses(destination) == {"DELIVERED": 1, "PENDING": 1}
+        assert world.directory.statistics().in_flight == 1
+
+
+async def test_a_change_during_the_restart_is_not_lost(autojump_clock: MockClock) -> None:
+    trap = Times("arrive", 1)
+    async with running(make_machine=brittle(trap)) as world:
+        destination = world.destination()
+        world.accept(destination, 5)
+        await trio.sleep(0.01)
+        world.change(destination, status=DestinationStatus.DISABLED)
+        await trio.sleep(60)
+        assert world.statuses(destination) == {"PENDING": 5}
+        world.change(destination, status=DestinationStatus.ACTIVE)
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 5}
