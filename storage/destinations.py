@@ -11,8 +11,9 @@ from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
 from storage.audit import values, witnessed
-from storage.queries import Queries
+from storage.bridge import Pool
 from storage.secretbox import SecretBox
+from storage.writing import write
 
 SELECT_DESTINATIONS = """
     SELECT environment, id::text AS id, version, status, name, description, url, customer,
@@ -80,27 +81,27 @@ _ACCOUNT_NAME = "SELECT external_id FROM customer_accounts WHERE environment = $
 class Destinations:
     """The destinations of all environments."""
 
-    def __init__(self, queries: Queries, box: SecretBox) -> None:
-        self._queries = queries
+    def __init__(self, pool: Pool, box: SecretBox) -> None:
+        self._pool = pool
         self._box = box
 
     async def create(self, destination: DestinationRecord, audit: AuditEntry) -> None:
         """Add the first version of a destination."""
-        await self._queries.fetch(_CREATE, *self._columns(destination), *values(audit))
+        await write(self._pool, _CREATE, *self._columns(destination), *values(audit))
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""
         columns = self._columns(destination)
-        return bool(await self._queries.fetch(_REPLACE, *columns, *values(audit)))
+        return bool(await write(self._pool, _REPLACE, *columns, *values(audit)))
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
-        row = await self._queries.fetch_row(_GET, environment, destination)
+        row = await self._pool.fetch_row(_GET, environment, destination)
         return None if row is None else self.record(row)
 
     async def find(self, destination: str) -> DestinationRecord | None:
         """Return the present version, of whatever environment."""
-        row = await self._queries.fetch_row(_FIND, destination)
+        row = await self._pool.fetch_row(_FIND, destination)
         return None if row is None else self.record(row)
 
     async def page(
@@ -113,18 +114,18 @@ class Destinations:
     ) -> list[DestinationRecord]:
         """Return destinations with an id below `before`, newest first."""
         numbers = [int(status) for status in statuses]
-        rows = await self._queries.fetch(_PAGE, environment, numbers, account, before, limit)
+        rows = await self._pool.fetch(_PAGE, environment, numbers, account, before, limit)
         return [self.record(row) for row in rows]
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
         """Return the id of a customer's account, opening it under `identifier` when there is none."""
         return str(
-            await self._queries.fetch_value(_OPEN_ACCOUNT, environment, external_id, identifier)
+            await self._pool.fetch_value(_OPEN_ACCOUNT, environment, external_id, identifier)
         )
 
     async def account_name(self, environment: int, account: str) -> str | None:
         """Return the customerExternalId of an account."""
-        name = await self._queries.fetch_value(_ACCOUNT_NAME, environment, account)
+        name = await self._pool.fetch_value(_ACCOUNT_NAME, environment, account)
         return None if name is None else str(name)
 
     # --- rows and records

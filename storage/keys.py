@@ -7,7 +7,8 @@ from asyncpg import Record
 from engine.control.records import AuditEntry, KeyRecord, KeySecret
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from storage.audit import values, witnessed
-from storage.queries import Queries
+from storage.bridge import Pool
+from storage.writing import write
 
 SELECT_KEYS = """
     SELECT k.id::text AS id, k.workspace::text AS workspace, k.environment, e.name AS environment_name,
@@ -68,12 +69,13 @@ _REVOKE = witnessed(
 class Keys:
     """The keys of all workspaces."""
 
-    def __init__(self, queries: Queries) -> None:
-        self._queries = queries
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
 
     async def create(self, key: KeyRecord, audit: AuditEntry) -> None:
         """Add a key with its first secret."""
-        await self._queries.fetch(
+        await write(
+            self._pool,
             _CREATE,
             key.id,
             key.workspace,
@@ -89,24 +91,30 @@ class Keys:
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
     ) -> bool:
         """Add a secret; the one in force until now ends at `expires_at_ms`."""
-        rows = await self._queries.fetch(
-            _ROTATE, key.id, key.version, *_columns(secret), expires_at_ms, *values(audit)
+        rows = await write(
+            self._pool,
+            _ROTATE,
+            key.id,
+            key.version,
+            *_columns(secret),
+            expires_at_ms,
+            *values(audit),
         )
         return bool(rows)
 
     async def revoke(self, key: KeyRecord, at_ms: int, audit: AuditEntry) -> bool:
         """End all secrets of a key."""
-        return bool(await self._queries.fetch(_REVOKE, key.id, key.version, at_ms, *values(audit)))
+        return bool(await write(self._pool, _REVOKE, key.id, key.version, at_ms, *values(audit)))
 
     async def get(self, key: str) -> KeyRecord | None:
         """Return a key by its id."""
-        rows = await self._queries.fetch(SELECT_KEYS + " WHERE k.id = $1::uuid" + ORDER_KEYS, key)
+        rows = await self._pool.fetch(SELECT_KEYS + " WHERE k.id = $1::uuid" + ORDER_KEYS, key)
         return key_records(rows)[0] if rows else None
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
         """Return a workspace's keys, newest first."""
         return key_records(
-            await self._queries.fetch(
+            await self._pool.fetch(
                 SELECT_KEYS + " WHERE k.workspace = $1::uuid" + ORDER_KEYS, workspace
             )
         )

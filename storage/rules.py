@@ -9,7 +9,8 @@ from engine.core.vocabulary import Priority
 from engine.identity import created_at_ms
 from engine.models import Rule
 from storage.audit import values, witnessed
-from storage.queries import Queries
+from storage.bridge import Pool
+from storage.writing import write
 
 SELECT_RULES = """
     SELECT environment, id::text AS id, version, destination::text AS destination, name, event_types,
@@ -61,34 +62,34 @@ _PAGE = (
 class Rules:
     """The routing rules of all environments."""
 
-    def __init__(self, queries: Queries) -> None:
-        self._queries = queries
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
 
     async def create(self, rule: Rule, at_most: int, audit: AuditEntry) -> bool:
         """Add a rule, unless the environment has `at_most` of them."""
-        return bool(await self._queries.fetch(_CREATE, *_columns(rule), at_most, *values(audit)))
+        return bool(await write(self._pool, _CREATE, *_columns(rule), at_most, *values(audit)))
 
     async def replace(self, rule: Rule, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""
-        return bool(await self._queries.fetch(_REPLACE, *_columns(rule), *values(audit)))
+        return bool(await write(self._pool, _REPLACE, *_columns(rule), *values(audit)))
 
     async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
         """Remove the version that is given."""
-        rows = await self._queries.fetch(
-            _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
+        rows = await write(
+            self._pool, _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
         )
         return bool(rows)
 
     async def get(self, environment: int, rule: str) -> Rule | None:
         """Return a rule."""
-        row = await self._queries.fetch_row(
+        row = await self._pool.fetch_row(
             SELECT_RULES + " WHERE environment = $1 AND id = $2::uuid", environment, rule
         )
         return None if row is None else rule_record(row)
 
     async def find(self, rule: str) -> Rule | None:
         """Return a rule of whatever environment."""
-        row = await self._queries.fetch_row(SELECT_RULES + " WHERE id = $1::uuid", rule)
+        row = await self._pool.fetch_row(SELECT_RULES + " WHERE id = $1::uuid", rule)
         return None if row is None else rule_record(row)
 
     async def page(
@@ -100,7 +101,7 @@ class Rules:
         limit: int,
     ) -> list[Rule]:
         """Return rules with an id below `before`, newest first."""
-        rows = await self._queries.fetch(_PAGE, environment, destination, enabled, before, limit)
+        rows = await self._pool.fetch(_PAGE, environment, destination, enabled, before, limit)
         return [rule_record(row) for row in rows]
 
 

@@ -8,7 +8,8 @@ from engine.control.records import AuditEntry, Tenant
 from engine.core.vocabulary import Environment
 from engine.models import EnvironmentModel, Workspace
 from storage.audit import values, witnessed
-from storage.queries import Queries
+from storage.bridge import Pool
+from storage.writing import write
 
 _SELECT = """
     SELECT w.id::text AS id, w.name, w.plan,
@@ -34,12 +35,13 @@ _CREATE = witnessed(
 class Workspaces:
     """The workspaces of the installation."""
 
-    def __init__(self, queries: Queries) -> None:
-        self._queries = queries
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
 
     async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
         """Add a workspace with its three environments; None when the name is taken."""
-        created = await self._queries.fetch_value(
+        created = await write(
+            self._pool,
             _CREATE,
             workspace.id,
             workspace.name,
@@ -47,21 +49,21 @@ class Workspaces:
             [int(name) for name in Environment],
             *values(audit),
         )
-        return None if created is None else await self.get(workspace.id)
+        return await self.get(workspace.id) if created else None
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""
-        row = await self._queries.fetch_row(_SELECT + " WHERE w.name = $1" + _GROUP, name)
+        row = await self._pool.fetch_row(_SELECT + " WHERE w.name = $1" + _GROUP, name)
         return None if row is None else _tenant(row)
 
     async def get(self, workspace: str) -> Tenant | None:
         """Return a workspace by its id."""
-        row = await self._queries.fetch_row(_SELECT + " WHERE w.id = $1::uuid" + _GROUP, workspace)
+        row = await self._pool.fetch_row(_SELECT + " WHERE w.id = $1::uuid" + _GROUP, workspace)
         return None if row is None else _tenant(row)
 
     async def all(self) -> list[Tenant]:
         """Return all workspaces, oldest first."""
-        return tenants(await self._queries.fetch(SELECT_TENANTS))
+        return tenants(await self._pool.fetch(SELECT_TENANTS))
 
 
 def tenants(rows: Iterable[Record]) -> list[Tenant]:

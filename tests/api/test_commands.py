@@ -13,6 +13,7 @@ from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 from engine.ports import StoreAwayError
 from storage.bridge import Bridge
+from storage.connection import Connection
 from tests.api.house import HOOK, Caller, House
 from tests.api.test_destinations import make
 from tests.api.test_rules import make as make_rule
@@ -223,3 +224,18 @@ async def test_a_write_whose_outcome_is_unknown_is_not_called_refused(
     response = await api("POST", "/destinations", {"name": "d", "url": HOOK})
     assert (response.status, response.code) == (500, "internal")
     assert len((await api("GET", "/destinations")).json["items"]) == 1
+
+
+async def test_a_write_that_never_left_is_a_503(
+    api: Caller, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unreachable(_: Connection) -> None:
+        raise StoreAwayError("no route")
+
+    body = {"name": "d", "url": HOOK}
+    with monkeypatch.context() as patch:
+        patch.setattr(Connection, "ensure", unreachable)
+        response = await api("POST", "/destinations", body)
+        assert (response.status, response.code) == (503, "overloaded")
+    assert (await api("GET", "/destinations")).json["items"] == []
+    assert (await api("POST", "/destinations", body)).status == 201
