@@ -1,0 +1,157 @@
+"""The commands as a newcomer uses them, on real processes: keys, workspaces, demo, and the server."""
+
+import json
+import signal
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import httpx
+import trio
+
+from tests.cli.programs import START_S, angarium, environment, running, server
+
+EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
+
+
+async def whoami(url: str, secret: str) -> httpx.Response:
+    async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+        headers = {"authorization": f"Bearer {secret}"}
+        return await client.get("/auth/context", headers=headers)
+
+
+async def as_json(*arguments: str, env: dict[str, str]) -> Any:
+    """Return what a command prints with `--output json`."""
+    done = await angarium(*arguments, "--output", "json", env=env)
+    assert done.code == 0, done.err
+    return json.loads(done.out)
+
+
+async def becomes(url: str, secret: str, status: int) -> None:
+    """Wait for the status of a key, a second and what a busy machine adds."""
+    with trio.fail_after(5):
+        for _ in count():
+            if (await whoami(url, secret)).status_code == status:
+                return
+            await trio.sleep(0.02)
+
+
+async def test_keys_work_beside_a_running_server(database_url: str, tmp_path: Path) -> None:
+    env = environment(database_url, tmp_path)
+    async with server(env) as (_, url):
+        made = await angarium(*EXAMPLE_KEY, "--workspace", "acme", "--output", "json", env=env)
+        assert made.code == 0, made.err
+        key = json.loads(made.out)
+        assert set(key) == {"id", "secret", "environment", "scope"}
+        assert (key["environment"], key["scope"]) == ("DEVELOPMENT", "manage")
+        assert key["secret"].startswith("ang_dev_")
+        await becomes(url, key["secret"], 200)
+        context = (await whoami(url, key["secret"])).json()
+        assert (context["workspaceName"], context["keyId"]) == ("acme", key["id"])
+
+        rotated = await as_json("keys", "rotate", key["id"], env=env)
+        assert rotated["id"] == key["id"]
+        await becomes(url, rotated["secret"], 200)
+        await becomes(url, key["secret"], 200)  # the old one lives for 24 hours
+
+        assert (await angarium("keys", "revoke", key["id"], env=env)).code == 0
+        await becomes(url, rotated["secret"], 401)
+        await becomes(url, key["secret"], 401)
+
+
+async def test_keys_and_workspaces_without_a_server(database_url: str, tmp_path: Path) -> None:
+    env = environment(database_url, tmp_path)
+    made = await angarium("workspaces", "create", "acme", "--plan", "pro", env=env)
+    assert made.code == 0, made.err
+    twice = await angarium("workspaces", "create", "acme", env=env)
+    assert (twice.code, twice.out) == (1, "")
+    assert "already" in twice.err
+    listed = await as_json("workspaces", "list", env=env)
+    assert [(w["name"], w["plan"]) for w in listed] == [("acme", "pro")]
+
+    plain = await angarium(*EXAMPLE_KEY, env=env)
+    assert plain.out.strip().startswith("ang_dev_"), "standard output is the secret, alone"
+    mcp = await angarium("keys", "create", "--mcp", "--scope", "read", "--output", "json", env=env)
+    assert json.loads(mcp.out)["environment"] is None
+    assert json.loads(mcp.out)["secret"].startswith("angmk_")
+
+    keys = await angarium("keys", "list", "--output", "json", env=env)
+    assert {key["workspace"] for key in json.loads(keys.out)} == {"acme"}
+    assert plain.out.strip() not in keys.out, "a secret is never shown again"
+    assert "ang_dev_.." in (await angarium("keys", "list", env=env)).out
+
+
+async def test_what_goes_wrong_is_said_in_words_with_an_exit_code(tmp_path: Path) -> None:
+    away = environment("postgresql://127.0.0.1:1/none", tmp_path)
+    cases = [
+        (("keys", "create", "--scope", "manage"), 2, "--environment is needed"),
+        (("keys", "create", "--scope", "all", "--environment", "DEVELOPMENT"), 2, "scope"),
+        (EXAMPLE_KEY, 3, "cannot be reached"),
+        (("keys", "revoke", "no-id"), 2, "UUID"),
+        (("listen", "70000"), 2, "PORT"),
+        (("demo", "--url", "http://127.0.0.1:1"), 3, "make run"),
+        (("nothing",), 2, "No such command"),
+    ]
+    for arguments, code, told in cases:
+        done = await angarium(*arguments, env=away)
+        assert (done.code, done.out) == (code, ""), (arguments, done)
+        assert told in done.err
+        assert "Traceback" not in done.err
+
+
+async def test_the_demo_is_true_and_cleans_up(database_url: str, tmp_path: Path) -> None:
+    env = environment(database_url, tmp_path)
+    async with server(env) as (_, url):
+        done = await angarium("demo", "--url", url, "--events", "200", env=env)
+        assert done.code == 0, done.out + done.err
+        assert "All of it was true." in done.out
+        assert "in order" in done.out
+        assert "\x1b[" not in done.out, "no terminal, no colours"
+        keys = await as_json("keys", "list", "--workspace", "demo", env=env)
+        assert keys == [], "its key is revoked"
+        made = await as_json(*EXAMPLE_KEY, "--workspace", "demo", env=env)
+        await becomes(url, made["secret"], 200)
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+            client.headers["authorization"] = f"Bearer {made['secret']}"
+            assert (await client.get("/destinations")).json()["items"] == []
+            assert (await client.get("/routing-rules")).json()["items"] == []
+            archived = await client.get("/destinations", params={"status": "ARCHIVED"})
+            assert len(archived.json()["items"]) == 2
+
+
+async def test_the_demo_says_so_when_the_server_may_not_reach_this_machine(
+    database_url: str, tmp_path: Path
+) -> None:
+    env = environment(database_url, tmp_path, ANGARIUM_EGRESS_ALLOW="")
+    async with server(env) as (_, url):
+        done = await angarium("demo", "--url", url, env=env)
+        assert done.code == 1
+        assert "ANGARIUM_EGRESS_ALLOW" in done.err
+        assert "Traceback" not in done.err
+
+
+async def test_the_server_greets_once_with_keys_that_work_and_ends_at_sigterm_and_ctrl_c(
+    database_url: str, tmp_path: Path
+) -> None:
+    env = environment(database_url, tmp_path)
+    async with server(env) as (program, url):
+        secrets = [word for word in program.printed.split() if word.startswith("ang_dev_")]
+        assert len(secrets) == 3
+        scopes = [(await whoami(url, secret)).json()["scope"] for secret in secrets]
+        assert sorted(scopes) == ["ingest", "manage", "read"]
+        program.process.send_signal(signal.SIGTERM)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 0
+    async with server(env) as (program, _):
+        assert "ang_dev_" not in program.printed, "secrets are printed at the first start only"
+        program.process.send_signal(signal.SIGINT)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 0
+
+
+async def test_listen_ends_at_ctrl_c_with_130(database_url: str, tmp_path: Path) -> None:
+    async with running("listen", "0", env=environment("", tmp_path)) as program:
+        await program.wait_for("Listening on")
+        program.process.send_signal(signal.SIGINT)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 130

@@ -1,0 +1,190 @@
+"""`angarium doctor` names what is wrong and what to do, and leaves nothing behind."""
+
+import json
+import os
+import resource
+import socket
+import stat
+from collections.abc import Iterator
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+import trustme
+from click.testing import CliRunner
+
+from api.cli import main
+from api.cli.doctor import machine, security
+from api.cli.doctor.database import check_database
+from api.cli.doctor.finding import Finding, Level
+from engine.settings import Settings
+from tests.cli.programs import MASTER_KEY, angarium, environment
+
+OK, WARNING, FAILURE = Level.OK, Level.WARNING, Level.FAILURE
+
+
+def worst(findings: list[Finding]) -> Level:
+    levels = [finding.level for finding in findings]
+    return FAILURE if FAILURE in levels else WARNING if WARNING in levels else OK
+
+
+@pytest.mark.parametrize(
+    ("network", "level"),
+    [
+        ("127.0.0.0/8", WARNING),
+        ("::1/128", WARNING),
+        ("10.1.0.0/16", OK),
+        ("192.168.7.0/24", OK),
+        ("fd12::/32", OK),
+        ("0.0.0.0/0", FAILURE),
+        ("::/0", FAILURE),
+        ("169.254.0.0/16", FAILURE),
+        ("169.254.169.254/32", FAILURE),
+        ("168.63.129.16/32", FAILURE),
+        ("16.0.0.0/4", WARNING),
+    ],
+)
+def test_networks_that_tenants_should_not_reach_are_named(network: str, level: Level) -> None:
+    findings = security.check_egress((ip_network(network),))
+    assert worst(findings) is level
+    assert network in findings[0].message
+
+
+def test_no_network_allowed_is_fine() -> None:
+    assert worst(security.check_egress(())) is OK
+
+
+def test_a_variable_that_nothing_reads_is_a_slip() -> None:
+    finding = machine.check_variables({"ANGARIUM_BIND": "x", "ANGARIUM_BNID": "y", "HOME": "/"})
+    assert finding.level is WARNING
+    assert "ANGARIUM_BNID" in finding.message
+    assert "ANGARIUM_BIND" not in finding.message
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that another program has."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+def test_a_port_of_another_program_is_in_the_way(
+    taken: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "LIVEZ_S", 0.05)
+    finding = machine.check_port(Settings(bind=f"127.0.0.1:{taken}"))
+    assert finding.level is FAILURE
+    assert "another program" in finding.message
+
+
+def test_a_free_port_is_fine_and_an_open_one_is_said_to_be() -> None:
+    assert machine.check_port(Settings(bind="127.0.0.1:0")).level is OK
+    assert "other machines" in machine.check_port(Settings(bind="0.0.0.0:0")).message
+
+
+def test_an_address_of_another_machine_is_in_the_way() -> None:
+    assert machine.check_port(Settings(bind="192.0.2.1:8080")).level is FAILURE
+
+
+def test_a_data_folder_that_is_a_file_or_cannot_be_made_is_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert worst(machine.check_data_dir(Settings(data_dir=tmp_path / "file"))) is FAILURE
+    assert worst(machine.check_data_dir(Settings(data_dir=Path("/proc/nothing/here")))) is FAILURE
+
+
+def test_looking_at_a_data_folder_leaves_nothing(tmp_path: Path) -> None:
+    findings = machine.check_data_dir(Settings(data_dir=tmp_path / "new" / "data"))
+    assert findings[0].level is OK
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_little_room_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "DISK_FEW", 10**18)
+    assert worst(machine.check_data_dir(Settings(data_dir=tmp_path))) is WARNING
+
+
+@pytest.mark.parametrize(
+    ("soft", "level"), [(1024, WARNING), (65_536, OK), (resource.RLIM_INFINITY, OK)]
+)
+def test_few_descriptors_are_a_warning(
+    soft: int, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, 1_048_576))
+    assert machine.check_descriptors().level is level
+
+
+def test_a_clock_in_the_past_is_in_the_way() -> None:
+    assert machine.check_clock(0.0).level is FAILURE
+    assert machine.check_clock(1_900_000_000.0).level is OK
+
+
+def test_a_master_key_is_needed_with_a_database_of_ones_own(tmp_path: Path) -> None:
+    own = Settings(data_dir=tmp_path, database_url="postgresql://x/y")
+    assert security.check_master_key(own).level is FAILURE
+    given = own.model_copy(update={"master_key": MASTER_KEY})
+    assert security.check_master_key(given).level is OK
+    bad = own.model_copy(update={"master_key": "c2hvcnQ="})
+    assert security.check_master_key(bad).level is FAILURE
+
+
+def test_a_key_file_that_others_can_read_is_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "master.key"
+    assert security.check_master_key(Settings(data_dir=tmp_path)).level is OK
+    file.write_text(MASTER_KEY)
+    file.chmod(0o644)
+    assert security.check_master_key(Settings(data_dir=tmp_path)).level is WARNING
+    file.chmod(stat.S_IRUSR)
+    assert security.check_master_key(Settings(data_dir=tmp_path)).level is OK
+
+
+def test_certificates_are_read_and_dated(tmp_path: Path) -> None:
+    issued = trustme.CA().issue_cert("example.com")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    assert worst(security.check_tls(Settings(tls_cert=cert, tls_key=key))) is OK
+    assert worst(security.check_tls(Settings(tls_cert=key, tls_key=cert))) is FAILURE
+    missing = Settings(tls_cert=tmp_path / "no.pem", tls_key=key)
+    assert worst(security.check_tls(missing)) is FAILURE
+    assert security.check_tls(Settings()) == []
+
+
+async def test_a_good_database_passes(database_url: str, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url=database_url, master_key=MASTER_KEY)
+    findings = await check_database(settings)
+    assert worst(findings) is OK
+    assert any("of this version" in finding.message for finding in findings)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://127.0.0.1:1/x", "postgresql:///x?host=/nonexistent", "nonsense"]
+)
+async def test_a_database_that_does_not_answer_is_in_the_way(url: str, tmp_path: Path) -> None:
+    findings = await check_database(Settings(data_dir=tmp_path, database_url=url))
+    assert worst(findings) is FAILURE
+
+
+async def test_an_embedded_database_that_is_not_there_yet_is_fine(tmp_path: Path) -> None:
+    assert worst(await check_database(Settings(data_dir=tmp_path))) is OK
+    assert os.listdir(tmp_path) == []
+
+
+def test_wrong_settings_are_findings_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANGARIUM_BIND", "nowhere")
+    result = CliRunner().invoke(main, ["doctor", "--output", "json"])
+    assert result.exit_code == 1
+    found = {entry["subject"]: entry for entry in json.loads(result.output)}
+    assert "ANGARIUM_BIND" in found["settings"]["message"]
+    assert found["settings"]["level"] == "failure"
+
+
+async def test_the_command_reports_and_exits_0_where_nothing_is_in_the_way(
+    database_url: str, tmp_path: Path
+) -> None:
+    env = environment(database_url, tmp_path)
+    done = await angarium("doctor", env=env)
+    assert done.code == 0, done.out + done.err
+    assert "ok       database: PostgreSQL 18 answers" in done.out
+    assert "tenants can reach every service of this machine" in done.out
+    assert "data" not in os.listdir(tmp_path)

@@ -1,0 +1,102 @@
+"""Settings come from variables and flags, are checked, and are shown with defaults and reasons."""
+
+from ipaddress import ip_network
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pydantic import ValidationError
+
+from api.cli import main
+from api.cli.address import server_url
+from api.cli.errors import settings_trouble
+from engine.settings import PREFIX, Settings
+
+
+def test_help_lists_every_setting_with_its_variable_default_and_reason() -> None:
+    shown = CliRunner().invoke(main, ["serve", "--help"], terminal_width=400).output
+    for name, field in Settings.model_fields.items():
+        assert "--" + name.replace("_", "-") in shown
+        assert PREFIX + name.upper() in shown
+        assert field.description
+        assert field.description in shown
+    assert "64 MiB" in shown
+
+
+def test_a_flag_wins_over_its_variable_and_an_empty_variable_is_none() -> None:
+    variables = {"ANGARIUM_RETENTION_DAYS": "7", "ANGARIUM_BIND": "[::1]:1", "ANGARIUM_TLS_KEY": ""}
+    settings = Settings.from_environment(variables, retention_days="9", bind=None)
+    assert (settings.retention_days, settings.address) == (9, ("::1", 1))
+    assert settings.tls_key is None
+
+
+def test_networks_are_a_list_with_commas() -> None:
+    settings = Settings.from_environment({"ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8, ::1/128,"})
+    assert settings.egress_allow == (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bind", "8080"),
+        ("bind", "example.com:80"),
+        ("bind", "127.0.0.1:99999"),
+        ("bind", "127.0.0.1:-1"),
+        ("bind", ":80"),
+        ("retention_days", "0"),
+        ("retention_days", "soon"),
+        ("egress_allow", "10.0.0.1/8"),
+        ("egress_allow", "here"),
+        ("log_level", "loud"),
+        ("shutdown_grace", "-1"),
+        ("group_bytes", "1"),
+        ("descriptor_share_inbound", "1.5"),
+    ],
+)
+def test_a_wrong_value_is_told_by_both_names(name: str, value: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Settings.from_environment({PREFIX + name.upper(): value})
+    told = settings_trouble(raised.value)
+    assert PREFIX + name.upper() in told
+    assert "--" + name.replace("_", "-") in told
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"tls_cert": "a.pem"},
+        {"tls_key": "a.pem"},
+        {"descriptor_share_inbound": "0.6", "descriptor_share_outbound": "0.5"},
+    ],
+)
+def test_values_that_belong_together_are_checked_together(values: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        Settings.from_environment({}, **values)
+
+
+@pytest.mark.parametrize(
+    ("bind", "expected"),
+    [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("0.0.0.0:80", "http://127.0.0.1:80"),
+        ("[::]:80", "http://[::1]:80"),
+        ("[::1]:80", "http://[::1]:80"),
+        ("localhost:80", "http://localhost:80"),
+        ("10.1.2.3:80", "http://10.1.2.3:80"),
+    ],
+)
+def test_a_client_here_finds_the_server_of_some_settings(bind: str, expected: str) -> None:
+    assert server_url(Settings(bind=bind)) == expected
+
+
+def test_with_a_certificate_the_address_is_https() -> None:
+    settings = Settings(tls_cert=Path("a"), tls_key=Path("b"))
+    assert server_url(settings) == "https://127.0.0.1:8080"
+
+
+def test_wrong_settings_are_words_and_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANGARIUM_RETENTION_DAYS", "never")
+    result = CliRunner().invoke(main, ["serve"])
+    assert result.exit_code == 2
+    assert "ANGARIUM_RETENTION_DAYS (--retention-days)" in result.output
+    assert "Traceback" not in result.output
