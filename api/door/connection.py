@@ -10,7 +10,7 @@ from api.door.body import Body, ChunkedBody, LengthBody
 from api.door.channel import Address, Channel, Owner
 from api.door.exchange import Exchange
 from api.door.framing import MAX_HEAD, PREFACE, Head, MalformedError, hopeless, parse_head
-from api.door.limits import SLICE_BYTES
+from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.response import CONTINUE, connection_line, render
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
@@ -27,9 +27,6 @@ from engine.errors import Refusal
 from engine.ingest import Reply
 
 REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
-NO_WORKSPACE = (
-    ""  # the account that bodies of passed requests draw on: their workspace is not known here
-)
 
 
 # What a connection is doing. Constants and not an Enum, whose members cost thrice as much to name.

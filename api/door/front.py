@@ -17,6 +17,7 @@ from api.door.channel import Address, Channel
 from api.door.connection import Connection
 from api.door.exchange import Exchange
 from api.door.http2 import Http2Connection, Http2Stream, http2_config
+from api.door.http2_request import Http2Requests
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_socket
 from api.door.tls import server_context
@@ -80,6 +81,7 @@ class FrontDoor:
         self._ended = trio.Event()
         self._http2_config = http2_config()
         self._http2_closing = trio.Event()
+        self._http2_app = Http2Requests(app, ingestion, self.limits, on_error)
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 
@@ -244,7 +246,7 @@ class FrontDoor:
 
     async def _serve_http2(self, stream: Http2Stream) -> None:
         connection = Http2Connection(
-            self._app,
+            self._http2_app,
             self._http2_config,
             stream,
             self.address,

@@ -3,16 +3,18 @@
 Hypercorn's classes are semi-private: the version is pinned, and the tests cover what is relied on here.
 """
 
+import contextlib
 from typing import TYPE_CHECKING, Any, cast
 
 import h2.errors
 import h2.events
+import h2.exceptions
 import h2.settings
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
 from hypercorn.events import Closed, Event
-from hypercorn.protocol.h2 import H2Protocol
+from hypercorn.protocol.h2 import BUFFER_LOW_WATER, H2Protocol, StreamBuffer
 from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
@@ -142,6 +144,20 @@ class Http2Stream(Channel):
         await trio.lowlevel.checkpoint()
 
 
+class _Buffer(StreamBuffer):
+    """A stream's outgoing bytes. (Hypercorn's lets the application go on as soon as nothing could be
+    sent, and so takes an answer of any size for a client that gives no window.)"""
+
+    async def pop(self, max_length: int) -> bytes:
+        data = bytes(self.buffer[:max_length])
+        del self.buffer[:max_length]
+        if len(self.buffer) < BUFFER_LOW_WATER:
+            await self._paused.set()
+        if not self.buffer:
+            await self._is_empty.set()
+        return data
+
+
 class _Protocol(H2Protocol):
     """Hypercorn's HTTP/2 with what it lets a client do to itself or to us put right."""
 
@@ -177,6 +193,12 @@ class _Protocol(H2Protocol):
             await self.send(Closed())
 
     async def _close_stream(self, stream_id: int) -> None:
+        buffer = self.stream_buffers.get(stream_id)
+        if buffer is not None and not buffer.complete and stream_id in self.streams:
+            # The answer broke off, or the client left: it is not to wait for the rest.
+            with contextlib.suppress(h2.exceptions.ProtocolError):
+                self.connection.reset_stream(stream_id, h2.errors.ErrorCodes.INTERNAL_ERROR)
+                await self._flush()
         try:
             await super()._close_stream(stream_id)
         finally:
@@ -227,6 +249,8 @@ class _Protocol(H2Protocol):
             self.connection.reset_stream(request.stream_id, h2.errors.ErrorCodes.PROTOCOL_ERROR)
             return
         await super()._create_stream(request)
+        if request.stream_id in self.stream_buffers:  # the application has not run yet
+            self.stream_buffers[request.stream_id] = _Buffer(self.context.event_class)
 
 
 def _acceptable(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -22,3 +22,6 @@ class Limits:
 
 LIMITS = Limits()
 SLICE_BYTES = 64 * 1024  # of a streamed answer written at a time, and of a body held for the app
+NO_WORKSPACE = (
+    ""  # the account that bodies of passed requests draw on: whose they are is not known here
+)

@@ -17,6 +17,7 @@ class Http2Client:
         self.h2 = h2.connection.H2Connection(
             h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
         )
+        self.acknowledge = True
         self.ended = False
         self.reset: dict[int, int] = {}
         self.goaway: int | None = None
@@ -45,7 +46,8 @@ class Http2Client:
                 }
             elif isinstance(event, h2.events.DataReceived):
                 self._bodies[event.stream_id] = self._bodies.get(event.stream_id, b"") + event.data
-                self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+                if self.acknowledge:
+                    self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
                 self._done.add(event.stream_id)
             elif isinstance(event, h2.events.StreamReset):

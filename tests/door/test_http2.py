@@ -2,7 +2,7 @@
 
 import contextlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +15,9 @@ import trio
 import trio.testing
 import trustme
 
+from api.budget import BodyBudget
 from api.door.framing import PREFACE
-from tests.door.house import EVENT, INGEST, QUICK, Client, House, open_house, post
+from tests.door.house import EVENT, INGEST, QUICK, App, Client, House, open_house, post, running
 from tests.door.http2_client import Http2Client
 
 HEADERS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "application/json")]
@@ -238,6 +239,98 @@ async def test_a_client_that_does_not_read_is_cut_off() -> None:
         await client.flush()
         await client.open("GET", "/", [], end=True)
         await house.settled()
+
+
+def bare(answer: Callable[[Any, Any], Awaitable[None]]) -> App:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise ValueError("no lifespan here")
+        await answer(receive, send)
+
+    return app
+
+
+START = {"type": "http.response.start", "status": 200, "headers": []}
+
+
+async def test_an_exception_is_a_500_with_all_headers() -> None:
+    async def fail(receive: Any, send: Any) -> None:
+        raise ZeroDivisionError
+
+    house = House(app=bare(fail))
+    async with running(house):
+        client = await dial(house)
+        for _ in range(2):
+            answer = await client.ask("GET", "/", [("x-request-id", "mine")])
+            assert answer.status == 500
+            assert b'"code":"internal"' in answer.body
+            assert answer.headers["x-request-id"] == "mine"
+            assert "x-ratelimit-limit" in answer.headers
+    assert [type(error) for error in house.errors] == [ZeroDivisionError] * 2
+
+
+async def test_an_answer_that_breaks_off_has_its_stream_reset_alone() -> None:
+    async def fail(receive: Any, send: Any) -> None:
+        await send(START)
+        await send({"type": "http.response.body", "body": b"a", "more_body": True})
+        raise ZeroDivisionError
+
+    house = House(app=bare(fail))
+    async with running(house):
+        client = await dial(house)
+        for _ in range(2):
+            number = await client.open("GET", "/", [], end=True)
+            while number not in client.reset:
+                await client.pump()
+    assert len(house.errors) == 2
+
+
+async def test_a_slow_body_of_any_route_is_a_408() -> None:
+    async def read(receive: Any, send: Any) -> None:
+        while (await receive()).get("more_body"):
+            pass
+        await send(START)
+        await trio.sleep(0.2)  # longer than the deadline, which ended with the body
+        await send({"type": "http.response.body", "body": b"read"})
+
+    async with open_house(app=bare(read), limits=replace(QUICK, body_s=0.1)) as house:
+        client = await dial(house)
+        number = await client.open("POST", "/other", [], end=False)
+        await client.send_body(number, b"{", end=False)
+        answer = await client.response(number)
+        assert answer.status == 408
+        assert b'"code":"request_timeout"' in answer.body
+        assert (await client.ask("POST", "/other", [], b"{}")).body == b"read"
+
+
+async def test_bodies_of_other_routes_are_bounded_together() -> None:
+    async def keep(receive: Any, send: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    bodies = BodyBudget(10_000, 5_000)
+    async with open_house(app=bare(keep), bodies=bodies) as house:
+        client = await dial(house)
+        answer = await client.ask("POST", "/other", [], b"x" * 6_000)
+        assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+        await client.stream.aclose()
+        await house.settled()
+
+
+async def test_a_client_that_gives_no_window_is_cut_off_alone() -> None:
+    async def much(receive: Any, send: Any) -> None:
+        await send(START)
+        await send({"type": "http.response.body", "body": b"x" * 500_000})
+
+    async with open_house(app=bare(much), limits=replace(QUICK, write_s=0.1)) as house:
+        client = await dial(house)
+        client.acknowledge = False
+        number = await client.open("GET", "/", [], end=True)
+        while number not in client.reset:
+            await client.pump()
+        client.acknowledge = True
+        client.h2.increment_flow_control_window(2**20)
+        assert (await client.ask("GET", "/", [])).body == b"x" * 500_000
 
 
 async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
