@@ -1,6 +1,10 @@
-"""A destination's rate limit: a token bucket that holds one second's worth, and never less than one."""
+"""A destination's rate limit: a token bucket of one second's worth, and never of less than one."""
 
-_EPSILON = 1e-6  # of a token: a bucket that was waited for must not be a rounding error short
+import math
+
+# Of a token: seconds since the epoch are exact to 0.2 us, so a bucket that was waited for may be a little
+# short. What is taken too early is owed, so that it never adds up.
+_EPSILON = 1e-3
 
 
 class TokenBucket:
@@ -21,12 +25,12 @@ class TokenBucket:
 
     def spend(self, count: int) -> None:
         """Take tokens that `available` has just shown."""
-        self._tokens = max(0.0, self._tokens - count)
+        self._tokens -= count
 
     def next_at(self, now: float) -> float:
-        """Return when the next attempt may begin."""
+        """Return when the next attempt may begin, in whole milliseconds, rounded up."""
         self._fill(now)
-        return now + max(0.0, 1.0 - self._tokens) / self.rate
+        return math.ceil((now + max(0.0, 1.0 - self._tokens) / self.rate) * 1000) / 1000
 
     def level(self, now: float) -> float:
         """Return the tokens that are there, for a snapshot."""

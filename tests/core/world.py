@@ -1,0 +1,556 @@
+"""A world around one machine: a store that holds rows, a recorder that is late, a receiver at will.
+
+Every promise that concerns the core is checked at the moment at which it could be broken.
+"""
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+
+from engine.core.commands import (
+    AnyRequest,
+    Commands,
+    DeadRequest,
+    DueRequest,
+    Limits,
+    ReadRequest,
+)
+from engine.core.destination import Destination
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery, Outcome, Settlement
+from engine.core.schedule import longest_delay_s
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    ErrorCategory,
+    Ordering,
+)
+from tests.core.making import NOW, a_410, a_delivery, a_destination, a_failure, a_success
+
+UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+
+
+@dataclass
+class Row:
+    """A delivery as the store holds it."""
+
+    delivery: Delivery  # as accepted; never given out, only copied
+    status: DeliveryStatus = DeliveryStatus.PENDING
+    attempt_count: int = 0
+    next_attempt_at: float | None = None
+    dlq: DlqStatus | None = None
+    not_before: float = 0.0  # what the schedule allows, by the test's own reckoning
+    after_commit: float = 0.0  # and will, once the failure is recorded
+    ended: bool = False  # 2xx, 410 or quarantine: no attempt may follow
+
+    @property
+    def seq(self) -> int:
+        return self.delivery.seq
+
+    def read(self) -> Delivery:
+        delivery = copy(self.delivery)
+        delivery.attempt_count = self.attempt_count
+        delivery.next_attempt_at = self.next_attempt_at
+        delivery.dlq_status = self.dlq
+        return delivery
+
+
+Answer = tuple[list[Delivery], int, dict[str, int], bool]
+
+
+@dataclass
+class World:
+    """One destination's whole world. Methods are the things that can happen."""
+
+    config: Destination
+    limits: Limits
+    chance: Callable[[], float]
+    now: float = NOW
+    rows: dict[str, Row] = field(default_factory=dict)  # in order of seq
+    open: dict[str, Row] = field(default_factory=dict)  # the unsettled ones of them
+    untold: list[Delivery] = field(default_factory=list)  # committed, and no actor has heard of it
+    in_flight: dict[str, Delivery] = field(default_factory=dict)
+    recording: list[Settlement] = field(default_factory=list)  # handed over, not durable
+    durable: list[Settlement] = field(default_factory=list)  # and the machine does not know yet
+    reading: AnyRequest | None = None
+    answer: Answer | None = None  # as the store was when the read ran
+    snapshot: bytes | None = None
+    wake_at: float | None = None
+    mark: int = 0  # the backlog row's low_seq
+    asleep: float | None = None  # passivated until then (inf: until something happens)
+    quarantined: set[str] = field(default_factory=set)
+    sent_under: dict[str, Ordering] = field(default_factory=dict)
+    first_successes: dict[str, list[int]] = field(default_factory=dict)
+    succeeded: set[str] = field(default_factory=set)
+    tokens: float = 0.0
+    tokens_at: float = 0.0
+    paused_until: float = 0.0
+    gone: bool = False
+    passing: bool = False  # the machine only judges late outcomes
+    last_seq: int = 0
+    last_seqs: dict[int, int] = field(default_factory=dict)
+    sent: int = 0
+    machine: DestinationMachine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.machine = DestinationMachine(self.config, self.limits, self.now, self.chance)
+        self._fill_bucket()
+
+    # --- what can happen
+
+    def accept(self, kinds: list[tuple[DeliveryClass, str | None]]) -> None:
+        """Commit new deliveries; their actor is told later."""
+        for queue, lane in kinds:
+            self.last_seq += 1 + (self.last_seq % 3 == 0)  # seqs have gaps
+            size = 3_000 if self.last_seq % 7 == 0 else 10
+            delivery = a_delivery(self.last_seq, lane=lane, queue=queue, size=size)
+            self.rows[delivery.id] = self.open[delivery.id] = Row(delivery)
+            self.last_seqs[queue] = delivery.seq
+            self.untold.append(copy(delivery))
+
+    def tell(self, count: int, *, spill: bool) -> None:
+        """Tell the machine of what was committed first."""
+        told, self.untold = self.untold[:count], self.untold[count:]
+        if not told:
+            return
+        self.awake()
+        if not spill:
+            self.machine.arrive(told, self.now)
+            return
+        for queue in DeliveryClass:
+            mine = [delivery.seq for delivery in told if delivery.queue is queue]
+            if mine:
+                self.machine.spilled(queue, mine[-1], len(mine))
+
+    def turn(self, may_send: int = 1000) -> Commands | None:
+        """Let the machine decide, and check what it wants."""
+        if self.asleep is not None:
+            return None
+        commands = self.machine.commands(self.now, may_send)
+        assert len(commands.send) <= may_send
+        self.recording += commands.settle
+        for delivery in commands.send:
+            self._check_send(delivery)
+            self.in_flight[delivery.id] = delivery
+            self.sent_under[delivery.id] = self.config.ordering
+            self.sent += 1
+        if commands.read is not None:
+            assert self.reading is None, "one read at a time"
+            assert self.config.status is not DestinationStatus.DISABLED
+            self.reading, self.answer = commands.read, None
+        if commands.snapshot:
+            self.snapshot = self.machine.snapshot()
+        if commands.disable:
+            assert self.gone
+            self.configure(status=DestinationStatus.DISABLED)
+        self.wake_at = commands.wake_at
+        if commands.wake_at is not None:
+            assert commands.wake_at > self.now - 1e-9, "a wake that has passed would spin"
+        if commands.rebuild:
+            assert not self.in_flight
+            assert all(map(is_correction, (*self.recording, *self.durable)))
+            self._succeed(self.machine.snapshot())
+        self._check_state()
+        return commands
+
+    def run_read(self) -> None:
+        """Let the store execute the read that is under way; the machine hears of it later."""
+        if self.reading is not None and self.answer is None:
+            self.answer = self._execute(self.reading)
+
+    def answer_read(self, *, fail: bool = False) -> None:
+        """Tell the machine the answer."""
+        request = self.reading
+        if request is None:
+            return
+        if fail:
+            self.reading = self.answer = None
+            self.machine.read_failed(request, self.now)
+            return
+        self.run_read()
+        assert self.answer is not None
+        deliveries, through, skipped, end = self.answer
+        self.reading = self.answer = None
+        if isinstance(request, ReadRequest):
+            self.machine.loaded(request, deliveries, through, skipped, end, self.now)
+        elif isinstance(request, DueRequest):
+            self.machine.due(request, deliveries, self.now)
+        else:
+            self.machine.dead(request, deliveries, self.now)
+        self._check_state()
+
+    def judge(self, index: int, outcome: Outcome) -> None:
+        """End one of the attempts in flight."""
+        if not self.in_flight:
+            return
+        identifier = list(self.in_flight)[index % len(self.in_flight)]
+        delivery = self.in_flight.pop(identifier)
+        row = self.rows[identifier]
+        if outcome.success:
+            row.ended = True
+            if identifier not in self.succeeded:
+                self.succeeded.add(identifier)
+                lane = self._lane(delivery)
+                if lane is not None and self.sent_under[identifier] is self.config.ordering:
+                    order = self.first_successes.setdefault(lane, [])
+                    assert not order or order[-1] < delivery.seq, "first successes out of order"
+                    order.append(delivery.seq)
+        elif outcome.category is ErrorCategory.DESTINATION_GONE:
+            row.ended = True
+            if self.config.status is DestinationStatus.ACTIVE:
+                self.gone = True
+        else:
+            number = delivery.attempt_count - delivery.schedule_start
+            schedule = self.config.retry_schedule_s
+            if number < len(schedule):
+                row.after_commit = self.now + 0.8 * schedule[number]
+        if outcome.retry_after_s is not None:
+            most = longest_delay_s(self.config) or 60
+            asked = self.now + min(most, outcome.retry_after_s)
+            self.paused_until = max(self.paused_until, asked)
+        self.machine.judged(delivery, outcome, self.now)
+        if outcome.retry_after_s is not None or self.gone:
+            self.turn(0)  # an actor's turn ends with it; what a snapshot must keep is kept
+
+    def quarantine(self, index: int) -> None:
+        """Take a delivery out of service, wherever it is."""
+        told = {delivery.id for delivery in self.untold}
+        ids = [identifier for identifier in self.open if identifier not in told]
+        if not ids or self.asleep is not None or self.config.status is DestinationStatus.ARCHIVED:
+            return
+        row = self.open[ids[index % len(ids)]]
+        under_way = {s.delivery.id for s in (*self.recording, *self.durable)}
+        row.ended = row.ended or row.delivery.id not in under_way
+        delivery = self.in_flight.pop(row.delivery.id, None) or row.read()
+        self.quarantined.add(delivery.id)
+        self.machine.quarantine(delivery, self.now)
+        self._check_state()
+
+    def record(self, count: int) -> None:
+        """Make settlements durable, in order."""
+        done, self.recording = self.recording[:count], self.recording[count:]
+        for settlement in done:
+            self._write(settlement)
+        self.durable += done
+
+    def hear(self, count: int) -> None:
+        """Tell the machine what is durable."""
+        done, self.durable = self.durable[:count], self.durable[count:]
+        if done:
+            self.machine.committed(done, self.now)
+
+    def configure(self, **changes: object) -> None:
+        """Commit a new version of the configuration."""
+        if self.config.status is DestinationStatus.ARCHIVED:
+            return
+        self.awake()
+        old = self.config
+        values = {name: getattr(old, name) for name in old.__struct_fields__}
+        self.config = new = Destination(**(values | changes | {"version": old.version + 1}))
+        if old.rate_per_second != new.rate_per_second:
+            level = None if old.rate_per_second is None else self._level()
+            self._fill_bucket()
+            self.tokens = self.tokens if level is None else min(self.tokens, level)
+        if new.url != old.url:
+            self.paused_until = 0.0
+        most = longest_delay_s(new) or 60
+        self.paused_until = min(self.paused_until, self.now + most)
+        if new.status is not DestinationStatus.ACTIVE or new.url != old.url:
+            self.gone = False
+        if new.ordering is not old.ordering:
+            self.first_successes.clear()
+        schedule = new.retry_schedule_s
+        for row in self.open.values():
+            earliest = self.now + 0.8 * min(schedule, default=0)
+            row.not_before = min(row.not_before, earliest)
+            row.after_commit = min(row.after_commit, earliest)
+        self.machine.configure(new, self.now)
+
+    def crash(self, clock_step: float, keep: int) -> None:
+        """Kill the process: what is not durable is lost, but for `keep` that the database has got."""
+        self.mark = max(self.mark, self.machine.low_seq()) if self.asleep is None else self.mark
+        for settlement in self.recording[:keep]:
+            self._write(settlement)
+        self._lose()
+        if self.paused_until <= max(self.now, self.now + clock_step):
+            self.paused_until = 0.0  # it was over, or is
+        if clock_step < 0:
+            self.tokens_at += clock_step
+            cap = longest_delay_s(self.config) or 60
+            later = self.now + clock_step
+            self.paused_until = min(self.paused_until, later + cap)
+        self.now += clock_step
+        shortest = 0.8 * min(self.config.retry_schedule_s, default=0)
+        for row in self.open.values():
+            row.ended = False  # nothing of it was recorded
+            row.not_before = min(row.not_before, self.now + shortest)
+        self._succeed(self.snapshot)
+        self.gone = self.machine._gates.gone_version is not None
+
+    def crash_actor(self, outcomes: list[Outcome]) -> None:
+        """Lose the machine alone: a passing one judges what comes late, then one is restored."""
+        if self.asleep is not None:
+            return
+        self.turn(
+            0
+        )  # (an actor remembers the outcomes of an unfinished turn, and tells them again)
+        self.mark = max(self.mark, self.machine.low_seq())
+        self.record(len(self.recording))
+        self.durable.clear()
+        self.reading = self.answer = None
+        self.machine = DestinationMachine(
+            self.config, self.limits, self.now, self.chance, self.snapshot
+        )
+        self.passing = True
+        while self.in_flight:
+            self.judge(0, outcomes[len(self.in_flight) % len(outcomes)])
+        self.turn(0)
+        self.passing = False
+        self.record(len(self.recording))
+        self.durable.clear()
+        self._succeed(self.machine.snapshot())
+
+    def passivate(self) -> None:
+        """Let the machine leave memory if it says that it may."""
+        busy = self.reading is not None or self.recording or self.durable
+        if self.asleep is not None or busy or not self.machine.idle(self.now):
+            return
+        assert not self.in_flight
+        assert not self.recording
+        assert not self.durable
+        self.snapshot = self.machine.snapshot()
+        self.mark = max(self.mark, self.machine.low_seq())
+        if self.machine.clean():
+            told = {delivery.id for delivery in self.untold}
+            assert all(identifier in told for identifier in self.open)
+            self.asleep = float("inf")
+            return
+        due = self.machine.next_due()
+        self.asleep = float("inf") if due is None else int(due * 1000) / 1000
+
+    def awake(self) -> None:
+        """Activate the machine again."""
+        if self.asleep is not None:
+            self.asleep = None
+            self._succeed(self.snapshot)
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+        if self.asleep is not None and self.now >= self.asleep:
+            self.awake()
+
+    # --- the end: faults off, everything must drain
+
+    def drain(self) -> None:
+        """Let all go well, and check that everything ends, without anything but what was asked for."""
+        if self.config.status is DestinationStatus.DISABLED:
+            self.configure(status=DestinationStatus.ACTIVE)
+        for _ in range(20_000):
+            machine, before = self.machine, (self.sent, len(self.recording), self.now)
+            self.tell(5, spill=False)
+            self.turn()
+            self.answer_read()
+            while self.in_flight:
+                self.judge(0, a_success(self.now))
+            self.turn()
+            self.record(1000)
+            self.hear(1000)
+            self.turn()
+            quiet = not (self.untold or self.reading or self.in_flight or self.recording)
+            quiet = quiet and self.machine is machine
+            if not quiet or (self.sent, len(self.recording), self.now) != before:
+                continue
+            if not self._unsettled() and (self.asleep is not None or self.machine.clean()):
+                break
+            wake = self.wake_at if self.asleep is None else self.asleep
+            assert wake is not None, f"nothing wakes it for {self._unsettled()}"
+            assert wake != float("inf"), f"it sleeps over {self._unsettled()}"
+            self.advance(max(wake - self.now, 0.0) + 1e-6)
+            self.turn()
+        assert not self._unsettled()
+        self.awake()
+        self.turn()
+        self.answer_read()
+        self.turn()
+        self.answer_read()
+        assert self.machine.clean()
+        assert self.machine.next_due() is None
+        assert self.machine.pending == 0
+        assert self.machine.held() == (0, 0)
+        if self.config.status is DestinationStatus.ARCHIVED:
+            assert all(row.dlq is not DlqStatus.IN_DLQ for row in self.rows.values())
+
+    def _unsettled(self) -> list[tuple[int, str]]:
+        return [(row.seq, row.status.name) for row in self.open.values()]
+
+    # --- checks
+
+    def _check_send(self, delivery: Delivery) -> None:
+        row = self.rows[delivery.id]
+        config = self.config
+        assert config.status is DestinationStatus.ACTIVE
+        assert not config.dry_run
+        assert not self.gone, "sent after a 410"
+        assert not row.ended, "sent after its end"
+        assert delivery.id not in self.in_flight, "sent while in flight"
+        under_way = {
+            s.delivery.id for s in (*self.recording, *self.durable) if not is_correction(s)
+        }
+        assert delivery.id not in under_way, "sent while uncommitted"
+        assert row.status in UNSETTLED, f"sent although {row.status.name}"
+        assert delivery.attempt_count == row.attempt_count
+        used = row.attempt_count - row.delivery.schedule_start
+        assert used <= len(config.retry_schedule_s), "more attempts than the schedule has"
+        assert self.now >= row.not_before - 1e-6, f"{row.not_before - self.now} s early"
+        assert self.now >= self.paused_until - 1e-6, "sent before Retry-After"
+        assert len(self.in_flight) < config.concurrency
+        lane = self._lane(delivery)
+        if lane is not None:
+            delivered = {
+                s.delivery.id for s in self.recording if s.status is DeliveryStatus.DELIVERED
+            }
+            for other in self.open.values():
+                if other.seq < row.seq and self._lane(other.delivery) == lane:
+                    assert other.delivery.id not in self.in_flight, "two of a lane in flight"
+                    assert other.delivery.id in delivered, "overtook in its lane"
+        if config.rate_per_second is not None:
+            self.tokens = self._level() - 1
+            self.tokens_at = self.now
+            assert self.tokens >= -1e-3, "rate exceeded"
+
+    def _check_state(self) -> None:
+        if self.passing:
+            return
+        held, size = self.machine.held()
+        # What is quarantined is taken in, wherever it was.
+        surplus = self.quarantined & set(self.machine.uncommitted)
+        assert 0 <= held <= self.limits.deliveries + len(surplus)
+        archived = self.config.status is DestinationStatus.ARCHIVED  # takes whole answers in
+        assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
+        assert set(self.machine.in_flight) == set(self.in_flight)
+        window = self.machine._backlog.window
+        waiting = self.machine._backlog.waiting()
+        outstanding = self.machine._backlog.reader.outstanding
+        ahead = [] if outstanding is None else outstanding.ahead
+        ids = [d.id for d in (*waiting, *ahead, *self.in_flight.values())]
+        ids += list(self.machine.uncommitted)
+        assert len(ids) == len(set(ids)), "held twice"
+        assert len(ids) == window.held
+        low = self.machine.low_seq()
+        told = {delivery.id for delivery in self.untold}
+        for row in self.open.values():
+            if row.seq < low and row.delivery.id not in told:
+                ordered = self.config.ordering is not Ordering.NONE
+                assert row.status is not DeliveryStatus.PENDING, "low_seq is too high"
+                relaned = self.config.ordering is not self.machine._backlog.ordering
+                assert relaned or not ordered or row.status is not DeliveryStatus.RETRYING
+
+    # --- inside
+
+    def _lane(self, delivery: Delivery) -> str | None:
+        if self.config.ordering is Ordering.STRICT:
+            return "all"
+        return delivery.lane if self.config.ordering is Ordering.KEY else None
+
+    def _fill_bucket(self) -> None:
+        rate = self.config.rate_per_second
+        self.tokens, self.tokens_at = (0.0 if rate is None else max(1.0, rate)), self.now
+
+    def _level(self) -> float:
+        rate = self.config.rate_per_second or 0.0
+        passed = max(0.0, self.now - self.tokens_at)
+        return min(max(1.0, rate), self.tokens + passed * rate)
+
+    def _lose(self) -> None:
+        self.in_flight.clear()
+        self.recording.clear()
+        self.durable.clear()
+        self.untold.clear()
+        self.reading = self.answer = None
+
+    def _succeed(self, snapshot: bytes | None) -> None:
+        """Bring a fresh machine about from the store, as an actor does."""
+        self.reading = self.answer = None
+        self.snapshot = snapshot
+        self.wake_at = None
+        self.machine = DestinationMachine(self.config, self.limits, self.now, self.chance, snapshot)
+        retrying = [row for row in self.open.values() if row.status is DeliveryStatus.RETRYING]
+        low = min([self.mark, *(row.seq for row in retrying)])
+        self.untold.clear()  # the store has shown them
+        dues = [row.next_attempt_at for row in retrying if row.next_attempt_at is not None]
+        self.machine.restore(low, self.last_seqs, len(self.open), min(dues, default=None))
+
+    def _write(self, settlement: Settlement) -> None:
+        """The settle statement: guarded, so that what is written twice changes nothing."""
+        row = self.rows[settlement.delivery.id]
+        if settlement.attempt is not None:
+            assert settlement.attempt.number == settlement.expects + 1
+        dead = row.status is DeliveryStatus.FAILED and row.dlq is DlqStatus.IN_DLQ
+        discard = settlement.dlq_status is DlqStatus.DISCARDED
+        assert row.attempt_count == settlement.expects, "a settlement would be refused"
+        assert row.status in UNSETTLED or (dead and discard), "settled twice"
+        row.status = settlement.status
+        row.dlq = settlement.dlq_status
+        row.next_attempt_at = settlement.next_attempt_at
+        if settlement.attempt is not None:
+            row.attempt_count = settlement.attempt.number
+            row.not_before = row.after_commit
+        if row.status not in UNSETTLED:
+            self.open.pop(settlement.delivery.id, None)
+        assert (row.status is DeliveryStatus.RETRYING) == (row.next_attempt_at is not None)
+
+    def _execute(self, request: AnyRequest) -> Answer:
+        rows = list(self.open.values())
+        if isinstance(request, DueRequest):
+            due = sorted(
+                (row.next_attempt_at, row.seq, row)
+                for row in rows
+                if row.next_attempt_at is not None and row.next_attempt_at < request.before
+            )
+            return [row.read() for _, _, row in due[: request.limit]], 0, {}, True
+        if isinstance(request, DeadRequest):
+            dead = [row.read() for row in self.rows.values() if row.dlq is DlqStatus.IN_DLQ]
+            return dead[: request.limit], 0, {}, True
+        wanted = UNSETTLED if request.ordered else (DeliveryStatus.PENDING,)
+        found: list[Delivery] = []
+        skipped: dict[str, int] = {}
+        through = request.after
+        size = 0
+        for row in rows:
+            delivery = row.delivery
+            if row.seq <= request.after or delivery.queue not in request.classes:
+                continue
+            if len(found) >= request.limit or size >= request.max_bytes:
+                return found, through, skipped, False
+            if row.status not in wanted:
+                pass
+            elif delivery.lane is not None and delivery.lane in request.skip_lanes:
+                skipped.setdefault(delivery.lane, row.seq)
+            elif request.only_lane is None or delivery.lane == request.only_lane:
+                found.append(row.read())
+                size += len(delivery.event.payload)
+            through = row.seq
+        return found, through, skipped, True
+
+
+def is_correction(settlement: Settlement) -> bool:
+    """Tell whether a settlement only corrects a wait."""
+    return settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None
+
+
+OUTCOMES: dict[str, Callable[[float], Outcome]] = {
+    "success": a_success,
+    "failure": a_failure,
+    "timeout": lambda now: a_failure(now, ErrorCategory.TIMEOUT, status=None),
+    "transform": lambda now: a_failure(now, ErrorCategory.TRANSFORM, status=None),
+    "busy": lambda now: a_failure(now, ErrorCategory.RATE_LIMITED, status=429, retry_after_s=7.0),
+    "gone": a_410,
+}
+
+
+def a_world(
+    ordering: Ordering, deliveries: int, chance: Callable[[], float], **changes: object
+) -> World:
+    return World(a_destination(ordering=ordering, **changes), Limits(deliveries, 10_000), chance)
