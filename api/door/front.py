@@ -16,8 +16,9 @@ from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
 from api.door.connection import Connection
 from api.door.exchange import Exchange
-from api.door.http2 import Http2Connection, Http2Stream, http2_config
+from api.door.http2 import Http2Connection, http2_config
 from api.door.http2_request import Http2Requests
+from api.door.http2_stream import Http2Stream
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_socket
 from api.door.tls import server_context

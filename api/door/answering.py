@@ -1,0 +1,205 @@
+"""How a request ends on an HTTP/1.1 connection: the answer, and what becomes of the connection then.
+
+What decides is whether the rest of the request can be read, in which case the connection goes on.
+Nothing here awaits.
+"""
+
+from typing import Protocol
+
+from api.door.body import Body
+from api.door.channel import Address, Channel, Owner
+from api.door.exchange import Exchange
+from api.door.framing import Head, MalformedError
+from api.door.limits import NO_WORKSPACE
+from api.door.response import CONTINUE, connection_line, render
+from api.door.transport import Transport
+from api.envelope import envelope, request_id_of
+from api.gate import Allowance
+from api.ingestion import Admitted, Ingestion
+from engine.errors import Refusal
+
+# What a connection is doing. Constants and not an Enum, whose members cost thrice as much to name.
+HEAD = "head"  # waiting for a head, or in the middle of one
+RECEIVING = "receiving"  # reading an ingestion body
+DECIDING = "deciding"  # the body is with Ingest
+PASSED = "passed"  # the application answers
+FLUSHING = "flushing"  # an answer has not left yet
+DRAINING = "draining"  # answered; the rest of the request's body is read and dropped
+LINGERING = "lingering"  # answered and half-closed; until the client closes, for a moment
+
+
+class Door(Owner, Protocol):
+    """What a connection needs of the door."""
+
+    ingestion: Ingestion
+    closing: bool
+
+    def pass_on(self, exchange: Exchange, client: Address) -> None:
+        """Have the application answer."""
+
+    def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
+        """Take over a connection that speaks HTTP/2."""
+
+    def count(self, status: int) -> None:
+        """Note that an answer was given at the door."""
+
+
+class Answering(Channel):
+    """See the module."""
+
+    __slots__ = (
+        "_admitted",
+        "_before",
+        "_body",
+        "_buffer",
+        "_door",
+        "_drawn",
+        "_exchange",
+        "_fresh",
+        "_head",
+        "_ingestion",
+        "_invited",
+        "_keep",
+        "_last_raw",
+        "_pieces",
+        "_request_id",
+        "_scanned",
+        "_state",
+    )
+
+    def __init__(self, door: Door, transport: Transport, address: Address) -> None:
+        super().__init__(door, transport, address)
+        self._door = door
+        self._ingestion = door.ingestion
+        self._state = HEAD
+        self._buffer = b""  # read and not yet looked at
+        self._scanned = 0  # of it, known to have no end of a head
+        self._fresh = True  # nothing was received yet: it may turn out to be HTTP/2
+        self._head: Head | None = None
+        self._last_raw = b""  # a kept connection mostly sends the same head again
+        self._body: Body | None = None
+        self._pieces = bytearray()
+        self._drawn = 0  # bytes drawn on the budget
+        self._admitted: Admitted | None = None
+        self._before: Admitted | None = None  # who was admitted with this very head
+        self._request_id = ""
+        self._exchange: Exchange | None = None
+        self._invited = False  # 100 Continue was said, or is not waited for
+        self._keep = True
+
+    def _give_back(self) -> None:
+        drawn, self._drawn = self._drawn, 0
+        if drawn:
+            workspace = NO_WORKSPACE if self._admitted is None else self._admitted.workspace
+            self._ingestion.bodies.give_back(workspace, drawn)
+        if self._pieces:
+            self._pieces = bytearray()
+
+    def invite(self) -> None:
+        """Say 100 Continue to a client that waits for it, once."""
+        if not self._invited and not self.closed:
+            self._invited = True
+            if self._body is not None and not self._body.complete:
+                self._write(CONTINUE)
+
+    def may_keep(self) -> bool:
+        """Whether the connection can go on after an answer given now: not when more of the request
+        is to come than is worth reading, or it is unknown whether it comes at all."""
+        if not self._keep or self._door.closing:
+            return False
+        body = self._body
+        if body is None or body.complete:
+            return True
+        missing = body.missing
+        return self._invited and missing is not None and missing <= self._limits.drain_bytes
+
+    def _refuse(self, refusal: Refusal, allowance: Allowance, keep: bool = True) -> None:
+        """Answer before the body was read to its end."""
+        self._give_back()
+        body = self._body
+        if body is not None and self._buffer:
+            data, self._buffer = self._buffer, b""
+            try:
+                body.feed(data)
+            except MalformedError:
+                keep = False
+        self._keep = keep and self.may_keep()
+        self._answer_refusal(refusal, allowance)
+
+    def _malformed(self, error: MalformedError) -> None:
+        self._refuse_connection(Refusal("invalid_request", str(error)))
+
+    def _refuse_connection(self, refusal: Refusal) -> None:
+        """Answer what is no whole request, and close."""
+        self._request_id = request_id_of(None)
+        self._give_back()
+        self._keep = False
+        self._head, self._last_raw = None, b""
+        self._answer_refusal(refusal, self._ingestion.gate.anonymous())
+
+    def _answer_refusal(self, refusal: Refusal, allowance: Allowance) -> None:
+        body = envelope(refusal.code, refusal.message, self._request_id, refusal.details)
+        self._answer(refusal.status, body, allowance, refusal.retry_after_s)
+
+    def _answer(
+        self, status: int, body: bytes, allowance: Allowance, retry_after_s: int | None
+    ) -> None:
+        self._state = FLUSHING
+        self._reading = False
+        door, head = self._door, self._head
+        keep = self._keep = self._keep and not door.closing
+        line = connection_line(keep, 1 if head is None else head.minor)
+        data = render(status, body, allowance, self._request_id, retry_after_s, line)
+        if head is not None and head.method == b"HEAD":
+            data = data[: len(data) - len(body)]
+        door.count(status)
+        if self._write(data):
+            self._next()
+
+    def _next(self) -> None:
+        """An answer has left: go on with what the connection is for."""
+        self._admitted = None
+        body, self._body = self._body, None
+        if not self._keep or self._door.closing:
+            self.linger()
+            return
+        if body is not None:
+            if not body.complete:
+                self._body = body
+                self._state = DRAINING
+                self._within(self._limits.body_s)
+                self._read_on(True)
+                return
+            self._buffer = body.rest
+        self._state = HEAD
+        self._scanned = 0
+        if self._buffer:
+            self._again()  # the next request is here already; others come first
+        elif self._transport.ended:
+            self.close()
+        else:
+            self._within(self._limits.idle_s)
+            self._read_on(True)
+
+    def _drain(self, data: bytes) -> None:
+        body = self._body
+        assert body is not None
+        body.feed(data)
+        if body.complete:
+            self._next()
+
+    def linger(self) -> None:
+        """Half-close, and wait a moment for the client to close: closing with bytes unread would
+        reset the connection, and the answer be lost on the way."""
+        if self._transport.ended:
+            self.close()
+            return
+        self._state = LINGERING
+        self._buffer = b""
+        self._transport.half_close()
+        self._within(self._limits.linger_s)
+        self._read_on(True)
+
+    def turn_away(self, refusal: Refusal) -> None:
+        """Answer a connection that there is no room for, before it has said anything."""
+        self._refuse_connection(refusal)
