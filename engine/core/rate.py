@@ -2,9 +2,9 @@
 
 import math
 
-# Of a token: seconds since the epoch are exact to 0.2 us, so a bucket that was waited for may be a little
-# short. What is taken too early is owed, so that it never adds up.
-_EPSILON = 1e-3
+# Seconds since the epoch are exact to 0.2 us, so a bucket that was waited for may be short of what flows
+# in within one. What is taken too early is owed, so that it never adds up.
+_ROUNDING_S = 1e-6
 
 
 class TokenBucket:
@@ -21,7 +21,7 @@ class TokenBucket:
     def available(self, now: float) -> int:
         """Return how many attempts may begin now."""
         self._fill(now)
-        return int(self._tokens + _EPSILON)
+        return int(self._tokens + self.rate * _ROUNDING_S + 1e-9)
 
     def spend(self, count: int) -> None:
         """Take tokens that `available` has just shown."""
