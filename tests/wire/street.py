@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from engine.clock import Clock
 from engine.core.destination import Destination, SigningKey
@@ -121,6 +122,30 @@ def closing_after(answer: bytes) -> Serve:
     return serve
 
 
+def endlessly(start: bytes, again: bytes) -> Serve:
+    """A receiver that begins an answer and never comes to its end."""
+
+    async def serve(visit: Visit) -> None:
+        await visit.request()
+        await visit.send(start)
+        while True:
+            await visit.send(again)
+
+    return serve
+
+
+class Gate:
+    """A receiver that answers when it is let."""
+
+    def __init__(self) -> None:
+        self.opened = trio.Event()
+
+    async def serve(self, visit: Visit) -> None:
+        while await visit.request() is not None:
+            await self.opened.wait()
+            await visit.send(OK)
+
+
 class Street:
     """A wire client with its reactor and timers, and the receivers opened for it."""
 
@@ -173,7 +198,7 @@ class Street:
         """Send, and wait for the outcome."""
         send, receive = trio.open_memory_channel[Outcome](10)
         self.begin(destination, send.send_nowait, **more)  # type: ignore[arg-type]  # passed on
-        with trio.fail_after(10):
+        with trio.fail_after(15):
             outcome = await receive.receive()
         try:
             receive.receive_nowait()
@@ -228,7 +253,7 @@ def a_destination(url: str, **changes: object) -> Destination:
         "name": "orders",
         "url": url,
         "target": parse_target(url),
-        "timeout_ms": 3_000,
+        "timeout_ms": 8_000,
         "signing": (KEY,),
     }
     return Destination(**(fields | changes))  # type: ignore[arg-type]  # fields of a destination
@@ -265,3 +290,10 @@ async def open_street(
         reactor.shut()
     assert errors == []
     assert open_descriptors() == before
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let everything run until a condition holds."""
+    with trio.fail_after(15):
+        while not condition():
+            await wait_all_tasks_blocked(0.001)

@@ -79,7 +79,7 @@ async def test_the_outcome_has_what_came(street: Street) -> None:
     assert outcome.headers == ((b"X-A", b"1"), (b"x-a", b"2"), (b"content-length", b"3"))
     assert outcome.body == b"abc"
     assert abs(outcome.started_at - time()) < 5
-    assert 0 <= outcome.duration_ms < 3000
+    assert 0 <= outcome.duration_ms < 8000
 
 
 async def test_no_more_than_16_kib_of_headers_are_kept(street: Street) -> None:
