@@ -128,12 +128,13 @@ SELECT (SELECT min(d.seq) FROM deliveries d
        (SELECT d.next_attempt_at_ms FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
+# Asked for in order only so that the queue's index is the one way to get it.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
             SELECT FROM deliveries d
             WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.class = c.class
-              AND d.seq >= $3::bigint AND d.status = 0 OFFSET 0) q)
+              AND d.seq >= $3::bigint AND d.status = 0 ORDER BY d.seq OFFSET 0) q)
      + (SELECT count(*) FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1)"""
 # An INSPECTION has seq 0 and waits for nothing.

@@ -1,0 +1,54 @@
+"""How PostgreSQL runs a statement: what it does on the very plan that a connection has cached."""
+
+import re
+from typing import Any
+
+from storage.connection import Connection
+
+
+async def prepare(connection: Connection, sql: str, name: str = "planned") -> None:
+    """Prepare a statement under a name, for `explain`."""
+    await connection.execute(f"PREPARE {name} AS {sql}")
+
+
+async def explain(connection: Connection, *arguments: Any, name: str = "planned") -> str:
+    """Run a prepared statement and return what was done, with the rows that each part handled."""
+    values = ", ".join(_literal(each) for each in arguments)
+    rows = await connection.fetch(
+        "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF)"
+        f" EXECUTE {name}({values})"
+    )
+    return "\n".join(row[0] for row in rows)
+
+
+def most_rows(plan: str) -> int:
+    """The most rows that any part of a plan handled in all its loops, those thrown away too."""
+    counts = [0]
+    for line in plan.splitlines():
+        if match := re.search(r"rows=([\d.]+) loops=(\d+)", line):
+            counts.append(round(float(match[1]) * int(match[2])))
+        if match := re.search(r"Rows Removed by .*: (\d+)", line):
+            counts.append(int(match[1]))
+    return max(counts)
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return rf"'\x{value.hex()}'"
+    if isinstance(value, (list, tuple)):
+        return "'{" + ",".join(_element(each) for each in value) + "}'"
+    if isinstance(value, bool):
+        return f"'{value}'"
+    if isinstance(value, int):
+        return f"'{int(value)}'"
+    return f"'{value}'"
+
+
+def _element(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return rf'"\\x{value.hex()}"'
+    return str(int(value)) if isinstance(value, int) else f'"{value}"'

@@ -1,0 +1,196 @@
+"""Statements planned while the tables were empty, run on 100,000 rows: none reads them all."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
+from engine.delivery_log import DeliveryFilter
+from storage import backlog, outcomes
+from storage.connection import Connection
+from storage.profiles import POOL
+from storage.selection import select
+from storage.walk import id_bounds
+from tests.storage.plans import explain, most_rows, prepare
+from tests.storage.world import (
+    DAY_MS,
+    ENVIRONMENT,
+    World,
+    event,
+    failure,
+    identity,
+    now_ms,
+    settle_group,
+    success,
+)
+
+A, B = (identity.other() for _ in range(2))
+ROWS = 100_000
+# What a statement may look at beyond what it was asked for: pages of an index, ends of partitions.
+SLACK = 100
+
+# Half of them wait for A, a tenth is retrying and a tenth dead there; the rest are B's. The ids fill
+# the last hour, a few in each millisecond.
+_LOAD = """
+WITH n AS (
+    SELECT n, lpad(to_hex($1::bigint + n / 30), 12, '0')
+        || '7' || lpad(to_hex(n % 30), 3, '0') || '8' || lpad(to_hex(n), 12, '0') AS hex
+    FROM generate_series(1, $2::integer) n
+), e AS (
+    INSERT INTO events (environment, id, origin, type, occurred_at_ms, deliveries, payload)
+    SELECT $3, (hex || '000')::uuid, 1, 'order.created', 0, 1, 'x' FROM n
+)
+INSERT INTO deliveries (environment, id, event, event_type, destination, seq, class, status, trouble,
+    next_attempt_at_ms, attempt_count, dlq_status, error_category)
+SELECT $3, (hex || '001')::uuid, (hex || '000')::uuid, 'order.created',
+    CASE WHEN n % 10 < 8 THEN $4::uuid ELSE $5::uuid END, (1 << 20) + n, 2,
+    CASE n % 10 WHEN 0 THEN 4 WHEN 1 THEN 3 WHEN 8 THEN 2 WHEN 9 THEN 2 ELSE 0 END,
+    CASE n % 10 WHEN 0 THEN 1 WHEN 1 THEN 3 END,
+    CASE n % 10 WHEN 0 THEN $1::bigint + n END,
+    CASE WHEN n % 10 IN (0, 1) THEN 1 ELSE 0 END,
+    CASE n % 10 WHEN 1 THEN 1 END,
+    CASE WHEN n % 10 IN (0, 1) THEN 9 END
+FROM n"""
+
+
+async def load(world: World) -> None:
+    """Fill the tables."""
+    await world.bridge.pool.fetch(_LOAD, now_ms() - 4_000, ROWS, ENVIRONMENT, A, B)
+
+
+async def arguments_of_settling(world: World, deliveries: Sequence[Delivery], how: Any) -> Any:
+    """The text and the arguments with which deliveries would be settled."""
+    group = settle_group([how(each) for each in deliveries])
+    statement = outcomes.bind(group, by_partition=True)
+    owner = (world.ownership.process, world.ownership.settle_epoch, group.shards)
+    return statement.sql, (*owner, *statement.arguments)
+
+
+@pytest.mark.parametrize("how", [success, failure])
+@pytest.mark.parametrize("days", [1, 2])
+async def test_settling_follows_the_primary_key(world: World, how: Any, days: int) -> None:
+    deliveries = await world.accept(*[event() for _ in range(41)], to=[B])
+    if days == 2:  # then it is the parent that is updated
+        tomorrow = [event(id=_tomorrow(identity.event())) for _ in range(41)]
+        others = await world.accept(*tomorrow, to=[B])
+        deliveries = [each for pair in zip(deliveries, others, strict=True) for each in pair]
+    connection = world.settle_connection
+    await world.settle.settle(settle_group([how(each) for each in deliveries[:2]]))
+    sql, arguments = await arguments_of_settling(world, deliveries[2:4], how)
+    await prepare(connection, sql)
+    await explain(connection, *arguments)  # planned for a handful of rows
+    await load(world)
+    world.settle._freshness._remake_at = 0.0
+    await world.settle.settle(settle_group([how(each) for each in deliveries[4:8]]))
+    _, arguments = await arguments_of_settling(world, deliveries[8:40], how)
+    plan = await explain(connection, *arguments)
+    assert most_rows(plan) <= 32 * 2 + SLACK, plan
+
+
+def _tomorrow(identifier: str) -> str:
+    stamp = f"{now_ms() + DAY_MS:012x}"
+    return f"{stamp[:8]}-{stamp[8:]}{identifier[13:]}"
+
+
+STANDARD = [DeliveryClass.STANDARD]
+ALL = list(DeliveryClass)
+SOON_MS = 1 << 44
+READS: dict[str, tuple[str, tuple[Any, ...], int]] = {
+    "a queue": (
+        backlog.queue_statement(1, "any"),
+        (ENVIRONMENT, A, STANDARD, 0, [0], 64, 1 << 30),
+        64,
+    ),
+    "a queue from the middle": (
+        backlog.queue_statement(1, "any"),
+        (ENVIRONMENT, A, STANDARD, (1 << 20) + ROWS // 2, [0], 64, 1 << 30),
+        64,
+    ),
+    "an ordered queue": (
+        backlog.queue_statement(4, "any"),
+        (ENVIRONMENT, A, ALL, 0, [0, 4], 64, 1 << 30),
+        64,
+    ),
+    "a queue with skipped lanes": (
+        backlog.queue_statement(4, "skip"),
+        (ENVIRONMENT, A, ALL, 0, [0, 4], 64, 1 << 30, ["x"]),
+        64,
+    ),
+    "a settled queue": (
+        backlog.queue_statement(1, "any"),
+        (ENVIRONMENT, B, STANDARD, 0, [0], 64, 1 << 30),
+        backlog.EXAMINED,
+    ),
+    "one lane": (
+        backlog.queue_statement(4, "only"),
+        (ENVIRONMENT, A, ALL, 0, [0, 4], 64, 1 << 30, "x"),
+        backlog.EXAMINED,
+    ),
+    "the first of skipped lanes": (
+        backlog.passed_statement(4),
+        (ENVIRONMENT, A, ALL, 0, [0, 4], ["x"], (1 << 20) + 700),
+        700,
+    ),
+    "what is due": (backlog._DUE, (ENVIRONMENT, A, SOON_MS, 64), 64),
+    "what is dead": (backlog._DEAD, (ENVIRONMENT, A, 64), 64),
+    "the first retry": (backlog._FIRST_RETRY, (ENVIRONMENT, A), ROWS // 10),
+    "what waits from the last part on": (
+        backlog._WAITING,
+        (ENVIRONMENT, A, (1 << 20) + ROWS - 1_000, ALL),
+        ROWS // 10,
+    ),
+    "the last seqs": (backlog._LAST_SEQS, (ENVIRONMENT, A, ALL), 4),
+    "all that is dirty": (backlog._BACKLOG, (list(range(256)),), 0),
+    "destinations that are due": (backlog._DUE_DESTINATIONS, (SOON_MS, 10), 0),
+}
+
+
+async def test_reading_back_follows_the_queue(world: World) -> None:
+    connection = world.bridge.connection(backlog.BACKLOG)
+    for number, (sql, arguments, _) in enumerate(READS.values()):
+        await prepare(connection, sql, f"read_{number}")
+        await explain(connection, *arguments, name=f"read_{number}")
+    await load(world)
+    for number, (what, (_, arguments, rows)) in enumerate(READS.items()):
+        plan = await explain(connection, *arguments, name=f"read_{number}")
+        assert most_rows(plan) <= rows + SLACK, f"{what}:\n{plan}"
+        assert "Seq Scan on deliveries" not in plan, what
+
+
+FILTERS = {
+    "everything": DeliveryFilter(),
+    "a destination": DeliveryFilter(destinations=(A,)),
+    "destinations": DeliveryFilter(destinations=(A, B)),
+    "failed ones": DeliveryFilter(status=DeliveryStatus.FAILED),
+    "failed ones of a destination": DeliveryFilter(destinations=(A,), status=DeliveryStatus.FAILED),
+    "an error": DeliveryFilter(error_category=ErrorCategory.HTTP_5XX),
+    "an error that did not occur": DeliveryFilter(error_category=ErrorCategory.DNS),
+    "a type that did not occur": DeliveryFilter(event_type="nothing"),
+    "replays": DeliveryFilter(is_replay=True, destinations=(A,)),
+    "an event": DeliveryFilter(event=identity.event()),
+}
+
+
+async def list_arguments(which: DeliveryFilter, look_at: int) -> tuple[str, tuple[Any, ...]]:
+    """The text and arguments of a step of a list."""
+    selection = select(which)
+    assert selection is not None
+    low, high = id_bounds(which.from_ms, which.to_ms, None)
+    return selection.sql, (ENVIRONMENT, low, high, look_at, 21, *selection.arguments)
+
+
+@pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
+async def test_lists_look_at_no_more_than_they_are_told(world: World, mode: str) -> None:
+    connection: Connection = world.bridge.connection(POOL)
+    await connection.execute(f"SET plan_cache_mode = {mode}")
+    for number, which in enumerate(FILTERS.values()):
+        sql, arguments = await list_arguments(which, 200)
+        await prepare(connection, sql, f"list_{number}")
+        await explain(connection, *arguments, name=f"list_{number}")
+    await load(world)
+    for number, (what, which) in enumerate(FILTERS.items()):
+        _, arguments = await list_arguments(which, 200)
+        plan = await explain(connection, *arguments, name=f"list_{number}")
+        assert most_rows(plan) <= 4 * 200 + SLACK, f"{what}:\n{plan}"
