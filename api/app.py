@@ -87,7 +87,14 @@ def _options(allowed: str) -> Callable[..., Awaitable[Response]]:
 
 
 def _response(answer: Answer) -> Response:
-    headers = {"Content-Type": answer.content_type}
+    # Answers hold secrets and what changes by the second: nobody on the way is to keep one.
+    headers = {
+        "Content-Type": answer.content_type,
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if answer.content_type.startswith("text/html"):
+        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     if answer.retry_after_s is not None:
         headers["Retry-After"] = str(answer.retry_after_s)
     return Response(answer.rendered(), answer.status, headers)

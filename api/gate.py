@@ -14,15 +14,11 @@ from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
 from engine.models import Credential, EnvironmentModel, Models, digest_of
 
-WINDOW_S = 60  # limits are stated by the minute; a fixed window lets the reset be told to the second
+WINDOW_S = (
+    60  # limits are stated by the minute; a fixed window lets the reset be told to the second
+)
 CONTROL_LIMIT = {"free": 120, "pro": 1_200, "scale": 12_000}
 INGEST_LIMIT = {"free": 6_000, "pro": 600_000, "scale": 60_000_000}
-PREFIX_OF = {
-    Environment.DEVELOPMENT: "ang_dev_",
-    Environment.STAGING: "ang_sta_",
-    Environment.PRODUCTION: "ang_pro_",
-}
-MCP_PREFIX = "angmk_"
 
 
 @dataclass(slots=True)
@@ -114,7 +110,9 @@ class Gate:
 
     def _outdated(self) -> GateRefusal:
         refusal = self._refusal(
-            "overloaded", "the service cannot check credentials now, try again later", self.anonymous()
+            "overloaded",
+            "the service cannot check credentials now, try again later",
+            self.anonymous(),
         )
         refusal.retry_after_s = 1
         return refusal
@@ -172,5 +170,9 @@ def same_environment(admission: Admission, value: str) -> None:
     """Refuse with 403 when an API key's request names another environment than the key's own."""
     wanted = named_environment(value)
     own = admission.environment
-    if admission.credential.kind is CredentialKind.API_KEY and own is not None and own.name is not wanted:
+    if (
+        admission.credential.kind is CredentialKind.API_KEY
+        and own is not None
+        and own.name is not wanted
+    ):
         raise Refusal("forbidden", f"this key belongs to {own.name.name}")

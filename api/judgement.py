@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import trio
 from pydantic import BaseModel
 from quart import g, request
 
@@ -17,7 +18,7 @@ from engine.core.vocabulary import CredentialKind, Environment
 from engine.errors import Refusal
 from engine.models import EnvironmentModel
 
-_NOTHING = Query()
+BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2
 
 
 class Judge:
@@ -90,10 +91,14 @@ class Judge:
         if (request.content_length or 0) > BODY_BYTES:
             raise too_large
         body = bytearray()
-        async for chunk in request.body:
-            body += chunk
-            if len(body) > BODY_BYTES:
-                raise too_large
+        try:
+            with trio.fail_after(BODY_S):
+                async for chunk in request.body:
+                    body += chunk
+                    if len(body) > BODY_BYTES:
+                        raise too_large
+        except trio.TooSlowError:
+            raise Refusal("request_timeout", "the body did not arrive in time") from None
         if body.strip() and not essence:
             raise Refusal("unsupported_media_type", "the body must be application/json")
         return bytes(body)

@@ -151,7 +151,7 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         if description:
             parameter["description"] = description
         parameters.append(parameter)
-    if route.scopes is not None and route.environment:
+    if route.scopes is not None:
         names = ["DEVELOPMENT", "STAGING", "PRODUCTION"]
         parameters.append(
             {

@@ -189,8 +189,9 @@ class Destinations:
         draft = read(
             DestinationDraft, merged(document, {**patch, "headers": _plain_headers(header_patch)})
         )
-        target, before = parse_target(draft.url), parse_target(present.url)
-        moved = (target.tls, target.host, target.port) != (before.tls, before.host, before.port)
+        if draft.url != present.url:
+            parse_target(draft.url)
+        moved = draft.url != present.url and _origin(draft.url) != _origin(present.url)
         keys = next_keys(present.signing, draft.algorithm, rotate=rotate, now=self._now())
         following = _drafted(
             draft,
@@ -252,6 +253,15 @@ def _drafted(draft: DestinationDraft, **rest: Any) -> DestinationRecord:
         algorithm=draft.algorithm,
         **rest,
     )
+
+
+def _origin(url: str) -> tuple[bool, str, int] | None:
+    """Return where a URL leads, None where it leads nowhere any more."""
+    try:
+        target = parse_target(url)
+    except Refusal:
+        return None
+    return target.tls, target.host, target.port
 
 
 def _plain_headers(patch: object) -> object:

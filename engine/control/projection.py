@@ -7,12 +7,13 @@ import structlog
 
 from engine.control.records import DestinationRecord, KeyRecord, Tenant
 from engine.core.destination import Destination
-from engine.core.vocabulary import CredentialKind
+from engine.core.vocabulary import CredentialKind, DestinationStatus
 from engine.errors import Refusal
 from engine.models import Credential, Models, Rule
 from engine.wire.target import parse_target
 
 log = structlog.get_logger("angarium.control")
+NOWHERE = parse_target("https://destination.invalid/")  # a name that never resolves, RFC 2606
 
 
 class Projection(Protocol):
@@ -100,13 +101,7 @@ class ModelProjection:
         if environment is None:
             log.error("destination.without_environment", destination=record.id)
             return
-        try:
-            destination = engine_view(record, environment.workspace)
-        except (
-            Refusal
-        ) as refusal:  # the rules for URLs became stricter than they were when it was made
-            log.error("destination.unusable", destination=record.id, reason=refusal.message)  # noqa: TRY400
-            return
+        destination = engine_view(record, environment.workspace)
         self._models.put_destination(destination)
         self._configure(destination)
 
@@ -135,16 +130,29 @@ class ModelProjection:
 
 
 def engine_view(record: DestinationRecord, workspace: str) -> Destination:
-    """Return a destination as the engine sees it. Raises Refusal where its URL cannot be used."""
+    """Return a destination as the engine sees it.
+
+    One whose URL cannot be used any more, since the rules became stricter than they were when it was
+    made, is held as if disabled: its deliveries wait until the URL is changed, and none is lost.
+    """
+    status = record.status
+    try:
+        target = parse_target(record.url)
+    except Refusal as refusal:
+        reason = refusal.message
+        log.warning("destination.unusable", destination=record.id, reason=reason)
+        target = NOWHERE
+        if status is DestinationStatus.ACTIVE:
+            status = DestinationStatus.DISABLED
     return Destination(
         id=record.id,
         environment=record.environment,
         workspace=workspace,
         version=record.version,
-        status=record.status,
+        status=status,
         name=record.name,
         url=record.url,
-        target=parse_target(record.url),
+        target=target,
         headers=tuple((name.encode(), value.encode()) for name, value in record.headers),
         concurrency=record.concurrency,
         ordering=record.ordering,

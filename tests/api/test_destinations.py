@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.core.vocabulary import DestinationStatus, Ordering
+from storage.bridge import Bridge
 from tests.api.house import HOOK, Caller, House
 
 DEFAULT_SCHEDULE = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
@@ -339,3 +340,18 @@ async def test_a_destination_goes_through_its_states(api: Caller, house: House) 
     assert (await api("GET", path)).json["status"] == "ARCHIVED"
     rule = {"name": "r", "destinationId": made["id"], "eventTypes": ["*"]}
     assert (await api("POST", "/routing-rules", rule)).code == "conflict"
+
+
+async def test_a_url_that_the_rules_no_longer_allow_is_held_not_lost(
+    api: Caller, house: House, bridge: Bridge
+) -> None:
+    made = await make(api, headers={"X-Token": "t"})
+    await bridge.pool.execute("UPDATE destinations SET url = 'gopher://old', version = version + 1")
+    await house.loader.load()
+    held = house.models.destinations[made["id"]]
+    assert (held.status, held.target.host) == (DestinationStatus.DISABLED, "destination.invalid")
+    path = f"/destinations/{made['id']}"
+    assert (await api("PATCH", path, {"name": "n"})).status == 200
+    fixed = await api("PATCH", path, {"url": HOOK, "headers": {"X-Token": "t"}})
+    assert fixed.json["status"] == "ACTIVE"
+    assert house.models.destinations[made["id"]].status is DestinationStatus.ACTIVE
