@@ -50,16 +50,14 @@ async def _take(ingestion: Ingestion, *, batch: bool, body_s: float) -> Response
     try:
         with trio.fail_after(body_s):
             await reception.read()
+        reception.submit()
     except trio.TooSlowError:
-        reception.give_back()
         return _response(refusal_of(body_late(), admitted.allowance, request_id))
     except Refusal as refusal:
-        reception.give_back()
         return _response(refusal_of(refusal, admitted.allowance, request_id))
-    except BaseException:
-        reception.give_back()
-        raise
-    return _response(answer_of(await reception.submit(), admitted, request_id))
+    finally:
+        reception.give_back_unless_submitted()
+    return _response(answer_of(await reception.wait_reply(), admitted, request_id))
 
 
 class _Reception:
@@ -70,6 +68,7 @@ class _Reception:
         self._admitted = admitted
         self._body = bytearray()
         self._drawn = 0
+        self._submitted = False
         self._reply: Reply | None = None
         self._replied = trio.Event()
 
@@ -84,23 +83,32 @@ class _Reception:
             self._drawn += len(piece)
             self._body += piece
 
-    async def submit(self) -> Reply:
-        """Hand the body in, and wait. A caller that is cancelled leaves it to be accepted or not."""
+    def submit(self) -> None:
+        """Hand the body in. From then on what was drawn is given back with the reply, even if nobody
+        waits for it any more."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
             admitted.environment, bytes(self._body), admitted.batch, self._done
         )
+        self._submitted = True
+
+    async def wait_reply(self) -> Reply:
+        """Wait for what became of it. Who is cancelled leaves it to be accepted or not."""
         await self._replied.wait()
         assert self._reply is not None
         return self._reply
 
     def _done(self, reply: Reply) -> None:
-        self.give_back()
+        self._give_back()
         self._reply = reply
         self._replied.set()
 
-    def give_back(self) -> None:
-        """Return what was drawn; the body is dropped."""
+    def give_back_unless_submitted(self) -> None:
+        """Return what was drawn for a body that was not handed in."""
+        if not self._submitted:
+            self._give_back()
+
+    def _give_back(self) -> None:
         drawn, self._drawn = self._drawn, 0
         if drawn:
             self._ingestion.bodies.give_back(self._admitted.workspace, drawn)

@@ -189,6 +189,9 @@ class Channel:
                 self._expired()
             except OSError:
                 self.close()
+            except Exception:
+                self.close()  # a fault of ours leaves no connection behind that has no deadline
+                raise
 
     # --- the end
 

@@ -237,7 +237,11 @@ class Connection(Answering):
         self._state = DECIDING
         self._reading = False
         self._no_deadline()
-        self._ingestion.ingest.submit(admitted.environment, body, admitted.batch, self._replied)
+        try:
+            self._ingestion.ingest.submit(admitted.environment, body, admitted.batch, self._replied)
+        except Exception:
+            self._give_back()  # nobody else will; the reactor closes the connection
+            raise
 
     def _replied(self, reply: Reply) -> None:
         self._give_back()

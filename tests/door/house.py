@@ -41,10 +41,13 @@ class FakeIngest:
         self.environments: list[Environment] = []
         self.waiting: list[Done] = []
         self.hold = False
+        self.fault: Exception | None = None  # raised by `submit`
         self.arrived = trio.Event()  # renewed with each `submit`
         self.reply = Reply(202, b'{"id":"x","duplicate":false,"deliveries":1}')
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+        if self.fault is not None:
+            raise self.fault
         self.bodies.append(body)
         self.environments.append(environment.name)
         self.arrived.set()

@@ -8,7 +8,7 @@ import trio
 import trio.testing
 
 from engine.ingest import Reply
-from tests.door.house import EVENT, INGEST, QUICK, House, open_house, post
+from tests.door.house import EVENT, INGEST, QUICK, House, open_house, post, running
 
 CHUNKED = (
     b"POST /events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + INGEST + b"\r\n"
@@ -432,3 +432,17 @@ def test_a_bind_address_in_use_is_told() -> None:
         with pytest.raises(ExceptionGroup) as raised:
             trio.run(house.door.run)
         assert raised.group_contains(OSError)
+
+
+async def test_a_fault_in_ingest_costs_one_connection_and_no_bytes_of_the_budget() -> None:
+    house = House()
+    house.ingest.fault = ZeroDivisionError()
+    async with running(house):
+        client = await house.connect()
+        await client.send(post())
+        assert await client.closed()
+        assert house.bodies.drawn == 0
+        other = await house.connect()
+        await other.send(post(key=None))
+        assert (await other.response()).status == 401
+    assert [type(error) for error in house.errors] == [ZeroDivisionError]

@@ -269,6 +269,29 @@ async def test_an_exception_is_a_500_with_all_headers() -> None:
     assert [type(error) for error in house.errors] == [ZeroDivisionError] * 2
 
 
+async def test_a_fault_in_ingest_is_a_500_and_no_bytes_of_the_budget() -> None:
+    house = House()
+    house.ingest.fault = ZeroDivisionError()
+    async with running(house):
+        client = await dial(house)
+        assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 500
+        assert house.bodies.drawn == 0
+
+
+async def test_a_client_that_leaves_while_its_body_waits_gives_the_bytes_back_afterwards() -> None:
+    async with open_house() as house:
+        house.ingest.hold = True
+        client = await dial(house)
+        number = await client.open("POST", "/events", HEADERS, end=False)
+        await client.send_body(number, EVENT)
+        await house.ingest.wait_waiting()
+        await client.stream.aclose()
+        await house.settled()
+        assert house.bodies.drawn == len(EVENT)
+        house.ingest.answer()
+        assert house.bodies.drawn == 0
+
+
 async def test_an_answer_that_breaks_off_has_its_stream_reset_alone() -> None:
     async def fail(receive: Any, send: Any) -> None:
         await send(START)
