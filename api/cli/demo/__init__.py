@@ -38,7 +38,7 @@ NEXT = """
    angarium keys create --environment DEVELOPMENT --scope manage
    {url}/docs         every call of the API
    README.md, "Tutorial"                   the same by hand, with curl
-   Kill the server in the middle of this demo (kill -9), start it again: nothing is lost."""
+   Kill the server (kill -9) while events are on their way, and start it again: all arrive."""
 
 
 @click.command("demo", help=HELP, short_help="Show it at work (needs a running server).")
