@@ -20,7 +20,6 @@ MODULES = [path for path in SOURCES if "tests" not in path.relative_to(ROOT).par
 LONGEST_FILE = 400
 LONGEST_MEDIAN = 180
 LONGEST_TEST = 700  # a book of cases is one file
-REASON_REACHES = 12  # lines: one reason serves the fields of one class
 
 
 def name_of(path: Path) -> str:
@@ -164,16 +163,17 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Yield the silenced warnings without a reason on their line, above it, or just before."""
+    """Yield the silenced warnings whose reason is neither on the line, nor above it, nor earlier in
+    the file for the same rule."""
     pattern = re.compile(r"#\s*(?:noqa:\s*(?P<codes>[A-Z0-9, ]+)|type:\s*ignore\S*)(?P<rest>.*)$")
-    explained: dict[str, int] = {}  # by code, the line that said why
+    explained: set[str] = set()
     above = ""
     for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
         if match := pattern.search(line):
             code = (match["codes"] or "type").strip()
             if re.search(r"\w{2,}", match["rest"]) or above.lstrip().startswith("#"):
-                explained[code] = number
-            elif number - explained.get(code, -REASON_REACHES) >= REASON_REACHES:
+                explained.add(code)
+            elif code not in explained:
                 yield f"{name_of(path)}:{number}"
         above = line
 
