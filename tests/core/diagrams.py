@@ -1,0 +1,63 @@
+"""Draws docs/states.md from the tables of the core: `python -m tests.core.diagrams` writes it."""
+
+from pathlib import Path
+
+from engine.core import circuit, verdict
+from engine.core.health import CircuitState
+from engine.core.vocabulary import DeliveryStatus
+
+PATH = Path(__file__).parents[2] / "docs" / "states.md"
+HEAD = """# States
+
+Drawn from the tables that the code runs by (`TRANSITIONS` in `engine/core/circuit.py` and
+`engine/core/verdict.py`) with `python -m tests.core.diagrams`; a test says when it is out of date.
+
+## A delivery
+
+DELIVERING is in no row: it is laid over from what is in flight. A pair that is not drawn cannot happen,
+and stops the actor that meets it.
+
+"""
+CIRCUIT_HEAD = """
+## A destination's circuit
+
+It opens after {failures} failures in a row of at least {deliveries} deliveries. TRANSFORM and INTERNAL
+failures neither count nor end a row. While it is open nothing is sent but a probe: the next delivery
+that is eligible anyway, after {waits} s. HALF_OPEN is restored as OPEN.
+
+"""
+
+
+def words(name: str) -> str:
+    return name.lower().replace("_", " ")
+
+
+def delivery_diagram() -> list[str]:
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> PENDING: accepted"]
+    for (state, signal), end in verdict.TRANSITIONS.items():
+        if end is not None:
+            suffix = "" if end.dlq is None else f" ({end.dlq.name})"
+            lines.append(f"    {state.name} --> {end.status.name}: {words(signal.name)}{suffix}")
+    ends = [DeliveryStatus.DELIVERED, DeliveryStatus.DRY_RUN, DeliveryStatus.FAILED]
+    lines += [f"    {state.name} --> [*]" for state in ends]
+    return [*lines, "```"]
+
+
+def circuit_diagram() -> list[str]:
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {CircuitState.CLOSED.name}"]
+    for (state, signal), end in circuit.TRANSITIONS.items():
+        if end is not None:
+            lines.append(f"    {state.name} --> {end.name}: {words(signal.name)}")
+    return [*lines, "```"]
+
+
+def document() -> str:
+    waits = ", ".join(f"{circuit.probe_delay_s(k):g}" for k in range(7))
+    head = CIRCUIT_HEAD.format(
+        failures=circuit.FAILURES_TO_OPEN, deliveries=circuit.DELIVERIES_TO_OPEN, waits=waits
+    )
+    return HEAD + "\n".join(delivery_diagram()) + "\n" + head + "\n".join(circuit_diagram()) + "\n"
+
+
+if __name__ == "__main__":
+    PATH.write_text(document())
