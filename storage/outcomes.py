@@ -17,7 +17,7 @@ from engine.core.vocabulary import DeliveryStatus
 from engine.identity import created_at_ms
 from engine.ports import SettleGroup
 from storage.columns import Arguments, Column, Rows, rows
-from storage.counters import bind_minutes, minutes_clause
+from storage.counters import Counted, bind_minutes, counted, minutes_clause
 from storage.ownership import SETTLE_OWNER
 from storage.partitions import Partition, day_of
 from storage.standing import bind_standing, standing_clauses
@@ -137,8 +137,7 @@ class Shape(Struct, frozen=True):
     successes: bool  # nothing but first-hand successes
     uniform: bool
     again: bool
-    minutes: bool
-    failures: bool  # among what the minutes count
+    counted: Counted | None
     standing: bool
 
 
@@ -169,11 +168,9 @@ def settle_statement(shape: Shape) -> str:
         conflict = _CONFLICT if shape.again else ""
         parts.append(_MADE_ATTEMPTS.format(attempt=attempt, conflict=conflict))
         parts.append(_changed_states(shape.table, state))
-    if shape.minutes:
+    if shape.counted is not None:
         gate = _ONLY_IF_CHANGED if shape.again else ""
-        clause, number = minutes_clause(
-            number, uniform=shape.uniform, failures=shape.failures, gate=gate
-        )
+        clause, number = minutes_clause(number, shape.counted, uniform=shape.uniform, gate=gate)
         parts.append(clause)
     if shape.standing:
         parts.append(standing_clauses(number))
@@ -207,9 +204,9 @@ def bind(group: SettleGroup, *, by_partition: bool) -> Statement:
             arguments.add(len(attempts))
         _bind_attempts(arguments, attempts)
         _bind_states(arguments, settlements)
-    failures = any(minute.failed for minute in group.minutes)
-    if group.minutes:
-        bind_minutes(arguments, group.minutes, failures=failures)
+    kind = counted(group.minutes)
+    if kind is not None:
+        bind_minutes(arguments, group.minutes, kind)
     standing = bool(group.marks or group.snapshots)
     if standing:
         bind_standing(arguments, group)
@@ -218,8 +215,7 @@ def bind(group: SettleGroup, *, by_partition: bool) -> Statement:
         successes,
         arguments.uniform,
         group.again,
-        bool(group.minutes),
-        failures,
+        kind,
         standing,
     )
     return Statement(settle_statement(shape), arguments.bound())

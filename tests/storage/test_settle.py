@@ -20,6 +20,7 @@ from engine.ports import (
     SnapshotWrite,
 )
 from storage.bridge import Bridge
+from storage.counters import Counted
 from storage.outcomes import Shape, settle_statement
 from storage.partitions import Partition, day_of, make_partitions
 from storage.profiles import UPKEEP
@@ -390,8 +391,9 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
     assert sum(row["attempts"] for row in counted) == len(attempts)
 
 
-async def test_each_bucket_and_category_has_its_own_column(world: World) -> None:
-    latency, errors = list(range(1, 25)), list(range(101, 114))
+@pytest.mark.parametrize("first", [1, 1_000])
+async def test_each_bucket_and_category_has_its_own_column(world: World, first: int) -> None:
+    latency, errors = list(range(first, first + 24)), list(range(101, 114))
     counts = minute(A, attempts=1, failed=2, retried=3, delivered=4, dead_lettered=5)
     counts.latency, counts.errors = latency, errors
     group = SettleGroup([], [counts, minute(B, latency=latency)], [], [], [0], 1)
@@ -546,11 +548,16 @@ def shifted(identifier: str, by_ms: int) -> str:
 
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
     await world.settle_connection.ensure()
-    for flags in itertools.product((False, True), repeat=6):
-        successes, uniform, again, minutes, failures, standing = flags
-        if (successes and again) or (failures and not minutes):
+    kinds = [None, *(Counted(*each) for each in itertools.product((False, True), repeat=2))]
+    for *flags, standing in itertools.product((False, True), repeat=4):
+        successes, uniform, again = flags
+        if successes and again:
             continue  # never asked for
-        sql = settle_statement(
-            Shape("deliveries", successes, uniform, again, minutes, failures, standing)
-        )
-        await world.settle_connection.execute(f"PREPARE tried AS {sql}; DEALLOCATE tried")
+        for kind in kinds:
+            shape = Shape("deliveries", successes, uniform, again, kind, standing)
+            await try_out(world, settle_statement(shape))
+
+
+async def try_out(world: World, sql: str) -> None:
+    """Let the server prepare a text."""
+    await world.settle_connection.execute(f"PREPARE tried AS {sql}; DEALLOCATE tried")
