@@ -123,6 +123,7 @@ def _command_of(pid: int) -> str:
         if Path("/proc/self").exists():
             return ""
         command = ["/bin/ps", "-p", str(pid), "-o", "stat=,comm="]  # where there is no /proc
+        # The command is ours alone.
         found = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
         return "" if found.stdout.startswith("Z") else found.stdout
     name, _, rest = state.rpartition(")")
