@@ -44,7 +44,7 @@ from engine.router import Router
 from engine.settings import Settings
 from engine.timers import Timers
 from engine.wire.client import WireClient
-from storage.backlog import PostgresBacklog
+from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.bridge import Bridge, open_bridge
 from storage.changes import Change, Changes
 from storage.configuration import ConfigurationTables
@@ -139,7 +139,7 @@ class Server:
         self.stopping = False
 
         now = self.clock.now
-        backlog = PostgresBacklog(bridge.pool)
+        backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
         settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)

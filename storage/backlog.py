@@ -33,6 +33,8 @@ BACKLOG = Profile(
     },
 )
 
+BACKLOG_READERS = 3  # connections: their plans name every partition, and take megabytes each
+
 _PENDING = [DeliveryStatus.PENDING]
 _PENDING_OR_RETRYING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
 

@@ -100,6 +100,7 @@ class Bridge:
         self.pool = Pool(loop, url)
         self._loop = loop
         self._dedicated: list[Connection] = []
+        self._pools = [self.pool]
         self._back: trio.Event | None = None  # while somebody is probing
         self._away_since: float | None = None
 
@@ -112,6 +113,12 @@ class Bridge:
         connection = Connection(self._loop, self.url, profile, on_connect)
         self._dedicated.append(connection)
         return connection
+
+    def make_pool(self, profile: Profile, size: int) -> Pool:
+        """Return a pool for queries of one kind, closed with the bridge."""
+        pool = Pool(self._loop, self.url, profile, size)
+        self._pools.append(pool)
+        return pool
 
     async def release(self, connection: Connection) -> None:
         """Close a connection of `connection()` before the bridge ends."""
@@ -160,7 +167,8 @@ class Bridge:
         """Close every connection."""
         for connection in self._dedicated:
             await connection.aclose()
-        await self.pool.aclose()
+        for pool in self._pools:
+            await pool.aclose()
 
 
 @asynccontextmanager

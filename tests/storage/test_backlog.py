@@ -1,7 +1,7 @@
 """Reading back: order, lanes, bounds, and what recovery starts from."""
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from engine.ports import BacklogMark, BacklogRow, ReadBack, SnapshotWrite
 from engine.shards import shard_of
 from storage import backlog
 from storage.backlog import BACKLOG, PostgresBacklog
-from storage.bridge import Pool
 from tests.storage.world import (
     ENVIRONMENT,
     World,
@@ -34,11 +33,9 @@ ROOM = 1 << 30
 
 
 @pytest.fixture
-async def store(world: World) -> AsyncIterator[PostgresBacklog]:
+async def store(world: World) -> PostgresBacklog:
     """The backlog of the world's database."""
-    pool = Pool(world.bridge.loop, world.bridge.url, BACKLOG, size=1)
-    yield PostgresBacklog(pool)
-    await pool.aclose()
+    return PostgresBacklog(world.bridge.make_pool(BACKLOG, size=1))
 
 
 @pytest.fixture
