@@ -1,5 +1,6 @@
 """`angarium doctor` names what is wrong and what to do, and leaves nothing behind."""
 
+import base64
 import json
 import os
 import resource
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from ipaddress import ip_network
 from pathlib import Path
 
+import httpx
 import pytest
 import trustme
 from click.testing import CliRunner
@@ -18,7 +20,7 @@ from api.cli.doctor import machine, security
 from api.cli.doctor.database import check_database
 from api.cli.doctor.finding import Finding, Level
 from engine.settings import Settings
-from tests.cli.programs import MASTER_KEY, angarium, environment
+from tests.cli.programs import MASTER_KEY, angarium, environment, server
 
 OK, WARNING, FAILURE = Level.OK, Level.WARNING, Level.FAILURE
 
@@ -188,3 +190,24 @@ async def test_the_command_reports_and_exits_0_where_nothing_is_in_the_way(
     assert "ok       database: PostgreSQL 18 answers" in done.out
     assert "tenants can reach every service of this machine" in done.out
     assert "data" not in os.listdir(tmp_path)
+
+
+async def test_a_master_key_that_does_not_open_the_database_is_in_the_way(
+    database_url: str, tmp_path: Path
+) -> None:
+    env = environment(database_url, tmp_path)
+    async with server(env) as (program, url):
+        words = program.printed.split()
+        manage = words[words.index("manage") + 1]
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+            client.headers["authorization"] = f"Bearer {manage}"
+            body = {"name": "Orders", "url": "https://example.com/hooks"}
+            assert (await client.post("/destinations", json=body)).status_code == 201
+    right = Settings(data_dir=tmp_path, database_url=database_url, master_key=MASTER_KEY)
+    assert worst(await check_database(right)) is OK
+    other = base64.b64encode(b"x" * 32).decode()
+    findings = await check_database(right.model_copy(update={"master_key": other}))
+    assert worst(findings) is FAILURE
+    assert "does not open" in findings[-1].message
+    both = right.model_copy(update={"master_key": f"{other},{MASTER_KEY}"})
+    assert worst(await check_database(both)) is OK, "an old key may stand behind the new one"
