@@ -16,7 +16,10 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
 TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII but `#`: a fragment is never sent
 _ABSOLUTE = re.compile(rb"(?i:https?)://[^/?@#\\]+(?P<rest>(?:[/?].*)?)")
-_HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+;=%:\[\]-]*")
+# Narrower than RFC 3986: frameworks encode the name as IDNA, and fail on labels that DNS cannot have.
+HOST = re.compile(
+    rb"(?:(?:[A-Za-z0-9_-]{1,63}\.){0,20}[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:]{2,39}(?:\.[0-9]{1,3}){0,3}\])?(?::[0-9]{0,5})?"
+)
 _LENGTH = re.compile(rb"[0-9]{1,15}")
 _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})
 # Fields of which a second one would leave open which of the two counts.
@@ -153,7 +156,7 @@ def _check_fields(head: Head) -> None:
     if host is None:
         if head.minor == 1:
             raise MalformedError("no Host field")
-    elif not _HOST.fullmatch(host):
+    elif not HOST.fullmatch(host):
         raise MalformedError("the Host field is not a host")
 
 

@@ -14,7 +14,7 @@ import trio
 from hypercorn.events import Closed, Event
 from hypercorn.protocol.h2 import BUFFER_LOW_WATER, H2Protocol, StreamBuffer
 
-from api.door.framing import MAX_FIELDS, TARGET
+from api.door.framing import HOST, MAX_FIELDS, TARGET
 from api.door.limits import Limits
 
 RESETS = 200  # streams that a client may open and reset on one connection (CVE-2023-44487)
@@ -140,6 +140,8 @@ def _acceptable(headers: list[tuple[bytes, bytes]]) -> bool:
             path = value
         elif name == b":method":
             method = value
+        elif name in (b":authority", b"host") and not HOST.fullmatch(value):
+            return False
     return (
         len(headers) <= MAX_FIELDS
         and method != b"CONNECT"

@@ -414,6 +414,23 @@ async def test_the_framework_reads_streams_and_refuses() -> None:
         assert (await client.response()).status == 413
 
 
+async def test_the_framework_copes_with_every_host_that_is_let_in() -> None:
+    async with open_house(app=framework()) as house:
+        client = await house.connect()
+        for host in (
+            b"",
+            b"a" * 63,
+            b"a_b.c.:",
+            b"[::1]:80",
+            b"xn--a:0",
+            b"-.-",
+            b"[::1.2]",
+            b":1",
+        ):
+            await client.send(b"POST /echo HTTP/1.1\r\nHost: %b\r\n\r\n" % host)
+            assert (await client.response()).status == 200, host
+
+
 async def test_the_framework_cancels_a_handler_whose_client_reset() -> None:
     app = framework()
     async with open_house(app=app) as house:

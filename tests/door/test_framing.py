@@ -52,6 +52,12 @@ MALFORMED = {
     "same host twice": head(b"Host: a"),
     "host with a path": head(b"Host: a/b", host=False),
     "host with userinfo": head(b"Host: u@a", host=False),
+    "host with empty labels": head(b"Host: a..b", host=False),
+    "host of brackets": head(b"Host: [..]", host=False),
+    "host of a dot": head(b"Host: .", host=False),
+    "host with a long label": head(b"Host: " + b"a" * 64, host=False),
+    "host with many labels": head(b"Host: " + b"a." * 30, host=False),
+    "host with a named port": head(b"Host: a:http", host=False),
     "host list": head(b"Host: a, b", host=False),
     "two hosts on 1.0": head(b"Host: b", line=b"GET / HTTP/1.0"),
     "two authorizations": head(b"Authorization: Bearer a", b"Authorization: Bearer b"),
@@ -174,6 +180,14 @@ def test_targets(target: bytes, path: bytes, query: bytes) -> None:
 )
 def test_keep_alive(line: bytes, fields: list[bytes], keep: bool) -> None:
     assert parse_head(head(*fields, line=line)).keep_alive is keep
+
+
+@pytest.mark.parametrize(
+    "host",
+    [b"", b"a", b"a.b.example.", b"127.0.0.1:8080", b"[::1]:80", b"[::ffff:1.2.3.4]", b"a_b:"],
+)
+def test_hosts(host: bytes) -> None:
+    assert parse_head(head(b"Host: " + host, host=False)).index[b"host"] == host
 
 
 def test_http_1_0_needs_no_host_and_has_no_expectations() -> None:

@@ -127,6 +127,7 @@ async def test_a_long_body_that_was_answered_early_has_its_stream_reset_alone() 
         ("GET", "/a#b", []),
         ("POST", "/events", [*HEADERS, HEADERS[0]]),
         ("GET", "/", [(f"x-{n}", "y") for n in range(120)]),
+        ("GET", "/", [("host", "a..b")]),
     ],
 )
 async def test_requests_that_http_1_would_refuse_are_reset(
