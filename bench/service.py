@@ -10,6 +10,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -138,9 +139,11 @@ class Receiver:
 
 
 class Service:
-    """A server with its embedded database."""
+    """A server with its embedded database. `settings` are variables of its environment."""
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(
+        self, folder: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )
@@ -148,6 +151,7 @@ class Service:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.key = ""
+        self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Service":
@@ -181,14 +185,20 @@ class Service:
     def _command(*arguments: str) -> list[str]:
         return [sys.executable, "-m", "api.cli", *arguments]
 
+    @property
+    def log_file(self) -> Path:
+        """What the server has logged since the first start."""
+        return self.folder / "server.log"
+
     def start(self) -> float:
         """Start the server; return the seconds until it was ready."""
         began = time.monotonic()
         environment = os.environ | {
             "ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8",
             "ANGARIUM_LOG_LEVEL": os.environ.get("ANGARIUM_LOG_LEVEL", "warning"),
+            **self.settings,
         }
-        with (self.folder / "server.log").open("ab") as log:
+        with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
                 self._command(
                     "serve", "--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self.folder)
@@ -197,6 +207,7 @@ class Service:
                 stderr=log,
                 env=environment,
                 cwd=_ROOT,
+                start_new_session=True,  # a Ctrl-C is for the bench, which ends it in order
             )
         self._until(lambda: call("GET", f"{self.url}/readyz") is not None)
         return time.monotonic() - began
@@ -209,7 +220,7 @@ class Service:
                     return
             except (OSError, RuntimeError, ValueError):
                 if self.process is not None and self.process.poll() is not None:
-                    raise RuntimeError((self.folder / "server.log").read_text()[-4000:]) from None
+                    raise RuntimeError(self.log_file.read_text()[-4000:]) from None
                 if time.monotonic() > give_up:
                     raise
             time.sleep(0.02)

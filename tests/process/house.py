@@ -1,0 +1,208 @@
+"""A real server in a process of its own, with all that a test does to it and reads from it.
+
+What it promises is judged from what its callers were answered, what receivers got, and the rows in
+PostgreSQL; every house is searched, at its end, for secrets in its log.
+"""
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import asyncpg
+
+from bench.processes import tree
+from bench.service import STOP_S, Service
+from storage.embedded import running_url
+from tests.process.receiver import UNTIL_S
+
+PAYLOAD_MARK = "payload-that-no-log-may-show"
+HEADER_MARK = "header-that-no-log-may-show"
+POLL_S = 0.02
+
+
+def until(condition: Callable[[], object], what: str, within_s: float = UNTIL_S) -> None:
+    """Wait for what another process does and nothing announces."""
+    give_up = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < give_up, f"not within {within_s:g} s: {what}"
+        time.sleep(POLL_S)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer of the server."""
+
+    status: int
+    headers: dict[str, str]
+    body: Any
+
+
+class House(Service):
+    """A server with its embedded database in `folder`."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        super().__init__(folder, {"ANGARIUM_LOG_LEVEL": "info", **settings})
+        self.secrets: list[str] = []
+
+    # --- what callers do
+
+    def ask(self, method: str, path: str, body: object = None, *, timeout_s: float = 30.0) -> Told:
+        """Make one request with the manage key, whatever the answer is."""
+        return Client(self, timeout_s).ask(method, path, body, close=True)
+
+    def post(self, *numbers: str, lane: str | None = None, kind: str = "e.one") -> list[str]:
+        """Post events, one by one; all must be accepted. Returns their ids."""
+        client = Client(self)
+        ids = []
+        for number in numbers:
+            told = client.ask("POST", "/events", event(number, lane, kind))
+            assert told.status == 202, told
+            ids.append(told.body["id"])
+        client.close()
+        return ids
+
+    def post_batch(
+        self, numbers: Iterable[str], lane: str | None = None, kind: str = "e.one"
+    ) -> None:
+        """Post a batch; all of it must be accepted."""
+        events = [event(number, lane, kind) for number in numbers]
+        told = self.ask("POST", "/events/batch", {"events": events})
+        assert told.status == 202, told
+        assert told.body["accepted"] == len(events), told
+
+    def made(self, url: str, kind: str = "e.*", **delivery: object) -> str:
+        """Make a destination with a rule for events of `kind`; return its id."""
+        made = self.api(
+            "POST",
+            "/destinations",
+            {
+                "name": "test",
+                "url": url,
+                "delivery": delivery,
+                "headers": {"X-Api-Token": HEADER_MARK},
+            },
+        )
+        self.secrets.append(made["secret"])
+        rule = {"name": "test", "destinationId": made["id"], "eventTypes": [kind]}
+        self.api("POST", "/routing-rules", rule)
+        return str(made["id"])
+
+    def patch(self, destination: str, **changes: object) -> None:
+        """Change a destination."""
+        self.api("PATCH", f"/destinations/{destination}", changes)
+
+    def health(self, destination: str) -> Any:
+        """Return a destination's health."""
+        return self.api("GET", f"/destinations/{destination}/health")
+
+    def deliveries(self, destination: str, **filters: str) -> list[Any]:
+        """Return what the API lists of a destination's deliveries: at most 100."""
+        query = "".join(f"&{name}={value}" for name, value in filters.items())
+        found = self.api("GET", f"/deliveries?destinationId={destination}&limit=100{query}")
+        return cast("list[Any]", found["items"])
+
+    # --- what the rows say
+
+    def rows(self, sql: str, *arguments: object) -> list[Any]:
+        """Read the database directly."""
+        url = running_url(self.folder)
+        assert url is not None, "the database does not run"
+        return asyncio.run(_rows(url, sql, arguments))
+
+    def value(self, sql: str, *arguments: object) -> Any:
+        """Read one value from the database."""
+        return self.rows(sql, *arguments)[0][0]
+
+    def until_settled(self, destination: str | None = None, within_s: float = UNTIL_S) -> None:
+        """Wait until nothing is PENDING or RETRYING in the rows any more."""
+        sql = "SELECT count(*) FROM deliveries WHERE status IN (0, 4)"
+        arguments: tuple[object, ...] = ()
+        if destination is not None:
+            sql, arguments = sql + " AND destination = $1::text::uuid", (destination,)
+        until(lambda: not self.value(sql, *arguments), "everything is settled", within_s)
+
+    # --- what is done to it
+
+    def database(self, number: int) -> None:
+        """Send a signal to all processes of the database."""
+        postmaster = self.database_pid()
+        for pid in [postmaster, *tree(postmaster)]:
+            os.kill(pid, number)
+
+    def ended(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
+        """Send the server a signal and return its exit code."""
+        assert self.process is not None
+        if group:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
+        return self.process.wait(STOP_S)
+
+    def search_log(self) -> None:
+        """Nothing secret is in the log, and nothing of what was sent."""
+        log = self.log_file.read_text()
+        for secret in (self.key, PAYLOAD_MARK, HEADER_MARK, "Bearer ang", *self.secrets):
+            assert secret, "a secret that is empty proves nothing"
+            assert secret not in log
+        assert "Traceback" not in log, log[log.index("Traceback") - 500 :][:4000]
+
+
+class Client:
+    """A kept connection to the server."""
+
+    def __init__(self, house: House, timeout_s: float = 30.0) -> None:
+        self._house = house
+        self._connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=timeout_s)
+
+    def ask(self, method: str, path: str, body: object = None, *, close: bool = False) -> Told:
+        """Make a request. Raises OSError or HTTPException when the connection breaks."""
+        headers = {
+            "authorization": f"Bearer {self._house.key}",
+            "content-type": "application/json",
+        }
+        data = None if body is None else json.dumps(body).encode()
+        try:
+            self._connection.request(method, path, data, headers)
+            answer = self._connection.getresponse()
+            read = answer.read()
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise
+        if close:
+            self.close()
+        named = {name.lower(): value for name, value in answer.getheaders()}
+        return Told(answer.status, named, json.loads(read or b"null"))
+
+    def close(self) -> None:
+        """Close it; the next request opens another."""
+        self._connection.close()
+
+
+def event(
+    number: str, lane: str | None = None, kind: str = "e.one", **more: object
+) -> dict[str, object]:
+    """Return an event that names itself."""
+    made: dict[str, object] = {
+        "eventType": kind,
+        "payload": {"n": number, "mark": PAYLOAD_MARK},
+        **more,
+    }
+    if lane is not None:
+        made["customerExternalId"] = lane
+    return made
+
+
+async def _rows(url: str, sql: str, arguments: tuple[object, ...]) -> list[Any]:
+    connection = await asyncpg.connect(url, ssl="disable", timeout=10, command_timeout=30)
+    try:
+        return list(await connection.fetch(sql, *arguments))
+    finally:
+        await connection.close(timeout=5)

@@ -1,0 +1,108 @@
+"""Threads that post while the server is killed, stopped or cut off, and know what they were answered."""
+
+import http.client
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.process.house import Client, House, Told, event
+from tests.process.receiver import UNTIL_S
+
+PAUSE_S = 0.02  # before the next try, when there is no server
+
+
+class Poster(threading.Thread):
+    """Posts one event, or batch, after another in a lane of its own, each under idempotency keys.
+
+    What has an unknown fate is repeated until it was accepted, unless it is a batch: of those the rows
+    must tell that all or nothing is there. What was refused with 503 is given up: it must not be there.
+    """
+
+    def __init__(self, house: House, name: str, batch: int = 1, most: int = 1_000_000) -> None:
+        super().__init__(name=name)
+        self.house = house
+        self.batch = batch
+        self.most = most
+        self.accepted: dict[str, str] = {}  # number to id, in the order of acceptance
+        self.refused: list[str] = []  # answered with 503
+        self.torn: list[list[str]] = []  # batches whose fate is unknown
+        self.answers: Counter[int] = Counter()
+        self.broken = 0
+        self.wrong: list[Told] = []
+        self.slowest_s = 0.0
+        self.ended = threading.Event()
+        self._doubtful: set[str] = set()
+        self._next = 0
+        self._client = Client(house, timeout_s=UNTIL_S)
+
+    def run(self) -> None:
+        """Post until ended."""
+        while not self.ended.is_set() and self._next < self.most:
+            numbers = [f"{self.name}-{self._next + k}" for k in range(self.batch)]
+            self._next += self.batch
+            give_up = time.monotonic() + 2 * UNTIL_S
+            while not self._posted(numbers) and time.monotonic() < give_up:
+                time.sleep(PAUSE_S)
+        self._client.close()
+
+    def _posted(self, numbers: list[str]) -> bool:
+        """Post once. Returns whether that is done with."""
+        events = [event(number, self.name, idempotencyKey=number) for number in numbers]
+        began = time.monotonic()
+        try:
+            if self.batch == 1:
+                told = self._client.ask("POST", "/events", events[0])
+            else:
+                told = self._client.ask("POST", "/events/batch", {"events": events})
+        except (OSError, http.client.HTTPException):
+            self.broken += 1
+            return self._unknown(numbers)
+        finally:
+            self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+        self.answers[told.status] += 1
+        if told.status == 202:
+            self._note(numbers, told.body)
+        elif told.status == 503:
+            if told.body["code"] != "overloaded" or int(told.headers["retry-after"]) < 1:
+                self.wrong.append(told)
+            if numbers[0] in self._doubtful:
+                return False  # this time it was not accepted; an earlier time it may have been
+            self.refused += numbers
+            time.sleep(PAUSE_S)
+        elif told.status == 500:
+            return self._unknown(numbers)
+        else:
+            self.wrong.append(told)
+        return True
+
+    def _note(self, numbers: list[str], body: Any) -> None:
+        if self.batch == 1:
+            self.accepted[numbers[0]] = body["id"]
+            return
+        for number, result in zip(numbers, body["results"], strict=True):
+            self.accepted[number] = result["id"]
+
+    def _unknown(self, numbers: list[str]) -> bool:
+        if self.batch > 1:
+            self.torn.append(numbers)
+            time.sleep(PAUSE_S)
+        self._doubtful.update(numbers)
+        return self.batch > 1
+
+
+@contextmanager
+def posting(*posters: Poster) -> Iterator[None]:
+    """Let them post while the block runs, and until each has its last answer."""
+    for poster in posters:
+        poster.start()
+    try:
+        yield
+    finally:
+        for poster in posters:
+            poster.ended.set()
+        for poster in posters:
+            poster.join(3 * UNTIL_S)
+            assert not poster.is_alive(), f"{poster.name} never got an answer"
