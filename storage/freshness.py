@@ -8,12 +8,13 @@ import trio
 
 from storage.connection import Connection
 
+KNOWN = 200  # statements, as many as a connection keeps prepared
 FIRST_S = 0.1  # a plan of an empty partition serves for so long: some thousand rows at full rate
 LONGEST_S = 60.0
 
 
 class Freshness:
-    """The age of one connection's plans: they are remade when twice as old as at the last time."""
+    """The age of one connection's plans. Each lot lives twice as long as the one before."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -34,6 +35,3 @@ class Freshness:
             self._pause_s = min(2 * self._pause_s, LONGEST_S)
             self._remake_at = now + self._pause_s
             await self._connection.execute("DISCARD PLANS")
-
-
-KNOWN = 200  # as many as a connection keeps prepared

@@ -24,6 +24,7 @@ from engine.ports import (
 )
 from storage.columns import Arguments, Column, rows
 from storage.connection import Connection
+from storage.freshness import Freshness
 from storage.ownership import INTAKE_OWNER, Ownership
 
 MAX_GROUP = (
@@ -196,6 +197,7 @@ class PostgresIntake:
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection
         self._ownership = ownership
+        self._freshness = Freshness(connection)
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
         """Write a group; see the port. Raises OwnershipLostError when this process owns nothing."""
@@ -224,6 +226,7 @@ class PostgresIntake:
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows; see the port."""
+        await self._freshness.keep(_FORGET)
         ordered = sorted(destinations)  # as every statement that locks several of them
         await self._connection.fetch(_FORGET, [env for env, _ in ordered], [d for _, d in ordered])
 

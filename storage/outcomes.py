@@ -190,7 +190,7 @@ def _changed_states(table: str, state: Rows) -> str:
     return _CHANGED_STATES.format(table=table, source=state.source, dlq=dlq, **{**value, **kept})
 
 
-def bind(group: SettleGroup, *, by_partition: bool) -> Statement:
+def bind(group: SettleGroup) -> Statement:
     """Return the statement that suits a group."""
     settlements = group.settlements
     successes = bool(settlements) and not group.again and all(map(_is_success, settlements))
@@ -211,7 +211,7 @@ def bind(group: SettleGroup, *, by_partition: bool) -> Statement:
     if standing:
         bind_standing(arguments, group)
     shape = Shape(
-        _table(settlements) if by_partition else "deliveries",
+        _table(settlements),
         successes,
         arguments.uniform,
         group.again,

@@ -7,8 +7,15 @@ changed, and fails when some of the group had been settled before. The rows' col
 
 import asyncpg
 
-from engine.ports import ContentionError, OwnershipLostError, SettleGroup, StoreError
+from engine.ports import (
+    ContentionError,
+    OwnershipLostError,
+    PoisonError,
+    SettleGroup,
+    StoreError,
+)
 from storage.connection import Connection
+from storage.errors import PartitionMissingError
 from storage.freshness import Freshness
 from storage.outcomes import bind
 from storage.ownership import Ownership
@@ -31,15 +38,17 @@ class PostgresSettle:
         if not self._connection.connected:
             await self._connection.ensure()  # a new connection brings a new epoch
         try:
-            await self._settle(group, by_partition=True)
+            await self._settle(group)
+        except PartitionMissingError as error:
+            # Not a partition to wait for: it was there when the delivery was accepted.
+            raise PoisonError("a delivery's partition was removed") from error
         except StoreError as error:
             if not isinstance(error.__cause__, asyncpg.UndefinedTableError):
                 raise
-            # Retention was quicker: without the partition the rows are not there either.
-            await self._settle(group, by_partition=False)
+            raise PoisonError("the deliveries' partition was removed") from error
 
-    async def _settle(self, group: SettleGroup, *, by_partition: bool) -> None:
-        statement = bind(group, by_partition=by_partition)
+    async def _settle(self, group: SettleGroup) -> None:
+        statement = bind(group)
         await self._freshness.keep(statement.sql)
         epoch = self._ownership.settle_epoch
         written = await self._connection.fetch(

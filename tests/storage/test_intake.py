@@ -143,6 +143,20 @@ async def test_an_event_without_deliveries_is_accepted(world: World) -> None:
     assert [row["deliveries"] for row in await world.rows("events")] == [0]
 
 
+async def test_deliveries_of_events_that_were_accepted_before_are_accepted(world: World) -> None:
+    """What a replay is."""
+    one = event()
+    await world.accept(one, to=[A])
+    again = Delivery(identity.other(), one, A, DeliveryClass.REPLAY, origin=DeliveryOrigin.REPLAY)
+    group = intake_group([], [again])
+    acceptance = await world.intake.accept(group)
+    rows = {str(row["id"]): row for row in await world.rows("deliveries")}
+    assert rows[again.id]["seq"] == acceptance.base
+    group.again = True
+    assert await world.intake.accept(group) == acceptance
+    assert len(await world.rows("deliveries")) == 2
+
+
 async def test_seqs_rise_from_group_to_group_and_within_each(world: World) -> None:
     deliveries = [
         delivery for _ in range(5) for delivery in await world.accept(event(), event(), to=[A])

@@ -63,7 +63,7 @@ async def load(world: World) -> None:
 async def arguments_of_settling(world: World, deliveries: Sequence[Delivery], how: Any) -> Any:
     """The text and the arguments with which deliveries would be settled."""
     group = settle_group([how(each) for each in deliveries])
-    statement = outcomes.bind(group, by_partition=True)
+    statement = outcomes.bind(group)
     owner = (world.ownership.process, world.ownership.settle_epoch, group.shards)
     return statement.sql, (*owner, *statement.arguments)
 

@@ -314,11 +314,19 @@ async def test_a_row_that_is_not_there_is_poison(world: World) -> None:
     assert await world.rows("attempts") == []
 
 
-async def test_a_row_of_a_partition_that_is_gone_is_poison(world: World) -> None:
-    one = event(id=shifted(identity.event(), -40 * DAY_MS))
-    (ghost,) = deliveries_of(one, A)
+@pytest.mark.parametrize("attempted", [True, False])
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_row_of_a_partition_that_is_gone_is_poison_and_nothing_to_wait_for(
+    world: World, attempted: bool, alone: bool
+) -> None:
+    (ghost,) = deliveries_of(event(id=shifted(identity.event(), -40 * DAY_MS)), A)
+    settlement = failure(ghost) if attempted else unattempted(ghost, DeliveryStatus.DRY_RUN)
+    others = [] if alone else [success(each) for each in await world.accept(event(), to=[A])]
     with pytest.raises(PoisonError):
-        await world.settle.settle(settle_group([unattempted(ghost, DeliveryStatus.DRY_RUN)]))
+        await world.settle.settle(settle_group([settlement, *others]))
+    assert await world.rows("attempts") == []
+    if others:
+        await world.settle.settle(settle_group(others))
 
 
 async def test_an_unwritable_response_is_poison_and_writes_nothing(world: World) -> None:

@@ -1,0 +1,89 @@
+"""Events as they are read: pages, filters, and every byte as it was received."""
+
+import itertools
+
+import pytest
+
+from engine.core.vocabulary import Origin
+from engine.delivery_log import EventEntry, EventFilter
+from engine.identity import created_at_ms
+from storage import walk
+from storage.events import PostgresEvents
+from tests.storage.world import ENVIRONMENT, World, event, identity, intake_group
+
+
+@pytest.fixture
+def log(world: World) -> PostgresEvents:
+    """The events of the world's database."""
+    return PostgresEvents(world.bridge.pool)
+
+
+async def every_page(log: PostgresEvents, which: EventFilter, limit: int) -> list[EventEntry]:
+    """All pages of a list."""
+    entries: list[EventEntry] = []
+    below = None
+    while True:
+        page = await log.events(ENVIRONMENT, which, below, limit)
+        entries += page.items
+        below = page.below
+        if below is None:
+            return entries
+
+
+@pytest.mark.parametrize("examined", [5, 2_000])
+async def test_every_combination_of_filters_lists_what_passes_newest_first(
+    world: World, log: PostgresEvents, monkeypatch: pytest.MonkeyPatch, examined: int
+) -> None:
+    monkeypatch.setattr(walk, "EXAMINED", examined)
+    monkeypatch.setattr(walk, "FIRST", 3)
+    accepted = [
+        event(type=f"t{number % 2}", customer=customer, origin=origin)
+        for number, customer, origin in itertools.product(
+            range(4), (None, "a", "b"), (Origin.API, Origin.FILE)
+        )
+    ]
+    await world.intake.accept(intake_group(accepted))
+    accepted.sort(key=lambda each: each.id, reverse=True)
+    middle = created_at_ms(accepted[len(accepted) // 2].id)
+    for type_, customer, origin, from_ms, to_ms in itertools.product(
+        (None, "t1", "t9"), (None, "a"), (None, Origin.FILE), (None, middle), (None, middle)
+    ):
+        which = EventFilter(
+            type=type_, customer=customer, origin=origin, from_ms=from_ms, to_ms=to_ms
+        )
+        expected = [
+            each.id
+            for each in accepted
+            if type_ in (None, each.type)
+            and customer in (None, each.customer)
+            and origin in (None, each.origin)
+            and (from_ms is None or created_at_ms(each.id) >= from_ms)
+            and (to_ms is None or created_at_ms(each.id) < to_ms)
+        ]
+        assert [entry.id for entry in await every_page(log, which, 7)] == expected, which
+
+
+async def test_an_event_is_read_as_it_was_received(world: World, log: PostgresEvents) -> None:
+    full = event(
+        payload=b'{"b": 1,\n "a":\t123456789012345678901234567890, "a":"\\u0000"}',
+        metadata=b"{ }",
+        attachments=b"[ ]",
+        source="s",
+        customer="c",
+        correlation_id="k",
+        request_id="r",
+        origin=Origin.FILE,
+        file=identity.other(),
+    )
+    await world.accept(full, to=[identity.other(), identity.other()])
+    detail = await log.event(ENVIRONMENT, full.id)
+    assert detail is not None
+    assert detail.event() == full
+    assert detail.entry.deliveries == 2
+
+
+async def test_another_environment_sees_nothing(world: World, log: PostgresEvents) -> None:
+    one = event()
+    await world.accept(one)
+    assert await log.event(ENVIRONMENT + 1, one.id) is None
+    assert (await log.events(ENVIRONMENT + 1, EventFilter(), None, 10)).items == []
