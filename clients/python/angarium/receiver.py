@@ -100,10 +100,7 @@ def _key(text: str) -> tuple[str, bytes]:
 
 
 def _signed_headers(headers: Headers) -> tuple[str, str, list[tuple[str, bytes]]]:
-    if hasattr(headers, "items"):
-        pairs = cast(HasItems, headers).items()
-    else:
-        pairs = headers
+    pairs = cast(HasItems, headers).items() if hasattr(headers, "items") else headers
     found = {name.lower(): value for name, value in pairs}
     try:
         message_id = found["webhook-id"]
