@@ -71,7 +71,8 @@ class Http2Protocol(H2Protocol):
 
     async def _close_stream(self, stream_id: int) -> None:
         buffer = self.stream_buffers.get(stream_id)
-        if buffer is not None and not buffer.complete and stream_id in self.streams:
+        broken = buffer is not None and not buffer.complete and stream_id in self.streams
+        if broken and not self.closed:
             # The answer broke off, or the client left: it is not to wait for the rest.
             with contextlib.suppress(h2.exceptions.ProtocolError):
                 self.connection.reset_stream(stream_id, h2.errors.ErrorCodes.INTERNAL_ERROR)
