@@ -18,17 +18,18 @@ def posted(service: Service, receiver: Receiver, *, events: int, **plan: object)
     stats = receiver.wait(sent["accepted"])
     if not service.settled():
         raise Broken("deliveries stay unrecorded")
-    cpu = service.cpu_s() - cpu
+    server, database = (after - before for after, before in zip(service.cpu_s(), cpu, strict=True))
     require(
         sent["accepted"] == events, f"accepted {sent['accepted']} of {events}: {sent['answers']}"
     )
     require(stats["unique"] == events, f"received {stats['unique']} of {events}")
     require(stats["duplicates"] == 0, f"{stats['duplicates']} duplicates")
-    micros = cpu / events * 1e6
+    micros = (server + database) / events * 1e6
     span = stats["last"] - sent["began"]
     return {
         "events": events,
         "cpuMicrosPerEvent": round(micros, 1),
+        "ofWhichDatabase": round(database / events * 1e6, 1),
         "floorMicros": floor,
         "timesFloor": round(micros / floor, 2),
         "acceptedPerSecond": sent["acceptedPerSecond"],

@@ -244,10 +244,10 @@ class Service:
         found = list(self.folder.rglob("postmaster.pid"))
         return int(found[0].read_text().split()[0])
 
-    def cpu_s(self) -> float:
-        """Return CPU seconds used so far by server and database together."""
+    def cpu_s(self) -> tuple[float, float]:
+        """Return CPU seconds used so far by the server and by its database."""
         assert self.process is not None
-        return cpu_s([self.process.pid, self.database_pid()])
+        return cpu_s([self.process.pid]), cpu_s([self.database_pid()])
 
     def rss_mb(self) -> float:
         """Return the server's resident memory, its database not counted."""
