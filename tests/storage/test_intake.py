@@ -3,7 +3,6 @@
 import itertools
 
 import pytest
-import trio
 from asyncpg.exceptions import PostgresError
 
 from engine.core.records import Delivery, Event
@@ -15,29 +14,22 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.ports import (
-    Acceptance,
-    Claimed,
     ContentionError,
     NewCustomer,
     OwnershipLostError,
     PoisonError,
     StoreAwayError,
-    StoreError,
 )
 from engine.shards import shard_of
-from storage.bridge import Bridge, open_bridge
+from storage.bridge import Bridge
 from storage.intake import accept_statement
-from storage.profiles import UPKEEP
 from tests.storage.world import (
-    DAY_MS,
     ENVIRONMENT,
     World,
-    claim,
     deliveries_of,
     event,
     identity,
     intake_group,
-    now_ms,
 )
 
 A, B = sorted(identity.other() for _ in range(2))
@@ -190,202 +182,6 @@ async def test_forgotten_backlog_rows_are_gone_and_unknown_ones_are_no_error(wor
     await world.intake.accept(intake_group([event()], dirty=[A, B]))
     await world.intake.forget_backlog([(ENVIRONMENT, B), (ENVIRONMENT, identity.other())])
     assert [str(row["destination"]) for row in await world.rows("destination_backlog")] == [A]
-
-
-# --- idempotency keys
-
-
-async def keyed(world: World, key: str, **fields: object) -> tuple[Event, Acceptance]:
-    """Accept an event with a key and one delivery."""
-    one = event()
-    group = intake_group([one], deliveries_of(one, A), [claim(one, key, 1, **fields)])
-    return one, await world.intake.accept(group)
-
-
-async def test_a_taken_key_writes_nothing_and_names_its_holder(world: World) -> None:
-    winner, acceptance = await keyed(world, "key", digest=b"w" * 32)
-    assert acceptance.lost == {}
-    loser, acceptance = await keyed(world, "key", digest=b"l" * 32)
-    assert acceptance.lost == {loser.id: Claimed(winner.id, 1, b"w" * 32)}
-    assert [str(row["id"]) for row in await world.rows("events")] == [winner.id]
-    assert [str(row["event"]) for row in await world.rows("deliveries")] == [winner.id]
-    (row,) = await world.rows("idempotency")
-    assert (str(row["event"]), row["digest"]) == (winner.id, b"w" * 32)
-
-
-async def test_winners_and_losers_of_one_group_are_told_apart(world: World) -> None:
-    taken, _ = await keyed(world, "b")
-    events = [event() for _ in range(4)]
-    claims = [claim(each, key) for each, key in zip(events[:3], "cba", strict=True)]
-    deliveries = [delivery for each in events for delivery in deliveries_of(each, A)]
-    acceptance = await world.intake.accept(intake_group(events, deliveries, claims))
-    assert set(acceptance.lost) == {events[1].id}
-    assert acceptance.lost[events[1].id].event == taken.id
-    written = {str(row["id"]): row for row in await world.rows("deliveries")}
-    # The loser's place in the order stays empty.
-    for place, delivery in enumerate(deliveries):
-        if place != 1:
-            assert written[delivery.id]["seq"] == acceptance.base + place
-    assert deliveries[1].id not in written
-
-
-async def test_an_expired_key_is_taken_over(world: World) -> None:
-    await keyed(world, "key", expires_at_ms=now_ms())
-    heir, acceptance = await keyed(world, "key", digest=b"h" * 32)
-    assert acceptance.lost == {}
-    (row,) = await world.rows("idempotency")
-    assert (str(row["event"]), row["digest"]) == (heir.id, b"h" * 32)
-    assert row["expires_at_ms"] > now_ms() + DAY_MS - 60_000
-    assert len(await world.rows("events")) == 2
-
-
-async def test_the_same_key_in_another_environment_is_another_key(world: World) -> None:
-    await keyed(world, "key")
-    other = event(environment=ENVIRONMENT + 1)
-    group = intake_group([other], [], [claim(other, "key")])
-    assert (await world.intake.accept(group)).lost == {}
-    mixed = [event(), event(environment=ENVIRONMENT + 1)]
-    lost = await world.intake.accept(
-        intake_group(mixed, [], [claim(each, "key") for each in mixed])
-    )
-    assert set(lost.lost) == {each.id for each in mixed}
-
-
-async def test_of_concurrent_claims_on_many_keys_each_has_one_winner(
-    world: World, database_url: str
-) -> None:
-    """Several connections of one owner, as if statements could overlap: keys in opposite orders."""
-    rounds, keys = 6, [f"k{number}" for number in range(12)]
-    lost: list[Acceptance] = []
-    claimed: list[Event] = []
-    async with open_bridge(database_url) as bridge:
-        rivals = []
-        for _ in range(4):
-            rival = World(bridge)
-            rival.ownership.process = world.ownership.process
-            rival.ownership.intake_epoch = world.ownership.intake_epoch
-            rivals.append(rival)
-
-        async def run(rival: World, order: list[str]) -> None:
-            for number in range(rounds):
-                events = [event() for _ in order]
-                claimed.extend(events)
-                claims = [
-                    claim(each, f"{key}-{number}") for each, key in zip(events, order, strict=True)
-                ]
-                group = intake_group(events, [], claims)
-                lost.append(await rival.intake.accept(group))
-
-        async with trio.open_nursery() as nursery:
-            for number, rival in enumerate(rivals):
-                nursery.start_soon(run, rival, keys[:: -1 if number % 2 else 1])
-    assert len(await world.rows("idempotency")) == rounds * len(keys)
-    events_written = {str(row["id"]) for row in await world.rows("events")}
-    assert len(events_written) == rounds * len(keys)
-    losers = {loser for each in lost for loser in each.lost}
-    assert losers | events_written == {each.id for each in claimed}
-    assert not losers & events_written
-    holders = {holder.event for each in lost for holder in each.lost.values()}
-    assert holders <= events_written
-
-
-# --- groups whose first run had an unknown outcome
-
-
-async def test_a_group_that_was_written_is_recognised_when_it_is_run_again(world: World) -> None:
-    taken, _ = await keyed(world, "taken")
-    events = [event(), event(), event()]
-    claims = [claim(events[0], "taken"), claim(events[1], "mine")]
-    deliveries = [delivery for each in events for delivery in deliveries_of(each, A, B)]
-    group = intake_group(events, deliveries, claims, dirty=[A])
-    first = await world.intake.accept(group)
-    before = {name: await world.rows(name) for name in ("events", "deliveries", "idempotency")}
-    group.again = True
-    again = await world.intake.accept(group)
-    assert again == first
-    assert again.lost[events[0].id].event == taken.id
-    assert before == {name: await world.rows(name) for name in before}
-
-
-async def test_a_group_that_was_not_written_is_written_when_it_is_run_again(world: World) -> None:
-    one = event()
-    deliveries = deliveries_of(one, A)
-    group = intake_group([one], deliveries, [claim(one, "key", 1)], again=True)
-    acceptance = await world.intake.accept(group)
-    assert [row["seq"] for row in await world.rows("deliveries")] == [acceptance.base]
-    assert acceptance.lost == {}
-    assert await world.intake.accept(group) == acceptance
-
-
-async def test_part_of_a_group_that_was_written_has_the_seqs_of_the_whole(world: World) -> None:
-    events = [event() for _ in range(4)]
-    deliveries = [delivery for each in events for delivery in deliveries_of(each, A)]
-    whole = await world.intake.accept(intake_group(events, deliveries))
-    half = intake_group(events[2:], deliveries[2:], again=True)
-    assert (await world.intake.accept(half)).base == whole.base + 2
-
-
-async def test_events_alone_are_recognised_too(world: World) -> None:
-    lonely = event()
-    await world.intake.accept(intake_group([lonely]))
-    assert (await world.intake.accept(intake_group([lonely], again=True))).lost == {}
-    assert len(await world.rows("events")) == 1
-
-
-async def test_a_loser_whose_holder_vanished_meanwhile_is_in_doubt(world: World) -> None:
-    await keyed(world, "key")
-    loser, stays = event(), event()
-    group = intake_group([loser, stays], [], [claim(loser, "key")])
-    await world.intake.accept(group)
-    await world.bridge.pool.fetch("DELETE FROM idempotency")
-    group.again = True
-    with pytest.raises(StoreError, match="expired"):
-        await world.intake.accept(group)
-
-
-async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_never(
-    world: World,
-) -> None:
-    """The server has the statement, the client has lost it: the rerun must find its rows."""
-    one = event()
-    deliveries = deliveries_of(one, A)
-    group = intake_group([one], deliveries)
-    await world.intake.accept(intake_group([event()]))  # connected, prepared
-    backend = world.intake_connection.backend
-    locker = world.bridge.connection(UPKEEP)
-
-    async def run() -> Acceptance:
-        while True:
-            try:
-                return await world.intake.accept(group)
-            except StoreAwayError:
-                group.again = True
-                await trio.lowlevel.checkpoint()
-
-    async with locker.transaction():
-        await locker.execute("LOCK TABLE deliveries IN SHARE MODE")  # holds the statement up
-        async with trio.open_nursery() as nursery:
-            outcome: list[Acceptance] = []
-
-            async def keep() -> None:
-                outcome.append(await run())
-
-            nursery.start_soon(keep)
-            with trio.fail_after(5):
-                while not await waiting_for_a_lock(world, backend):
-                    await trio.lowlevel.checkpoint()
-            await world.bridge.pool.fetch("SELECT pg_terminate_backend($1)", backend)
-            await locker.execute("COMMIT; BEGIN")
-    (row,) = await world.rows("deliveries")
-    assert row["seq"] == outcome[0].base
-
-
-async def waiting_for_a_lock(world: World, backend: int | None) -> bool:
-    """Whether that backend waits."""
-    found = await world.bridge.pool.fetch_value(
-        "SELECT wait_event_type = 'Lock' FROM pg_stat_activity WHERE pid = $1", backend
-    )
-    return bool(found)
 
 
 # --- poison and ownership

@@ -23,6 +23,7 @@ from tests.storage.world import (
     identity,
     now_ms,
     settle_group,
+    shifted,
     success,
 )
 
@@ -73,7 +74,7 @@ async def arguments_of_settling(world: World, deliveries: Sequence[Delivery], ho
 async def test_settling_follows_the_primary_key(world: World, how: Any, days: int) -> None:
     deliveries = await world.accept(*[event() for _ in range(41)], to=[B])
     if days == 2:  # then it is the parent that is updated
-        tomorrow = [event(id=_tomorrow(identity.event())) for _ in range(41)]
+        tomorrow = [event(id=shifted(identity.event(), DAY_MS)) for _ in range(41)]
         others = await world.accept(*tomorrow, to=[B])
         deliveries = [each for pair in zip(deliveries, others, strict=True) for each in pair]
     connection = world.settle_connection
@@ -87,11 +88,6 @@ async def test_settling_follows_the_primary_key(world: World, how: Any, days: in
     _, arguments = await arguments_of_settling(world, deliveries[8:40], how)
     plan = await explain(connection, *arguments)
     assert most_rows(plan) <= 32 * 2 + SLACK, plan
-
-
-def _tomorrow(identifier: str) -> str:
-    stamp = f"{now_ms() + DAY_MS:012x}"
-    return f"{stamp[:8]}-{stamp[8:]}{identifier[13:]}"
 
 
 STANDARD = [DeliveryClass.STANDARD]

@@ -11,8 +11,9 @@ from engine.core.vocabulary import (
     DlqStatus,
     ErrorCategory,
 )
-from engine.identity import Identity, delivery_id
+from engine.identity import Identity, created_at_ms, delivery_id
 from engine.ports import (
+    Acceptance,
     DirtyDestination,
     IntakeGroup,
     KeyClaim,
@@ -183,6 +184,12 @@ def minute(destination: str, **fields: Any) -> MinuteDelta:
     return MinuteDelta(ENVIRONMENT, destination, 1, **fields)
 
 
+def shifted(identifier: str, by_ms: int) -> str:
+    """An id as it would have been made at another time."""
+    stamp = f"{created_at_ms(identifier) + by_ms:012x}"
+    return f"{stamp[:8]}-{stamp[8:]}{identifier[13:]}"
+
+
 class World:
     """The stores of one process on a database."""
 
@@ -228,3 +235,16 @@ class World:
         )
         assert found is not None
         return dict(found)
+
+    async def keyed(self, key: str, **fields: Any) -> tuple[Event, Acceptance]:
+        """Accept an event with an idempotency key and one delivery."""
+        one = event()
+        deliveries = deliveries_of(one, identity.other())
+        return one, await self.intake.accept(
+            intake_group([one], deliveries, [claim(one, key, 1, **fields)])
+        )
+
+    async def contents(self) -> dict[str, list[dict[str, Any]]]:
+        """All rows that settle statements write, in an order that depends on them alone."""
+        tables = ("attempts", "deliveries", "destination_minutes", "destination_snapshots")
+        return {name: sorted(await self.rows(name), key=repr) for name in tables}
