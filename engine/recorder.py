@@ -76,7 +76,8 @@ class Recorder:
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
         """Queue settlements, in order; `owner.committed` is called with them once they are durable."""
         self._waiting.extend([(settlement, owner) for settlement in settlements])
-        self.congested = len(self._waiting) > 2 * self._group
+        if len(self._waiting) > 2 * self._group:
+            self.congested = True  # until `_tell` ends it, since who waits must hear of that
         self._wake.set()
 
     def mark(self, mark: BacklogMark) -> None:
