@@ -69,10 +69,7 @@ class Backlog:
                 window.held += 1
                 window.bytes += size_of(delivery)
                 cursors[group] = lasts[group] = seq
-                if delivery.next_attempt_at is None:
-                    ready[queue].append(delivery)
-                else:
-                    self.queue.offer(delivery, now)
+                ready[queue].append(delivery)
             else:
                 self._keep_out(delivery, group)
 
@@ -89,7 +86,7 @@ class Backlog:
         """Leave a delivery in the store, or put it by until the read that is under way is answered."""
         window, outstanding = self.window, self.reader.outstanding
         if outstanding is not None and outstanding.group == group and not outstanding.void:
-            if self.accepting and outstanding.contiguous and window.fits(delivery):
+            if self.accepting and outstanding.contiguous and window.fits_aside(delivery):
                 window.note(group, delivery.seq, 0)
                 window.take(delivery)
                 outstanding.ahead.append(delivery)
@@ -120,9 +117,10 @@ class Backlog:
         end: bool,
     ) -> None:
         """Place the answer of a cursor's or a lane's read."""
+        self.abandoned(outstanding)  # what was put by comes after the answer
         if outstanding.void:
-            self._release_ahead(outstanding, 0)
-        elif outstanding.lane is not None:
+            return
+        if outstanding.lane is not None:
             self._loaded_lane(outstanding, deliveries, through, now, end=end)
         elif outstanding.group is not None:
             self._loaded_stretch(
@@ -155,27 +153,19 @@ class Backlog:
             for key, seq in skipped.items():
                 if seq <= through:
                     self.lanes.passed_over(key, seq)
-        placed = self._place_ahead(outstanding, group, now) if end else 0
-        self._release_ahead(outstanding, placed)
+        if end:
+            self._place_ahead(outstanding.ahead, group, now)
         self.reader.fed(progress=window.cursors[group] > before)
         self.recount()
 
-    def _place_ahead(self, outstanding: Outstanding, group: int, now: float) -> int:
-        """Become direct again with what has arrived meanwhile. Returns how many were handled."""
+    def _place_ahead(self, ahead: list[Delivery], group: int, now: float) -> None:
+        """Become direct again with what has arrived meanwhile."""
         window = self.window
-        for index, delivery in enumerate(outstanding.ahead):
-            window.drop(delivery)
-            window.stored += 1
-            if delivery.seq <= window.cursors[group]:
-                continue  # the read has seen it
-            if not self._admit(delivery, now):
-                return index + 1
-            window.pass_to(group, delivery.seq)
-        return len(outstanding.ahead)
-
-    def _release_ahead(self, outstanding: Outstanding, placed: int) -> None:
-        for delivery in outstanding.ahead[placed:]:
-            self.window.leave(delivery)
+        for delivery in ahead:
+            if delivery.seq > window.cursors[group]:  # else the read has seen it
+                if not self._admit(delivery, now):
+                    break
+                window.pass_to(group, delivery.seq)
 
     def _loaded_lane(
         self,
@@ -225,7 +215,7 @@ class Backlog:
             if due <= now + SOON_S and self.window.fits_urgently(delivery):
                 self.window.take(delivery)
                 self.window.stored -= 1
-                self.queue.offer(delivery, now)
+                self.queue.offer(delivery)
                 taken += 1
             else:
                 self.reader.leaves(due)
@@ -250,7 +240,7 @@ class Backlog:
             return False
         self.window.take(delivery)
         self.window.stored -= 1
-        self.queue.offer(delivery, now)
+        self.queue.offer(delivery)
         return True
 
     def _is_news(self, delivery: Delivery, outstanding: Outstanding) -> bool:
@@ -264,8 +254,9 @@ class Backlog:
         return identifier not in outstanding.settled
 
     def abandoned(self, outstanding: Outstanding) -> None:
-        """Let go what was put by for the answer of a read that failed."""
-        self._release_ahead(outstanding, 0)
+        """Let go what was put by until the answer of a read."""
+        for delivery in outstanding.ahead:
+            self.window.leave(delivery)
 
     # --- what ends
 
@@ -282,7 +273,7 @@ class Backlog:
         if self.lanes is not None:
             self.lanes.wait(delivery, now)
         elif self.window.keeps(due, now) and self.accepting:
-            self.queue.offer(delivery, now)
+            self.queue.offer(delivery)
         else:
             self.window.leave(delivery)
             self.reader.leaves(due)

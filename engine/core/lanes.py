@@ -274,7 +274,7 @@ class Lanes:
     def _block_or_offer(self, lane: Lane | None, delivery: Delivery, now: float) -> None:
         due = delivery.next_attempt_at
         if due is None or due <= now:
-            self._queue.ready[delivery.queue].append(delivery)
+            self._queue.offer(delivery)
         else:
             self._block(lane, delivery, now)
 
@@ -283,7 +283,7 @@ class Lanes:
         assert due is not None
         skipped = lane is not None and lane.skipped_from is not None
         if self._window.keeps(due, now) or (self.saturated() and not skipped):
-            self._queue.offer(delivery, now)
+            self._queue.offer(delivery)
         elif lane is None:
             self._window.leave(delivery)
             self._park_single(delivery, due)

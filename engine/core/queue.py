@@ -17,10 +17,10 @@ class Queue:
         self.ready: tuple[deque[Delivery], ...] = tuple(deque() for _ in DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
 
-    def offer(self, delivery: Delivery, now: float) -> None:
-        """Add a delivery: eligible now, or when it is due."""
+    def offer(self, delivery: Delivery) -> None:
+        """Add a delivery: eligible now, or when it is due (see `promote`)."""
         due = delivery.next_attempt_at
-        if due is None or due <= now:
+        if due is None:
             self.ready[delivery.queue].append(delivery)
         else:
             heappush(self.waits, (due, delivery.seq, delivery.id, delivery))

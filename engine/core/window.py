@@ -109,6 +109,12 @@ class Window:
             and self.bytes + self.reserved_bytes + size_of(delivery) <= self.byte_caps[queue]
         )
 
+    def fits_aside(self, delivery: Delivery) -> bool:
+        """Tell whether a delivery may be put by, in the room that a read's answer will take first."""
+        queue = delivery.queue
+        size = self.bytes + size_of(delivery)
+        return self.held < self.caps[queue] and size <= self.byte_caps[queue]
+
     def fits_urgently(self, delivery: Delivery) -> bool:
         """Tell whether a delivery that is due again, or a lane's, has room."""
         if not self.held:

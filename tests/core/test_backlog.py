@@ -1,0 +1,252 @@
+"""What is in memory and what is not: spill and return, shares of memory, skipped and parked lanes."""
+
+import pytest
+
+from engine.core.commands import Limits, ReadRequest
+from engine.core.lanes import MAX_SKIPPED_LANES
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryClass, Ordering
+from tests.core.making import NOW, a_delivery, a_failure, a_machine, a_success, commit, seqs, step
+
+CRITICAL, HIGH, STANDARD, REPLAY = DeliveryClass
+
+
+def a_read(machine: DestinationMachine) -> ReadRequest:
+    read = step(machine, may_send=0).read
+    assert isinstance(read, ReadRequest)
+    return read
+
+
+def finish(machine: DestinationMachine, deliveries: list[Delivery], now: float = NOW) -> None:
+    for delivery in deliveries:
+        machine.judged(delivery, a_success(now), now)
+    commit(machine, step(machine, now, 0), now)
+
+
+def test_a_class_spills_when_its_share_is_full_and_leaves_room_for_more_urgent_ones() -> None:
+    machine = a_machine(Limits(64, 1 << 20))
+    machine.arrive([a_delivery(seq) for seq in range(1, 101)], NOW)
+    assert machine.held()[0] == 52
+    machine.arrive([a_delivery(seq, queue=CRITICAL) for seq in range(101, 121)], NOW)
+    assert machine.held()[0] == 60
+    assert seqs(step(machine, may_send=2).send) == [101, 102]
+    assert machine.pending == 118
+
+
+def test_bytes_bound_memory_too_but_one_that_is_larger_than_all_goes_alone() -> None:
+    machine = a_machine(Limits(64, 1000))
+    machine.arrive([a_delivery(1, size=5000), a_delivery(2, size=10)], NOW)
+    assert machine.held() == (1, 5000)
+    finish(machine, step(machine).send)
+    read = a_read(machine)
+    machine.loaded(read, [a_delivery(2, size=10)], 2, {}, True, NOW)
+    assert seqs(step(machine).send) == [2]
+
+
+def test_an_arrival_while_the_last_read_is_under_way_is_direct_again_in_the_same_turn() -> None:
+    machine = a_machine()
+    machine.spilled(STANDARD, 5, 2)
+    read = a_read(machine)
+    machine.arrive([a_delivery(6), a_delivery(7)], NOW)
+    assert step(machine).send == []
+    machine.loaded(read, [a_delivery(4), a_delivery(5), a_delivery(6)], 6, {}, True, NOW)
+    commands = step(machine)
+    assert seqs(commands.send) == [4, 5, 6, 7]
+    assert commands.read is None
+    machine.arrive([a_delivery(8)], NOW)
+    assert seqs(machine.commands(NOW, 9).send) == [8]
+    assert machine.pending == 0
+
+
+def test_what_spills_while_a_read_is_under_way_is_read_next() -> None:
+    machine = a_machine()
+    machine.spilled(STANDARD, 5, 1)
+    read = a_read(machine)
+    machine.arrive([a_delivery(6)], NOW)
+    machine.spilled(STANDARD, 7, 1)
+    machine.arrive([a_delivery(8)], NOW)
+    machine.loaded(read, [a_delivery(5)], 5, {}, True, NOW)
+    commands = step(machine)
+    assert seqs(commands.send) == [5, 6]
+    assert isinstance(commands.read, ReadRequest)
+    assert commands.read.after == 6
+
+
+def test_a_row_that_was_settled_since_the_read_ran_is_stale() -> None:
+    machine = a_machine()
+    machine.arrive([a_delivery(1)], NOW)
+    (delivery,) = step(machine).send
+    machine.spilled(STANDARD, 2, 1)
+    read = a_read(machine)
+    machine.judged(delivery, a_success(), NOW)
+    commit(machine, step(machine, may_send=0))
+    machine.loaded(read, [a_delivery(1), a_delivery(2)], 2, {}, True, NOW)
+    assert seqs(step(machine).send) == [2]
+
+
+def test_the_most_urgent_class_is_read_back_first() -> None:
+    machine = a_machine()
+    for queue in (REPLAY, STANDARD, CRITICAL, HIGH):
+        machine.spilled(queue, 10 + queue, 1)
+    order: list[int] = []
+    for _ in DeliveryClass:
+        read = a_read(machine)
+        order += read.classes
+        machine.loaded(read, [], read.after, {}, True, NOW)
+    assert order == list(DeliveryClass)
+
+
+def test_a_failed_read_is_asked_for_again_after_a_while() -> None:
+    machine = a_machine()
+    machine.spilled(STANDARD, 5, 1)
+    read = a_read(machine)
+    machine.arrive([a_delivery(6)], NOW)
+    machine.read_failed(read, NOW)
+    assert machine.held() == (0, 0)
+    commands = step(machine)
+    assert (commands.read, commands.wake_at) == (None, NOW + 1)
+    assert isinstance(step(machine, NOW + 1).read, ReadRequest)
+
+
+def test_an_answer_to_a_forgotten_read_is_ignored() -> None:
+    machine = a_machine()
+    machine.spilled(STANDARD, 5, 1)
+    read = a_read(machine)
+    machine.read_failed(read, NOW)
+    machine.loaded(read, [a_delivery(5)], 5, {}, True, NOW)
+    assert machine.held() == (0, 0)
+
+
+# --- lanes
+
+
+def lane(number: int, count: int, first: int) -> list[Delivery]:
+    return [a_delivery(first + k, lane=f"c:{number}") for k in range(count)]
+
+
+def test_one_of_a_lane_at_a_time_and_other_lanes_beside_it() -> None:
+    machine = a_machine(ordering=Ordering.KEY)
+    machine.arrive([*lane(1, 3, 1), *lane(2, 2, 4), a_delivery(6), a_delivery(7)], NOW)
+    first = step(machine).send
+    assert seqs(first) == [1, 4, 6, 7]
+    machine.judged(first[0], a_success(), NOW)
+    assert seqs(step(machine).send) == [2], "a success lets the next one go when it is judged"
+
+
+def test_strict_is_one_at_a_time_whatever_the_lane() -> None:
+    machine = a_machine(ordering=Ordering.STRICT, concurrency=50)
+    machine.arrive([*lane(1, 2, 1), *lane(2, 2, 3)], NOW)
+    for seq in (1, 2, 3, 4):
+        (delivery,) = step(machine).send
+        assert delivery.seq == seq
+        machine.judged(delivery, a_success(), NOW)
+
+
+@pytest.mark.parametrize("ordering", [Ordering.KEY, Ordering.STRICT])
+def test_a_dead_head_holds_its_lane_until_that_is_committed(ordering: Ordering) -> None:
+    machine = a_machine(ordering=ordering, retry_schedule_s=())
+    machine.arrive(lane(1, 2, 1), NOW)
+    (head,) = step(machine).send
+    machine.judged(head, a_failure(), NOW)
+    commands = step(machine)
+    assert commands.send == []
+    commit(machine, commands)
+    assert seqs(step(machine).send) == [2]
+
+
+def test_a_retrying_head_blocks_its_lane_and_no_other() -> None:
+    machine = a_machine(ordering=Ordering.KEY, retry_schedule_s=(4,))
+    machine.arrive([*lane(1, 2, 1), *lane(2, 2, 3)], NOW)
+    one, three = step(machine).send
+    machine.judged(one, a_failure(), NOW)
+    commit(machine, step(machine))
+    assert machine.low_seq() == 1, "an ordered head holds it down"
+    machine.judged(three, a_success(), NOW)
+    assert seqs(step(machine).send) == [4]
+    assert seqs(step(machine, NOW + 4).send) == [1]
+
+
+def test_a_head_that_waits_long_leaves_memory_with_its_lane() -> None:
+    machine = a_machine(ordering=Ordering.KEY, retry_schedule_s=(3600,))
+    machine.arrive(lane(1, 20, 1), NOW)
+    (head,) = step(machine).send
+    machine.judged(head, a_failure(), NOW)
+    commit(machine, step(machine))
+    assert machine.held() == (0, 0)
+    assert (machine.pending, machine.next_due()) == (20, NOW + 3600)
+    assert machine.idle(NOW)
+    machine.arrive(lane(1, 1, 21), NOW)
+    assert machine.held() == (0, 0), "what follows stays behind it"
+    read = step(machine, NOW + 3600).read
+    assert isinstance(read, ReadRequest)
+    assert (read.only_lane, read.after, read.ordered) == ("c:1", 0, True)
+    rows = [a_delivery(1, lane="c:1", attempt_count=1, next_attempt_at=NOW + 3600)]
+    rows += [a_delivery(seq, lane="c:1") for seq in range(2, 22)]
+    machine.loaded(read, rows, 21, {}, True, NOW + 3600)
+    done = []
+    while commands := step(machine, NOW + 3600).send:
+        done += seqs(commands)
+        machine.judged(commands[0], a_success(), NOW + 3600)
+    assert done == list(range(1, 22))
+
+
+def test_a_busy_lane_leaves_room_for_others() -> None:
+    machine = a_machine(Limits(64, 1 << 20), ordering=Ordering.KEY)
+    machine.arrive(lane(1, 1000, 1), NOW)
+    held = machine.held()[0]
+    assert 20 < held <= 33
+    machine.arrive(lane(2, 1000, 1001), NOW)
+    machine.arrive(lane(3, 1, 2001), NOW)
+    assert seqs(step(machine).send) == [1, 1001, 2001]
+    assert machine.pending == 1998
+
+
+def test_a_lane_that_ran_empty_is_read_on_from_where_it_was_skipped() -> None:
+    machine = a_machine(Limits(8, 1 << 20), ordering=Ordering.KEY)
+    machine.arrive(lane(1, 20, 1), NOW)
+    rows = {seq: a_delivery(seq, lane="c:1") for seq in range(1, 21)}
+    done: list[int] = []
+    for _ in range(200):
+        commands = step(machine)
+        for delivery in commands.send:
+            done.append(delivery.seq)
+            machine.judged(delivery, a_success(), NOW)
+        commit(machine, commands)
+        if commands.read is not None:
+            assert isinstance(commands.read, ReadRequest)
+            assert commands.read.only_lane == "c:1"
+            found = [rows[seq] for seq in rows if seq > commands.read.after]
+            end = len(found) <= commands.read.limit
+            found = found[: commands.read.limit]
+            machine.loaded(commands.read, found, found[-1].seq, {}, end, NOW)
+    assert done == list(range(1, 21))
+    assert machine.clean()
+
+
+def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:
+    machine = a_machine(
+        Limits(10_000, 1 << 24), ordering=Ordering.KEY, retry_schedule_s=(3600,) * 2
+    )
+    count = MAX_SKIPPED_LANES + 5
+    for number in range(count):
+        machine.arrive(lane(number, 1, number + 1), NOW)
+        for delivery in step(machine).send:
+            machine.judged(delivery, a_failure(category=None), NOW)  # type: ignore[arg-type]  # any
+        machine._gates.circuit.succeeded()
+        commit(machine, step(machine))
+    assert machine.held()[0] == 5, "the last ones stay in memory"
+    machine.spilled(STANDARD, count + 10, 1)
+    assert step(machine).read is None
+
+
+def test_a_dry_run_drains_a_lane_in_order() -> None:
+    machine = a_machine(ordering=Ordering.KEY, dry_run=True)
+    machine.arrive(lane(1, 3, 1), NOW)
+    order: list[int] = []
+    for _ in range(3):
+        commands = step(machine)
+        order += seqs([s.delivery for s in commands.settle])
+        commit(machine, commands)
+    assert order == [1, 2, 3]
+    assert machine.clean()

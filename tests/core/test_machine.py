@@ -1,0 +1,475 @@
+"""What the machine decides, case by case. The long histories are in test_histories."""
+
+import pytest
+
+from engine.core.commands import DeadRequest, DueRequest, Limits, ReadRequest
+from engine.core.health import CircuitState, HealthState
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    ErrorCategory,
+    Ordering,
+)
+from engine.core.window import LostTrackError
+from tests.core.making import (
+    NOW,
+    a_410,
+    a_delivery,
+    a_destination,
+    a_failure,
+    a_machine,
+    a_success,
+    commit,
+    seqs,
+    step,
+)
+
+CRITICAL, HIGH, STANDARD, REPLAY = DeliveryClass
+
+
+def fill(machine: DestinationMachine, count: int, first: int = 1, **more: object) -> list[Delivery]:
+    deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]  # type: ignore[arg-type]  # a test's keywords
+    machine.arrive(deliveries, NOW)
+    return deliveries
+
+
+def open_circuit(machine: DestinationMachine, now: float = NOW) -> None:
+    fill(machine, 10)
+    for delivery in step(machine, now).send:
+        machine.judged(delivery, a_failure(now), now)
+    commands = step(machine, now)
+    assert commands.snapshot
+    commit(machine, commands, now)
+    assert machine.health(now).circuit is CircuitState.OPEN
+
+
+# --- sending
+
+
+def test_what_arrives_is_sent_in_order_up_to_the_concurrency() -> None:
+    machine = a_machine(concurrency=3)
+    fill(machine, 5)
+    first = step(machine).send
+    assert seqs(first) == [1, 2, 3]
+    assert step(machine).send == []
+    machine.judged(first[1], a_success(), NOW)
+    assert seqs(step(machine).send) == [4]
+
+
+def test_the_shell_may_allow_less() -> None:
+    machine = a_machine()
+    fill(machine, 5)
+    assert step(machine, may_send=0).send == []
+    assert seqs(step(machine, may_send=2).send) == [1, 2]
+
+
+@pytest.mark.parametrize("ordering", [Ordering.NONE, Ordering.KEY])
+def test_a_more_urgent_class_goes_first(ordering: Ordering) -> None:
+    machine = a_machine(ordering=ordering)
+    queues = [REPLAY, STANDARD, HIGH, CRITICAL, STANDARD]
+    machine.arrive([a_delivery(k + 1, queue=q, lane=f"c:{k}") for k, q in enumerate(queues)], NOW)
+    assert seqs(step(machine).send) == [4, 3, 2, 5, 1]
+
+
+def test_an_attempt_is_recorded_with_the_version_that_it_was_begun_with() -> None:
+    machine = a_machine()
+    fill(machine, 2)
+    begun = step(machine).send
+    machine.configure(a_destination(version=2, timeout_ms=100), NOW)
+    fill(machine, 1, first=3)
+    begun += step(machine).send
+    machine.configure(a_destination(version=3, timeout_ms=200), NOW)
+    for delivery in begun:
+        machine.judged(delivery, a_success(), NOW)
+    versions = [s.attempt.destination_version for s in step(machine).settle if s.attempt]
+    assert versions == [1, 1, 2]
+
+
+def test_an_older_configuration_is_ignored() -> None:
+    machine = a_machine(version=5)
+    machine.configure(a_destination(version=4, status=DestinationStatus.DISABLED), NOW)
+    assert machine.config.version == 5
+
+
+def test_lower_concurrency_waits_for_what_is_in_flight() -> None:
+    machine = a_machine(concurrency=4)
+    fill(machine, 8)
+    begun = step(machine).send
+    machine.configure(a_destination(version=2, concurrency=1), NOW)
+    for delivery in begun[:3]:
+        machine.judged(delivery, a_success(), NOW)
+        assert step(machine).send == []
+    machine.judged(begun[3], a_success(), NOW)
+    assert seqs(step(machine).send) == [5]
+
+
+# --- retries
+
+
+def test_a_failure_is_sent_again_when_it_is_due_and_not_before() -> None:
+    machine = a_machine()
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(), NOW)
+    commands = step(machine)
+    assert step(machine, NOW + 100).send == [], "not while it is uncommitted"
+    commit(machine, commands)
+    due = delivery.next_attempt_at
+    assert due == NOW + 5
+    waiting = step(machine)
+    assert (waiting.send, waiting.wake_at) == ([], due)
+    assert step(machine, due - 0.001).send == []
+    (again,) = step(machine, due).send
+    assert again.attempt_count == 1
+
+
+def test_a_retry_that_is_far_leaves_memory_and_is_read_when_due() -> None:
+    machine = a_machine(retry_schedule_s=(300,))
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(), NOW)
+    commit(machine, step(machine))
+    assert machine.held() == (0, 0)
+    assert machine.pending == 1
+    assert machine.next_due() == NOW + 300
+    assert machine.idle(NOW)
+    assert not machine.clean()
+    assert machine.low_seq() == 2, "RETRYING does not hold it down"
+    wake = step(machine).wake_at
+    assert wake is not None
+    read = step(machine, wake).read
+    assert isinstance(read, DueRequest)
+    row = a_delivery(1, attempt_count=1, next_attempt_at=NOW + 300)
+    machine.due(read, [row], wake)
+    assert step(machine, wake).send == []
+    assert step(machine, NOW + 300).send == [row]
+
+
+def test_a_shortened_schedule_ends_what_has_used_it_up() -> None:
+    machine = a_machine(retry_schedule_s=(3, 3, 3))
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(), NOW)
+    commit(machine, step(machine))
+    machine.configure(a_destination(version=2, retry_schedule_s=()), NOW)
+    commands = step(machine)
+    assert commands.send == []
+    (dead,) = commands.settle
+    assert (dead.status, dead.dlq_status) == (DeliveryStatus.FAILED, DlqStatus.IN_DLQ)
+    assert (dead.attempt, dead.expects, dead.dead_lettered) == (None, 1, True)
+    commit(machine, commands)
+    assert machine.clean()
+
+
+def test_a_shortened_schedule_shortens_the_wait() -> None:
+    machine = a_machine(retry_schedule_s=(86_400, 86_400))
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(), NOW)
+    commit(machine, step(machine))
+    machine.configure(a_destination(version=2, retry_schedule_s=(10, 10)), NOW)
+    read = step(machine).read
+    assert isinstance(read, DueRequest)
+    row = a_delivery(1, attempt_count=1, next_attempt_at=NOW + 86_400)
+    machine.due(read, [row], NOW)
+    (correction,) = step(machine).settle
+    assert correction.status is DeliveryStatus.RETRYING
+    assert correction.next_attempt_at == NOW + 13
+    assert machine.next_due() == NOW + 13
+
+
+def test_a_lengthened_schedule_keeps_the_wait_and_gives_more_attempts() -> None:
+    machine = a_machine(retry_schedule_s=(2,))
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(), NOW)
+    commit(machine, step(machine))
+    machine.configure(a_destination(version=2, retry_schedule_s=(3600, 3600)), NOW)
+    (again,) = step(machine, NOW + 2).send
+    machine.judged(again, a_failure(), NOW + 2)
+    (settlement,) = step(machine, NOW + 2).settle
+    assert settlement.next_attempt_at == NOW + 2 + 3600
+
+
+# --- what holds the destination
+
+
+def test_retry_after_holds_the_whole_destination() -> None:
+    machine = a_machine(concurrency=1)
+    fill(machine, 3)
+    (delivery,) = step(machine).send
+    busy = a_failure(category=ErrorCategory.RATE_LIMITED, status=429, retry_after_s=120)
+    machine.judged(delivery, busy, NOW)
+    commands = step(machine)
+    assert commands.snapshot
+    assert (commands.send, commands.wake_at) == ([], NOW + 120)
+    assert machine.health(NOW).paused_until == NOW + 120
+    heir = a_machine(snapshot=machine.snapshot(), concurrency=1)
+    heir.arrive([a_delivery(9)], NOW)
+    assert step(heir, NOW + 119.9).send == []
+    assert seqs(step(machine, NOW + 120).send) == [2]
+    assert seqs(step(heir, NOW + 120).send) == [9]
+
+
+@pytest.mark.parametrize("clock_step", [-1e8, -600.0, 1e8])
+def test_a_restored_wait_is_capped_whatever_the_clock_did(clock_step: float) -> None:
+    machine = a_machine(retry_schedule_s=(5, 300))
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(retry_after_s=200, status=503), NOW)
+    step(machine)
+    now = NOW + clock_step
+    heir = a_machine(now=now, snapshot=machine.snapshot(), retry_schedule_s=(5, 300))
+    heir.arrive([a_delivery(2)], now)
+    sent = step(heir, now).send
+    assert seqs(sent + step(heir, now + 300).send) == [2]
+
+
+def test_an_open_circuit_sends_one_probe_and_a_success_lets_all_go() -> None:
+    machine = a_machine(concurrency=50, retry_schedule_s=(7200,))
+    open_circuit(machine)
+    fill(machine, 5, first=11)
+    commands = step(machine)
+    assert (commands.send, commands.wake_at) == ([], NOW + 1)
+    (probe,) = step(machine, NOW + 1).send
+    assert probe.seq == 11
+    assert step(machine, NOW + 500).send == [], "one probe at a time"
+    machine.judged(probe, a_failure(), NOW + 2)
+    assert step(machine, NOW + 3.9).send == []
+    (probe,) = step(machine, NOW + 4).send
+    machine.judged(probe, a_success(), NOW + 5)
+    assert len(step(machine, NOW + 5).send) == 3
+
+
+def test_a_probe_keeps_to_its_own_schedule() -> None:
+    machine = a_machine(retry_schedule_s=(4,), chance=0.999, concurrency=50)
+    open_circuit(machine)
+    assert step(machine, NOW + 1).send == []
+    assert step(machine, NOW + 4.5).send == []
+    assert len(step(machine, NOW + 4.8).send) == 1
+
+
+def test_a_half_open_circuit_is_restored_as_open() -> None:
+    machine = a_machine(retry_schedule_s=(7200,), concurrency=50)
+    open_circuit(machine)
+    fill(machine, 1, first=11)
+    assert step(machine, NOW + 1).send
+    assert machine.health(NOW + 1).circuit is CircuitState.HALF_OPEN
+    heir = a_machine(snapshot=machine.snapshot(), now=NOW + 2)
+    health = heir.health(NOW + 2)
+    assert (health.circuit, health.opened_at) == (CircuitState.OPEN, NOW)
+    heir.arrive([a_delivery(12), a_delivery(13)], NOW + 2)
+    assert seqs(step(heir, NOW + 2).send) == [12]
+
+
+def test_the_rate_is_kept_over_a_restart() -> None:
+    machine = a_machine(rate_per_second=0.1)
+    fill(machine, 3)
+    commands = step(machine)
+    assert (seqs(commands.send), commands.wake_at, commands.snapshot) == ([1], NOW + 10, True)
+    heir = a_machine(snapshot=machine.snapshot(), rate_per_second=0.1, now=NOW + 4)
+    heir.arrive([a_delivery(9)], NOW + 4)
+    assert step(heir, NOW + 9.9).send == []
+    assert seqs(step(heir, NOW + 10).send) == [9]
+
+
+def test_a_410_is_dead_and_stops_all_until_somebody_acts() -> None:
+    machine = a_machine(concurrency=2)
+    fill(machine, 4)
+    one, two = step(machine).send
+    machine.judged(one, a_410(), NOW)
+    commands = step(machine)
+    assert commands.disable
+    assert commands.settle[0].dlq_status is DlqStatus.IN_DLQ
+    machine.judged(two, a_success(), NOW)
+    commands = step(machine)
+    assert (commands.disable, commands.send) == (False, [])
+    machine.configure(a_destination(version=2, name="renamed"), NOW)
+    commands = step(machine)
+    assert (commands.disable, commands.send) == (True, []), "a PATCH in between changes nothing"
+    assert not machine.idle(NOW)
+    heir = a_machine(snapshot=machine.snapshot(), version=2)
+    heir.arrive([a_delivery(9)], NOW)
+    assert step(heir).send == []
+    machine.configure(a_destination(version=3, status=DestinationStatus.DISABLED), NOW)
+    assert step(machine).send == []
+    machine.configure(a_destination(version=4), NOW)
+    assert seqs(step(machine).send) == [3, 4]
+
+
+def test_a_410_in_a_disabled_destination_does_not_hold_it_once_enabled() -> None:
+    machine = a_machine(concurrency=1)
+    fill(machine, 2)
+    (delivery,) = step(machine).send
+    machine.configure(a_destination(version=2, status=DestinationStatus.DISABLED), NOW)
+    machine.judged(delivery, a_410(), NOW)
+    assert not step(machine).disable
+    machine.configure(a_destination(version=3), NOW)
+    assert seqs(step(machine).send) == [2]
+
+
+# --- states of the destination
+
+
+def test_a_disabled_destination_takes_nothing_into_memory() -> None:
+    machine = a_machine(status=DestinationStatus.DISABLED)
+    fill(machine, 1000)
+    assert machine.held() == (0, 0)
+    assert machine.pending == 1000
+    commands = step(machine)
+    assert (commands.send, commands.read, commands.wake_at) == ([], None, None)
+    assert machine.idle(NOW)
+    assert not machine.clean()
+    assert machine.low_seq() == 1
+    assert machine.health(NOW).state is HealthState.DISABLED
+    machine.configure(a_destination(version=2), NOW)
+    read = step(machine).read
+    assert isinstance(read, ReadRequest)
+    assert (read.classes, read.after, read.ordered) == ((STANDARD,), 0, False)
+
+
+def test_archiving_discards_what_waits_and_what_is_dead() -> None:
+    machine = a_machine(concurrency=2)
+    fill(machine, 4)
+    one, two = step(machine).send
+    machine.configure(a_destination(version=2, status=DestinationStatus.ARCHIVED), NOW)
+    read = step(machine).read
+    assert isinstance(read, ReadRequest)
+    rows = [a_delivery(seq) for seq in (1, 2, 3, 4)]
+    machine.loaded(read, rows, 4, {}, True, NOW)
+    commands = step(machine)
+    assert seqs([s.delivery for s in commands.settle]) == [3, 4]
+    assert {s.dlq_status for s in commands.settle} == {DlqStatus.DISCARDED}
+    commit(machine, commands)
+    machine.judged(one, a_failure(), NOW)
+    machine.judged(two, a_success(), NOW)
+    commands = step(machine)
+    ends = [(s.status, s.dlq_status) for s in commands.settle]
+    assert ends == [(DeliveryStatus.FAILED, DlqStatus.DISCARDED), (DeliveryStatus.DELIVERED, None)]
+    assert commands.read is None, "what is dead is read when nothing can die any more"
+    commit(machine, commands)
+    read = step(machine).read
+    assert isinstance(read, DeadRequest)
+    machine.dead(read, [a_delivery(5, attempt_count=4, dlq_status=DlqStatus.IN_DLQ)], NOW)
+    commands = step(machine)
+    assert [s.dlq_status for s in commands.settle] == [DlqStatus.DISCARDED]
+    assert not machine.clean()
+    commit(machine, commands)
+    read = step(machine).read
+    assert isinstance(read, DeadRequest)
+    machine.dead(read, [], NOW)
+    assert machine.clean()
+    assert machine.idle(NOW)
+
+
+def test_dry_run_settles_without_an_attempt() -> None:
+    machine = a_machine(dry_run=True, concurrency=1)
+    fill(machine, 5)
+    commands = step(machine)
+    assert commands.send == []
+    assert [s.status for s in commands.settle] == [DeliveryStatus.DRY_RUN] * 5
+    assert all(s.attempt is None for s in commands.settle)
+    commit(machine, commands)
+    assert machine.clean()
+
+
+def test_a_new_ordering_asks_for_a_new_machine_once_nothing_is_under_way() -> None:
+    machine = a_machine()
+    fill(machine, 3)
+    begun = step(machine, may_send=1).send
+    machine.configure(a_destination(version=2, ordering=Ordering.KEY), NOW)
+    commands = step(machine)
+    assert (commands.rebuild, commands.send) == (False, [])
+    machine.judged(begun[0], a_success(), NOW)
+    commands = step(machine)
+    assert not commands.rebuild
+    commit(machine, commands)
+    assert step(machine).rebuild
+    machine.configure(a_destination(version=3), NOW)
+    assert seqs(step(machine).send) == [2, 3], "unless it was only for a moment"
+
+
+# --- crashes of actors
+
+
+def test_a_late_outcome_of_a_predecessor_is_settled() -> None:
+    machine = a_machine()
+    late = a_delivery(7, attempt_count=2)
+    machine.judged(late, a_success(), NOW)
+    commands = step(machine, may_send=0)
+    assert [(s.expects, s.status) for s in commands.settle] == [(2, DeliveryStatus.DELIVERED)]
+    commit(machine, commands)
+    assert machine.clean()
+
+
+def test_a_quarantined_delivery_is_dead_and_its_outcome_comes_to_nothing() -> None:
+    machine = a_machine()
+    fill(machine, 2)
+    one, two = step(machine).send
+    machine.quarantine(one, NOW)
+    commands = step(machine)
+    (dead,) = commands.settle
+    assert (dead.error_category, dead.dlq_status) == (ErrorCategory.INTERNAL, DlqStatus.IN_DLQ)
+    machine.judged(one, a_success(), NOW)
+    assert step(machine).settle == []
+    commit(machine, commands)
+    machine.judged(two, a_success(), NOW)
+    commit(machine, step(machine))
+    assert machine.clean()
+
+
+def test_what_was_told_out_of_order_is_noticed() -> None:
+    machine = a_machine()
+    fill(machine, 1, first=10)
+    with pytest.raises(LostTrackError):
+        machine.spilled(STANDARD, 9, 1)
+    with pytest.raises(LostTrackError):
+        machine.arrive([a_delivery(8)], NOW)
+    machine.spilled(HIGH, 7, 1)  # another class has a cursor of its own
+
+
+def test_a_damaged_snapshot_counts_as_none() -> None:
+    for snapshot in (b"", b"\x00", b"rubbish", b"\x81\xa7version\x63"):
+        machine = a_machine(snapshot=snapshot)
+        fill(machine, 1)
+        assert len(step(machine).send) == 1
+
+
+def test_health_says_what_waits() -> None:
+    machine = a_machine(concurrency=1)
+    assert machine.health(NOW).state is HealthState.IDLE
+    fill(machine, 3)
+    machine.spilled(STANDARD, 10, 5)
+    (delivery,) = step(machine).send
+    health = machine.health(NOW + 60)
+    assert (health.pending, health.in_flight, health.concurrency) == (7, 1, 1)
+    assert health.oldest_pending_s == pytest.approx(60, abs=0.01)
+    machine.judged(delivery, a_failure(), NOW)
+    health = machine.health(NOW)
+    assert (health.success_rate, health.consecutive_failures) == (0.0, 1)
+    assert (health.state, health.last_error) == (HealthState.FAILING, "it failed")
+    assert health.latency_p50_ms is not None
+
+
+def test_a_destination_of_one_slot_still_reads_what_is_due() -> None:
+    """A full memory of fresh deliveries must not keep out what is to be tried again."""
+    machine = a_machine(Limits(16, 1 << 20), concurrency=1, retry_schedule_s=(30,))
+    fill(machine, 40)
+    assert machine.held()[0] < 16
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(), NOW)
+    commands = step(machine)
+    if commands.read is not None:
+        machine.read_failed(commands.read, NOW)
+    commit(machine, commands)
+    read = step(machine, NOW + 30).read
+    assert isinstance(read, DueRequest)
+    row = a_delivery(1, attempt_count=1, next_attempt_at=NOW + 30)
+    machine.due(read, [row], NOW + 30)
+    for running in list(machine.in_flight.values()):
+        machine.judged(running, a_success(), NOW + 30)
+    assert step(machine, NOW + 30).send == [row]
