@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.commands import Limits, ReadRequest
+from engine.core.commands import DueRequest, Limits, ReadRequest
 from engine.core.lanes import MAX_SKIPPED_LANES
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
@@ -222,6 +222,70 @@ def test_a_lane_that_ran_empty_is_read_on_from_where_it_was_skipped() -> None:
             machine.loaded(commands.read, found, found[-1].seq, {}, end, NOW)
     assert done == list(range(1, 21))
     assert machine.clean()
+
+
+def test_what_joins_a_lane_while_it_is_read_back_is_not_lost() -> None:
+    machine = a_machine(ordering=Ordering.KEY, retry_schedule_s=(3600,))
+    machine.arrive(lane(1, 2, 1), NOW)
+    (head,) = step(machine).send
+    machine.judged(head, a_failure(), NOW)
+    commit(machine, step(machine))
+    later = NOW + 3600
+    read = step(machine, later).read
+    assert isinstance(read, ReadRequest)
+    rows = [a_delivery(1, lane="c:1", attempt_count=1, next_attempt_at=later)]
+    rows += lane(1, 1, 2)
+    machine.arrive(lane(1, 2, 3), later)  # committed after the read had run
+    machine.loaded(read, rows, 2, {}, True, later)
+    done = []
+    for _ in range(10):
+        commands = step(machine, later)
+        for delivery in commands.send:
+            done.append(delivery.seq)
+            machine.judged(delivery, a_success(), later)
+        commit(machine, commands, later)
+        if isinstance(commands.read, ReadRequest):
+            assert (commands.read.only_lane, commands.read.after) == ("c:1", 2)
+            machine.loaded(commands.read, lane(1, 2, 3), 4, {}, True, later)
+    assert done == [1, 2, 3, 4]
+    assert machine.clean()
+
+
+def test_a_lane_waits_for_the_end_of_a_quarantined_head_that_was_only_in_the_store() -> None:
+    machine = a_machine(ordering=Ordering.KEY)
+    machine.restore(1, {STANDARD: 2}, 2, None)
+    machine.quarantine(lane(1, 1, 1)[0], NOW)
+    commands = step(machine)
+    assert isinstance(commands.read, ReadRequest)
+    machine.loaded(commands.read, lane(1, 2, 1), 2, {}, True, NOW)
+    assert step(machine).send == []
+    commit(machine, commands)
+    assert seqs(step(machine).send) == [2]
+
+
+def test_the_earliest_of_those_that_left_memory_says_when_to_read() -> None:
+    machine = a_machine(retry_schedule_s=(600, 100, 400))
+    machine.arrive(
+        [a_delivery(1), a_delivery(2, attempt_count=1), a_delivery(3, attempt_count=2)], NOW
+    )
+    for delivery in step(machine).send:
+        machine.judged(delivery, a_failure(), NOW)
+    commit(machine, step(machine))
+    assert machine.next_due() == NOW + 100
+
+
+def test_a_restored_wait_that_no_schedule_gives_is_corrected_at_once() -> None:
+    machine = a_machine(retry_schedule_s=(10,))
+    machine.restore(5, {STANDARD: 4}, 1, NOW + 1e8)
+    read = step(machine).read
+    assert isinstance(read, DueRequest)
+    machine.due(read, [a_delivery(1, attempt_count=1, next_attempt_at=NOW + 1e8)], NOW)
+    commands = step(machine)
+    assert [s.next_attempt_at for s in commands.settle] == [NOW + 13]
+    commit(machine, commands)
+    assert machine.next_due() == NOW + 13
+    assert machine.idle(NOW) is False
+    assert commands.wake_at == NOW + 12
 
 
 def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:

@@ -347,6 +347,7 @@ class World:
         """Let all go well, and check that everything ends, without anything but what was asked for."""
         if self.config.status is DestinationStatus.DISABLED:
             self.configure(status=DestinationStatus.ACTIVE)
+        longest = 1.2 * longest_delay_s(self.config) + 65 + 1 / (self.config.rate_per_second or 1)
         for _ in range(20_000):
             machine, before = self.machine, (self.sent, len(self.recording), self.now)
             self.tell(5, spill=False)
@@ -367,6 +368,7 @@ class World:
             wake = self.wake_at if self.asleep is None else self.asleep
             assert wake is not None, f"nothing wakes it for {self._unsettled()}"
             assert wake != float("inf"), f"it sleeps over {self._unsettled()}"
+            assert wake - self.now <= longest, "it waits longer than anything allows"
             self.advance(max(wake - self.now, 0.0) + 1e-6)
             self.turn()
         assert not self._unsettled()
