@@ -67,6 +67,21 @@ FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become d
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
+
+class ListenError(Exception):
+    """The address to listen on cannot be had."""
+
+
+FAILURES: dict[type[Exception], int] = {  # the first that fits counts
+    SecretBoxError: EXIT_SETTINGS,
+    ListenError: EXIT_SETTINGS,
+    OwnershipLostError: EXIT_FAILED,
+    EmbeddedError: EXIT_DATABASE,
+    StoreError: EXIT_DATABASE,
+    GivenUpError: EXIT_FAILED,
+    OSError: EXIT_SETTINGS,
+}
+
 log = structlog.get_logger("angarium")
 
 
@@ -77,21 +92,32 @@ def serve(settings: Settings) -> int:
             settings.master_key, settings.data_dir, own_database=settings.database_url is not None
         )
         trio.run(_serve, settings, box)
-    except SecretBoxError as error:
-        return _failed(EXIT_SETTINGS, error)
-    except (EmbeddedError, StoreError) as error:
-        return _failed(EXIT_DATABASE, error)
-    except GivenUpError as error:
-        cause = error.__cause__
-        return _failed(EXIT_FAILED, cause if isinstance(cause, OwnershipLostError) else error)
-    except OSError as error:
-        return _failed(EXIT_SETTINGS, error)
+    except (
+        SecretBoxError, EmbeddedError, StoreError, GivenUpError, OSError, ExceptionGroup,
+    ) as error:  # fmt: skip
+        cause = _cause(error)
+        for kind, code in FAILURES.items():
+            if isinstance(cause, kind):
+                log.critical("server failed", error=str(cause))
+                return code
+        raise
     return 0
 
 
-def _failed(code: int, error: BaseException) -> int:
-    log.critical("server failed", error=str(error))
-    return code
+def _cause(error: BaseException) -> BaseException:
+    """Return what an operator must know of a failure: the reason for which a part was given up, where
+    that is not a fault of ours."""
+    error = _alone(error)
+    if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
+        return error.__cause__
+    return error
+
+
+def _alone(error: BaseException) -> BaseException:
+    """Return what is inside groups of one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 async def _serve(settings: Settings, box: SecretBox) -> None:
@@ -257,7 +283,7 @@ class Server:
             Child(name="housekeeping", run=self._keep_house),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),
-            Child(name="door", run=self.door.run, restart=Restart.TRANSIENT, restarts=0),
+            Child(name="door", run=self._open_door, restart=Restart.TRANSIENT, restarts=0),
         ]
 
     async def stop(self) -> None:
@@ -289,6 +315,19 @@ class Server:
             everything.cancel()
 
     # --- small children
+
+    async def _open_door(
+        self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+    ) -> None:
+        try:
+            await self.door.run(task_status=task_status)
+        except (OSError, ExceptionGroup) as error:
+            found = _alone(error)
+            listening = self.door.address[1] != 0
+            if listening or not isinstance(found, OSError):
+                raise
+            reason = found.strerror or str(found)
+            raise ListenError(f"cannot listen on {self.settings.bind}: {reason}") from error
 
     async def _recover(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         destinations = await self.directory.recover()

@@ -158,7 +158,7 @@ class Service:
         self.start()
         made = subprocess.run(
             [
-                *self._command(
+                *self.command(
                     "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"
                 ),
                 *("--output", "json", "--data-dir", str(self.folder)),
@@ -182,7 +182,8 @@ class Service:
             self._own.cleanup()
 
     @staticmethod
-    def _command(*arguments: str) -> list[str]:
+    def command(*arguments: str) -> list[str]:
+        """Return the command line of `angarium` with these arguments."""
         return [sys.executable, "-m", "api.cli", *arguments]
 
     @property
@@ -200,7 +201,7 @@ class Service:
         }
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                self._command(
+                self.command(
                     "serve", "--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self.folder)
                 ),
                 stdout=subprocess.DEVNULL,

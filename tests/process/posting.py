@@ -21,11 +21,14 @@ class Poster(threading.Thread):
     must tell that all or nothing is there. What was refused with 503 is given up: it must not be there.
     """
 
-    def __init__(self, house: House, name: str, batch: int = 1, most: int = 1_000_000) -> None:
+    def __init__(
+        self, house: House, name: str, batch: int = 1, *, most: int = 1_000_000, kind: str = "e.one"
+    ) -> None:
         super().__init__(name=name)
         self.house = house
         self.batch = batch
         self.most = most
+        self.kind = kind
         self.accepted: dict[str, str] = {}  # number to id, in the order of acceptance
         self.refused: list[str] = []  # answered with 503
         self.torn: list[list[str]] = []  # batches whose fate is unknown
@@ -50,7 +53,7 @@ class Poster(threading.Thread):
 
     def _posted(self, numbers: list[str]) -> bool:
         """Post once. Returns whether that is done with."""
-        events = [event(number, self.name, idempotencyKey=number) for number in numbers]
+        events = [event(n, self.name, self.kind, idempotencyKey=n) for n in numbers]
         began = time.monotonic()
         try:
             if self.batch == 1:

@@ -11,12 +11,13 @@ from tests.process.receiver import Arrival
 JITTER = 0.8  # the least part of a scheduled wait
 
 
-def nothing_lost_or_invented(house: House, posters: Iterable[Poster]) -> dict[str, str]:
-    """Every accepted event is in the rows once under the id that was told, and nothing else is.
-
-    Returns the number of each event that is there, with its id.
+def nothing_lost_or_invented(
+    house: House, posters: Iterable[Poster], kind: str = "e.one"
+) -> dict[str, str]:
+    """Every accepted event is in the rows once under the id that was told, and nothing else of its
+    type is. Returns the number of each event that is there, with its id.
     """
-    rows = house.rows("SELECT idempotency_key, id::text FROM events")
+    rows = house.rows("SELECT idempotency_key, id::text FROM events WHERE type = $1", kind)
     there = dict(rows)
     assert len(there) == len(rows), "an idempotency key has two events"
     allowed: set[str] = set()

@@ -1,0 +1,92 @@
+"""The database killed, frozen and cut off under a running server: it says so, waits, and goes on."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from tests.process import verdict
+from tests.process.house import House, until
+from tests.process.posting import Poster, posting
+from tests.process.receiver import Receiver
+
+FROZEN_S = 10.0
+HOT = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name IN ('angarium intake', 'angarium settle', 'angarium listener')"""
+
+
+def killed(house: House) -> None:
+    """Kill the postmaster; its children follow. It is started again by the server."""
+    before = house.database_pid()
+    os.kill(before, signal.SIGKILL)
+    until(lambda: _readiness(house) == 503, "/readyz tells")
+    assert _status(house, "/livez") == 200
+    until(lambda: _readiness(house) == 200, "it is back")
+    assert house.database_pid() != before
+
+
+def frozen(house: House) -> None:
+    """Stop all of its processes for a while."""
+    house.database(signal.SIGSTOP)
+    try:
+        thaw = threading.Timer(FROZEN_S, lambda: house.database(signal.SIGCONT))
+        thaw.start()
+        until(lambda: _readiness(house) == 503, "/readyz tells")
+        assert _status(house, "/livez") == 200
+        told = house.ask("GET", "/deliveries")
+        assert told.status in (200, 503), told
+        thaw.join()
+    finally:
+        house.database(signal.SIGCONT)
+    until(lambda: _readiness(house) == 200, "it is back")
+
+
+def cut_off(house: House) -> None:
+    """End the sessions that events and outcomes are written by, again and again."""
+    pause = threading.Event()
+    for _ in range(10):
+        house.rows(HOT)
+        pause.wait(0.1)
+    until(lambda: _readiness(house) == 200, "it is well")
+
+
+def _status(house: House, path: str) -> int:
+    return house.ask("GET", path).status
+
+
+def _readiness(house: House) -> int:
+    return _status(house, "/readyz")
+
+
+@pytest.mark.parametrize("trouble", [killed, frozen, cut_off])
+def test_all_goes_on_after_trouble_with_the_database(
+    shared: House, receiver: Receiver, trouble: Callable[[House], None]
+) -> None:
+    house, name = shared, trouble.__name__
+    path = f"/{name}"
+    kind = f"{name}.one"
+    destination = house.made(receiver.url + path, kind, ordering="KEY", concurrency=16)
+    posters = [Poster(house, f"{name}{k}", kind=kind) for k in range(3)]
+    posters.append(Poster(house, f"{name}-many", batch=20, kind=kind))
+    with posting(*posters):
+        receiver.wait_count(path, 50)
+        trouble(house)
+        seen = len(receiver.arrivals(path))
+        receiver.wait_count(path, seen + 50)
+    house.until_settled()
+
+    there = verdict.nothing_lost_or_invented(house, posters, kind)
+    arrivals = receiver.arrivals(path)
+    verdict.all_arrived(there, arrivals)
+    assert len(arrivals) == len(there), "the server never ended: nothing comes twice"
+    verdict.in_order(house, destination, receiver.firsts(path), lanes=True)
+    verdict.in_order_of_posting(posters, receiver.firsts(path))
+    verdict.sums_equal_rows(house)
+    assert house.health(destination)["queue"]["pending"] == 0
+    assert house.health(destination)["actor"]["restarts"] == 0
+    for poster in posters:
+        assert set(poster.answers) <= {202, 500, 503}, poster.answers
+        assert poster.broken == 0, "every request gets an answer"
+        assert poster.slowest_s < 20
