@@ -4,19 +4,19 @@ It decides nothing about deliveries. It owns what outlives a machine (what is in
 recorded), so that a machine is replaced only when nothing of it is under way.
 """
 
-from enum import IntEnum
 from functools import partial
 
 import structlog
-from msgspec import Struct
 
 from engine.actors.alarm import Alarm
 from engine.actors.context import Context
 from engine.actors.flight import Flight
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Answered, Committed, Mailbox
+from engine.actors.phase import Departure, Phase
 from engine.actors.reading import Beginning, Lookup, Restoration
 from engine.actors.reports import ActorReport, DestinationReport
+from engine.actors.share import Share
 from engine.actors.succession import Succession
 from engine.core.commands import AnyRequest, Commands
 from engine.core.destination import Destination
@@ -30,25 +30,6 @@ READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
 log = structlog.get_logger("angarium.actor")
 
 
-class Phase(IntEnum):
-    """Where an actor is between activation and passivation."""
-
-    STARTING = 0  # the store is being read for its machine
-    RUNNING = 1
-    RESTARTING = 2  # its machine is gone, but not all that it had under way
-    RETIRED = 3
-
-
-class Departure(Struct, frozen=True):
-    """What an actor leaves behind that was idle long enough. `clean`: nothing unsettled is left;
-    `sleeping`: its row says when it is to be woken."""
-
-    clean: bool
-    sleeping: bool
-    low_seq: int
-    waiting: int
-
-
 class DestinationActor:
     """One destination's actor. Everything here is called on the trio thread and raises nothing, but
     `turn`, whose exception is the crash of this actor alone.
@@ -58,10 +39,10 @@ class DestinationActor:
     """
 
     __slots__ = (
-        "_alarm", "_asked", "_backed_off", "_beginning", "_context", "_empty", "_flush", "_held",
-        "_held_bytes", "_machine", "_mailbox", "_queued", "_reading", "_reconfigured", "_retire",
-        "_succession", "_unrecorded", "config", "environment", "generation", "id", "in_flight",
-        "last_active", "ledger", "phase", "started_at",
+        "_alarm", "_asked", "_backed_off", "_beginning", "_context", "_empty", "_flush", "_machine",
+        "_mailbox", "_queued", "_reading", "_reconfigured", "_retire", "_share", "_succession",
+        "_unrecorded", "config", "environment", "generation", "id", "in_flight", "last_active",
+        "ledger", "phase", "started_at",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -81,7 +62,7 @@ class DestinationActor:
         self._alarm = Alarm(context.timers, self.wake)
         self._unrecorded = 0  # settlements that are not durable
         self._beginning: Beginning | None = None
-        self._held = self._held_bytes = 0  # as last reported
+        self._share = Share(context.memory)
         self._asked: AnyRequest | None = None  # of the machine, and not passed to the readers yet
         self._queued = self._reading = self._reconfigured = self._retire = self._flush = False
         self._backed_off = True
@@ -105,7 +86,7 @@ class DestinationActor:
             self._mailbox.spill(deliveries)
         else:
             self._mailbox.offer(deliveries)
-            self._account()
+            self._share.report(self._mailbox, self._machine)
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
@@ -162,6 +143,9 @@ class DestinationActor:
             return
         if self._reconfigured:
             self._reconfigured = False
+            if self._asked is not None:  # a machine that is to be rebuilt waits for its last answer
+                machine.read_failed(self._asked, now)
+                self._asked = None
             machine.configure(self.config, now)
         mailbox, careful = self._mailbox, self._succession.careful
         handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
@@ -174,7 +158,7 @@ class DestinationActor:
         self._perform(machine, commands, now)
         mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
-        self._account()
+        self._share.report(self._mailbox, self._machine)
         if self._asked is not None:
             self._read()
         if handled or commands.send or commands.settle:
@@ -206,7 +190,7 @@ class DestinationActor:
         """Have the store asked, unless memory is full: then what is held here goes first, and each
         of its ends is a turn that looks again."""
         assert self._asked is not None
-        if self._context.memory.may_read(self._held):
+        if self._share.may_read:
             request, self._asked = self._asked, None
             singly = self._succession.careful > 0
             self._reading = True
@@ -227,16 +211,6 @@ class DestinationActor:
             self.in_flight += 1
             began(delivery.id, self.environment)
 
-    def _account(self) -> None:
-        """Report what is held in memory here."""
-        held, size = self._mailbox.deliveries, self._mailbox.bytes
-        if self._machine is not None:
-            in_machine, bytes_in_machine = self._machine.held()
-            held += in_machine
-            size += bytes_in_machine
-        self._context.memory.changed(held - self._held, size - self._held_bytes)
-        self._held, self._held_bytes = held, size
-
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         """Retire, if nothing is under way or near; write what must not be forgotten."""
         retire, flush = self._retire and not self._busy and machine.idle(now), self._flush
@@ -253,7 +227,7 @@ class DestinationActor:
             self.phase = Phase.RETIRED
             self.generation += 1
             self._alarm.cancel()
-            self._account()
+            self._share.report(self._mailbox, self._machine)
             self._context.attempts.leave(self)
             if self.ledger.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.ledger.snapshot)
@@ -284,11 +258,6 @@ class DestinationActor:
 
     def _restore(self) -> None:
         self._context.readers.submit(self.restoration())
-
-    @property
-    def snapshot(self) -> bytes | None:
-        """The last snapshot, where it is known without the store."""
-        return self.ledger.snapshot
 
     def begin_reading(self) -> None:
         """The store is being read from now on: it will show what was noted before."""
@@ -371,7 +340,7 @@ class DestinationActor:
         self.phase = Phase.RESTARTING
         self._alarm.cancel()
         self._context.attempts.leave(self)
-        self._account()
+        self._share.report(self._mailbox, self._machine)
 
     def _settle_estate(self, now: float) -> None:
         """Once nothing is under way, let a passing machine judge the late outcomes and quarantine
@@ -386,13 +355,7 @@ class DestinationActor:
             self._restore()
             return
         machine = self._make(Beginning(self.ledger.snapshot, None), now)
-        for flight in succession.late:
-            mailbox.in_hand = flight
-            flight.rewind()
-            assert flight.outcome is not None
-            machine.judged(flight.delivery, flight.outcome, now)
-        for delivery in guilty:
-            machine.quarantine(delivery, now)
+        succession.pass_on(machine, mailbox, guilty, now)
         commands = machine.commands(now, 0)
         mailbox.in_hand = None
         succession.settled(guilty)

@@ -9,6 +9,7 @@ from msgspec import structs
 from engine.actors.attempts import Attempts
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.memory import Memory
+from engine.actors.phase import Departure
 from engine.actors.readers import Readers
 from engine.core.commands import Limits
 from engine.core.destination import Destination
@@ -19,7 +20,7 @@ from engine.ports import BacklogMark, Sender, SnapshotWrite
 from engine.timers import Timers
 
 if TYPE_CHECKING:
-    from engine.actors.actor import Departure, DestinationActor
+    from engine.actors.actor import DestinationActor
 
 RECENT_SNAPSHOTS = (
     20_000  # of actors that left memory, some 100 bytes each: a quick return reads nothing

@@ -11,11 +11,12 @@ import structlog
 import trio
 from msgspec import Struct
 
-from engine.actors.actor import Departure, DestinationActor, Phase
+from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
 from engine.actors.context import Context, Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.memory import Memory
+from engine.actors.phase import Departure, Phase
 from engine.actors.readers import Readers
 from engine.actors.reading import Restoration
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
@@ -31,6 +32,7 @@ from engine.timers import Timers
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
+FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
 
 log = structlog.get_logger("angarium.directory")
@@ -211,8 +213,10 @@ class Directory:
             # written a backlog row to survive a crash: it is to be forgotten afterwards.
             self.dirty.add(destination.id)
             self._forgettable.pop(destination.id, None)
-        elif dormant is None or destination.status is DestinationStatus.DISABLED:
+        elif dormant is None:
             return
+        elif destination.status is DestinationStatus.DISABLED and not dormant.sleeping:
+            return  # else its row is to say no more that a retry is due
         if dormant is not None:
             self._stir(destination.id)
         low_seq = 0 if dormant is None else dormant.low_seq
@@ -284,7 +288,8 @@ class Directory:
             await self.attempts.wait_none()
         for actor in self._actors.values():
             actor.flush()
-        await self.dispatcher.wait_idle()
+        with trio.move_on_after(FLUSH_S):
+            await self.dispatcher.wait_idle()
         return not scope.cancelled_caught
 
     # --- reports

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from engine.actors.ledger import Ledger
 from engine.actors.memory import Memory
 from engine.core.commands import AnyRequest, DueRequest, ReadRequest
 from engine.core.destination import Destination
@@ -98,10 +99,7 @@ class Starter(Protocol):
 
     generation: int
     config: Destination
-
-    @property
-    def snapshot(self) -> bytes | None:
-        """The snapshot of a predecessor, where it is known."""
+    ledger: Ledger  # with a predecessor's snapshot, where it is known
 
     def begin_reading(self) -> None:
         """From now on, keep apart what commits: the reading may or may not see it."""
@@ -128,7 +126,7 @@ class Restoration:
     async def read(self, store: BacklogStore) -> None:
         """Read snapshot and unsettled work, and let the actor begin."""
         starter, config = self._starter, self._starter.config
-        snapshot = starter.snapshot
+        snapshot = starter.ledger.snapshot
         if snapshot is None:
             snapshot = await store.snapshot(config.environment, config.id)
         unsettled = None

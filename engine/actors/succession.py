@@ -8,7 +8,8 @@ answer to what is due) condemns its company in the end: a destination must not s
 from msgspec import Struct
 
 from engine.actors.flight import Flight
-from engine.actors.mailbox import Answered, Arrived, Message
+from engine.actors.mailbox import Answered, Arrived, Mailbox, Message
+from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 
 BLAMES = 3  # crashes that one delivery may cause; then it is quarantined
@@ -96,6 +97,18 @@ class Succession:
                     flight.rewind()
             self.late = [each for each in self.late if each.delivery.id not in ids]
         return guilty
+
+    def pass_on(
+        self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
+    ) -> None:
+        """Let a passing machine judge what came late, and quarantine the guilty."""
+        for flight in self.late:
+            mailbox.in_hand = flight
+            flight.rewind()
+            assert flight.outcome is not None
+            machine.judged(flight.delivery, flight.outcome, now)
+        for delivery in guilty:
+            machine.quarantine(delivery, now)
 
     def settled(self, guilty: list[Delivery]) -> None:
         """Forget late outcomes and quarantined deliveries: they are on their way to the store."""

@@ -395,7 +395,7 @@ class World:
         base = self.store.sequence = (self.store.sequence // 1_000 + 1) * 1_000
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
-        for destination in fresh:
+        for destination in sorted(fresh):
             known = self.store.backlog_rows.get(destination)
             low = base if known is None else min(known.low_seq, base)
             due = None if known is None else known.next_due_at_ms
@@ -456,13 +456,13 @@ class World:
         """Count the rows of a destination by status."""
         return Counter(row.status.name for row in self.store.of(destination))
 
-    async def settled(self, destination: str | None = None) -> None:
+    async def settled(self, destination: str | None = None, most_step_s: float = 1.0) -> None:
         """Wait until nothing is unsettled."""
         names = [destination] if destination else list(self.destinations)
         step_s = 0.01
         # Virtual time, and rows are what the test is about: nobody signals when the last one ends.
         while any(self.store.unsettled(name) for name in names):
-            step_s = min(1.1 * step_s, 1.0)
+            step_s = min(1.1 * step_s, most_step_s)
             await trio.sleep(step_s)
         await trio.sleep(0.05)
 

@@ -1,0 +1,31 @@
+"""One actor's share of the memory of all: what is in its mailbox and what its machine holds."""
+
+from engine.actors.mailbox import Mailbox
+from engine.actors.memory import Memory
+from engine.core.machine import DestinationMachine
+
+
+class Share:
+    """Owner of what one actor last reported."""
+
+    __slots__ = ("_bytes", "_deliveries", "_memory")
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._deliveries = self._bytes = 0
+
+    def report(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
+        """Tell the sum what has changed."""
+        deliveries, size = mailbox.deliveries, mailbox.bytes
+        if machine is not None:
+            held, held_bytes = machine.held()
+            deliveries += held
+            size += held_bytes
+        if deliveries != self._deliveries or size != self._bytes:
+            self._memory.changed(deliveries - self._deliveries, size - self._bytes)
+            self._deliveries, self._bytes = deliveries, size
+
+    @property
+    def may_read(self) -> bool:
+        """Whether more may be read back now."""
+        return self._memory.may_read(self._deliveries)
