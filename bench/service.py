@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from bench.processes import cpu_s, rss_mb
 
@@ -154,7 +154,7 @@ class Service:
         self.settings = dict(settings or {})
         self.process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "Service":
+    def __enter__(self) -> Self:
         self.start()
         made = subprocess.run(
             [

@@ -62,9 +62,9 @@ def _readiness(house: House) -> int:
 
 @pytest.mark.parametrize("trouble", [killed, frozen, cut_off])
 def test_all_goes_on_after_trouble_with_the_database(
-    shared: House, receiver: Receiver, trouble: Callable[[House], None]
+    house: House, receiver: Receiver, trouble: Callable[[House], None]
 ) -> None:
-    house, name = shared, trouble.__name__
+    name = trouble.__name__
     path = f"/{name}"
     kind = f"{name}.one"
     destination = house.made(receiver.url + path, kind, ordering="KEY", concurrency=16)
