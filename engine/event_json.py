@@ -18,6 +18,8 @@ from engine.json_members import MAX_DEPTH, deepest, members, tile, without_surro
 EVENT_BYTES = 256 * 1024
 BATCH_BYTES = 5 * 1024 * 1024
 BATCH_EVENTS = 1_000
+_BRACE = ord("{")
+_NUL = b"\\u0000"  # as itself it is malformed JSON
 OWN_PREFIX = "angarium."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -28,7 +30,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=256)]
 
 
 class EventInput(Struct, forbid_unknown_fields=True, gc=False):
-    """One event as a caller wrote it. Raw fields are slices of the request."""
+    """One event as a caller wrote it. What is raw is a slice of the request."""
 
     eventType: str  # noqa: N815 - the wire's name
     payload: Raw
@@ -70,28 +72,35 @@ class _Attachment(Struct, forbid_unknown_fields=True):
 _event = msgspec.json.Decoder(EventInput)
 _batch = msgspec.json.Decoder(_Batch)
 _attachments = msgspec.json.Decoder(list[_Attachment])
-_KEYS = tuple(
-    (name, b'"' + name.encode() + b'"') for name in EventInput.__struct_fields__
-)  # what a duplicate would be spelt like
 _NAMES = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
 # "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is
 _AT = re.compile(r"^(.*?) - at `\$\.?(.*)`$", re.DOTALL)
 _FIELD = re.compile(r"(?:unknown|required) field `(.*)`$", re.DOTALL)
 
 
-def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> EventInput:
-    """Decode and check one event. Raises Refusal `invalid_request`, naming the offending field."""
+def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[EventInput, bytes]:
+    """Decode and check one event; return it with its payload's bytes.
+
+    Raises Refusal `invalid_request`, naming the offending field.
+    """
     if not body.isascii():
         _require_utf8(body)
     try:
         event = _event.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         event = _with_surrogates(body, error, max_depth)
+        payload = bytes(event.payload)
     else:
-        if not _plain(body, event, max_depth):
+        payload = bytes(event.payload)
+        if not _plain(body, event, payload, max_depth):
             _walk(body, max_depth)
-    _check(event)
-    return event
+    if payload[0] != _BRACE:
+        raise invalid("payload", "must be an object")
+    if event.metadata is not UNSET or event.attachments is not UNSET:
+        _check_objects(event)
+    if _NUL in body:
+        _check_names(event)
+    return event, payload
 
 
 def read_batch(body: bytes) -> list[bytes]:
@@ -130,34 +139,47 @@ def invalid(path: str, message: str) -> Refusal:
     return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
 
 
-def _plain(body: bytes, event: EventInput, max_depth: int) -> bool:
-    """Whether counts alone exclude duplicate keys and too much depth."""
+def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bool:
+    """Whether counts alone exclude duplicate keys and too much depth.
+
+    Without its payload and without escapes, an event has as many quotes as its keys and texts need; a
+    key that is given twice has more.
+    """
     if body.count(b"{") + body.count(b"[") > max_depth:
         return False
-    rest = body.replace(bytes(event.payload), b"", 1)
-    if b"\\" in rest:
+    rest = body.replace(payload, b"", 1)
+    if b"\\" in rest or event.metadata is not UNSET or event.attachments is not UNSET:
         return False
-    return all(
-        rest.count(quoted) == 1 for name, quoted in _KEYS if getattr(event, name) is not UNSET
-    )
+    quotes = 6  # "eventType":"...","payload":
+    for given in (
+        event.customerExternalId,
+        event.idempotencyKey,
+        event.source,
+        event.occurredAt,
+        event.correlationId,
+        event.requestId,
+    ):
+        if given is not UNSET:
+            quotes += 2 if given is None else 4
+    return rest.count(b'"') == quotes
 
 
-def _check(event: EventInput) -> None:
-    payload = bytes(event.payload)
-    if payload[:1] != b"{":
-        raise invalid("payload", "must be an object")
+def _check_objects(event: EventInput) -> None:
     if event.metadata is not UNSET:
         metadata = bytes(event.metadata)
         if metadata == b"null":
             event.metadata = UNSET
-        elif metadata[:1] != b"{":
+        elif metadata[0] != _BRACE:
             raise invalid("metadata", "must be an object")
+    if event.attachments is not UNSET:
+        _check_attachments(event)
+
+
+def _check_names(event: EventInput) -> None:
     for name in _NAMES:
         value = getattr(event, name)
         if value is not UNSET and value is not None and "\0" in value:
             raise invalid(name, "must not contain NUL")
-    if event.attachments is not UNSET:
-        _check_attachments(event)
 
 
 def _check_attachments(event: EventInput) -> None:

@@ -20,7 +20,7 @@ class Identity:
     """
 
     def __init__(self, floor_ms: int = 0, ceiling_ms: int | None = None) -> None:
-        self._ms = floor_ms
+        self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0
         self._prefix = ""
@@ -47,16 +47,16 @@ class Identity:
         now = time.time_ns() // 1_000_000
         if self._ceiling_ms is not None and now >= self._ceiling_ms:
             now = self._ceiling_ms - 1
-        if now > self._ms or not self._prefix:
-            self._ms = max(now, self._ms)
+        if now > self.last_ms or not self._prefix:
+            self.last_ms = max(now, self.last_ms)
             self._counter = 0
         elif self._counter < _COUNTER_LIMIT:
             self._counter += 1
             return
         else:
-            self._ms += 1
+            self.last_ms += 1
             self._counter = 0
-        stamp = f"{self._ms:012x}"
+        stamp = f"{self.last_ms:012x}"
         self._prefix = f"{stamp[:8]}-{stamp[8:]}-7"
 
 

@@ -10,7 +10,13 @@ from functools import lru_cache
 from msgspec import Struct
 
 from engine.core.destination import Destination
-from engine.core.vocabulary import DestinationStatus, Priority
+from engine.core.vocabulary import (
+    CLASS_OF_PRIORITY,
+    DeliveryClass,
+    DestinationStatus,
+    Priority,
+)
+from engine.event_json import check_type
 from engine.models import Models
 
 COMPILED_ROUTES = 10_000  # tenants choose event types: a bound, about 10 MB, then all start over
@@ -22,6 +28,7 @@ class Choice(Struct, frozen=True):
 
     destination: Destination
     priority: Priority
+    queue: DeliveryClass
 
 
 class Route(Struct, frozen=True):
@@ -61,11 +68,15 @@ class Router:
         self._routes: dict[tuple[int, str], tuple[int, Route]] = {}
 
     def route(self, environment: int, event_type: str) -> Route:
-        """Return where events of a type go, compiling it when it is new or out of date."""
+        """Return where events of a type go, compiling it when it is new or out of date.
+
+        Raises Refusal for what is no event type.
+        """
         version = self._models.routing_version(environment)
         known = self._routes.get((environment, event_type))
         if known is not None and known[0] == version:
             return known[1]
+        check_type(event_type)
         if len(self._routes) >= COMPILED_ROUTES:
             self._routes.clear()
         route = self._compile(environment, event_type)
@@ -85,7 +96,7 @@ class Router:
             destination = self._models.destinations.get(identifier)
             if destination is None or destination.status is DestinationStatus.ARCHIVED:
                 continue
-            choice = Choice(destination, priority)
+            choice = Choice(destination, priority, CLASS_OF_PRIORITY[priority])
             if destination.customer is None:
                 everyone.append(choice)
             else:
