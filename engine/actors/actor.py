@@ -90,8 +90,8 @@ class DestinationActor:
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
-        """Use another version for every attempt that has not begun; an older one is ignored."""
-        if config.version < self.config.version:
+        """Use another version for every attempt that has not begun; one that is not newer is ignored."""
+        if config.version <= self.config.version:
             return
         relaned = config.ordering is not self.config.ordering
         self.config = config

@@ -103,6 +103,8 @@ class Directory:
         self._actors: dict[str, DestinationActor] = {}
         self._dormant: dict[str, Dormant] = {}
         self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
+        self._recovered = False
+        self._configured: list[Destination] = []  # before and during the recovery
         self._activations = self._passivations = self._restarts = 0
         self.sleepers = 0  # dormant destinations that the waker is to look for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
@@ -202,11 +204,14 @@ class Directory:
         return roused
 
     def configure(self, destination: Destination) -> None:
-        """Take a new version that is committed."""
+        """Take a new version that is committed; before the recovery, any version that there is."""
         actor = self._actors.get(destination.id)
         if actor is not None:
             actor.tell_config(destination)
             return
+        if not self._recovered:
+            self._configured.append(destination)
+            return  # what it has in the store is not known yet
         dormant = self._dormant.get(destination.id)
         if destination.status is DestinationStatus.ARCHIVED:
             # What is in its DLQ is discarded even where nothing waits, and the archiving may have
@@ -261,7 +266,8 @@ class Directory:
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
         """Learn of all unsettled work; returns of how many destinations. Their actors come about one
-        after another while everything else runs."""
+        after another while everything else runs. The configuration has been loaded before."""
+        self._configured.clear()
         while True:
             try:
                 rows = await self._store.backlog(shards)
@@ -277,6 +283,10 @@ class Directory:
                 self.readers.submit_patient(Awakening(self, row.destination))
             if number % RECOVER_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
+        self._recovered = True
+        for destination in self._configured:  # meanwhile, by other processes
+            self.configure(destination)
+        self._configured.clear()
         return len(rows)
 
     async def drain(self, deadline: float) -> bool:

@@ -473,6 +473,8 @@ async def running(**options: object) -> AsyncIterator[World]:
     async with trio.open_nursery() as nursery:
         world = World(**options)  # type: ignore[arg-type]  # passed on as they are
         world.start(nursery)
+        await world.directory.recover()
+        world.store.calls.clear()
         yield world
         nursery.cancel_scope.cancel()
     assert not world.errors

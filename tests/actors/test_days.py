@@ -15,12 +15,12 @@ DAY_S = 86_400.0
 NEVER_S = 1_000 * DAY_S
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [7])
 async def test_twenty_destinations_through_days_of_retries(
     autojump_clock: MockClock, seed: int
 ) -> None:
     chance = random.Random(seed)
-    async with running(seed=seed) as world:
+    async with running(seed=seed, passivate_after=600) as world:
         began = world.clock.now()
         recovers_at: dict[str, float] = {}
         for number in range(1, 21):

@@ -519,6 +519,40 @@ async def test_recovery_finds_retries_and_keeps_their_time(autojump_clock: MockC
         assert all(world.statuses(name) == {"DELIVERED": 3} for name in names)
 
 
+async def test_what_is_loaded_before_the_recovery_starts_no_actor(
+    autojump_clock: MockClock,
+) -> None:
+    async with trio.open_nursery() as nursery:
+        world = World()
+        (name,) = fill(world, 1, 5)
+        quiet_one = world.destination(2)
+        for each in (name, quiet_one):
+            world.change(each, status=DestinationStatus.ARCHIVED)
+        world.start(nursery)
+        await trio.sleep(1)
+        assert world.directory.statistics().activations == 0
+        await world.directory.recover()
+        await world.settled()
+        await quiet(world)
+        assert world.statuses(name) == {"FAILED": 5}
+        assert world.store.backlog_rows == {}
+        assert world.directory.statistics().activations == 1
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_change_during_the_recovery_is_not_lost(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        (name,) = fill(world, 1, 5)
+        world.directory._recovered = False
+        world.change(name, status=DestinationStatus.DISABLED)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(world.directory.recover)
+            await trio.lowlevel.checkpoint()
+            world.change(name, status=DestinationStatus.ARCHIVED)
+        await world.settled()
+        assert world.statuses(name) == {"FAILED": 5}
+
+
 async def test_recovery_waits_for_the_store(autojump_clock: MockClock) -> None:
     async with running() as world:
         (name,) = fill(world, 1, 5)
