@@ -1,4 +1,4 @@
-"""Where one destination's deliveries wait: in memory or in the store alone, none in both, none in neither.
+"""Where one destination's deliveries wait: in memory or in the store alone, never in both.
 
 It places what arrives and what reads bring. It decides nothing about attempts.
 """
@@ -284,6 +284,12 @@ class Backlog:
             found = self.lanes.remove(delivery.id, delivery.lane)
         else:
             found = self.queue.remove(delivery.id)
+        read = self.reader.outstanding
+        if found is None and read is not None:
+            for index, aside in enumerate(read.ahead):
+                if aside.id == delivery.id:
+                    found = read.ahead.pop(index)
+                    break
         if found is not None:
             self.window.drop(found)
         return found
@@ -315,6 +321,15 @@ class Backlog:
             self.queue.promote(now)
         if self.lanes is not None:
             self.lanes.promote(now)
+
+    def wake_at(self, now: float, gates_open_at: float | None) -> float | None:
+        """Return when the next thing is to be done that waits for its time only."""
+        wake, waits = self.reader.wake_at(now), self.queue.waits
+        if waits and (wake is None or waits[0][0] < wake):
+            wake = waits[0][0]
+        if gates_open_at is not None and (wake is None or gates_open_at < wake):
+            wake = gates_open_at
+        return wake
 
     def recap(self, latest: Callable[[Delivery], float]) -> None:
         """Let nothing in memory wait longer than `latest` says."""

@@ -1,10 +1,12 @@
 """The circuit of one destination: it opens after failures in a row, and one delivery probes it.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from
+it.
 
-What counts is what the destination did: every failure but TRANSFORM and INTERNAL, which are ours or the
-tenant's script's. Those neither count nor break a row of failures. BLOCKED_ADDRESS counts, like DNS: it is
-the destination's name that leads there, and its deliveries are better kept than tried to death.
+What counts is what the destination did: every failure but TRANSFORM and INTERNAL, which are ours or
+the tenant's script's. Those neither count nor break a row of failures. BLOCKED_ADDRESS counts, like
+DNS: it is the destination's name that leads there, and its deliveries are better kept than tried to
+death.
 """
 
 from enum import IntEnum

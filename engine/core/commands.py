@@ -1,4 +1,6 @@
-"""What the machine asks of its shell, and the bounds that the shell sets it. Data only, no behaviour."""
+"""What the machine asks of its shell, and the bounds that the shell sets it. Data only, no
+behaviour.
+"""
 
 from msgspec import Struct, field
 

@@ -1,4 +1,4 @@
-"""What a destination's attempts came to lately: success rate, latency, streaks. Counts, never decisions."""
+"""What a destination's attempts came to lately: success rate, latency, streaks. It decides nothing."""
 
 from bisect import bisect_left
 from collections import deque

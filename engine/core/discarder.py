@@ -1,7 +1,7 @@
-"""What archiving leaves to be done: all that waits becomes FAILED and DISCARDED, as does what is IN_DLQ.
+"""What archiving leaves to be done: what waits or is IN_DLQ becomes FAILED and DISCARDED.
 
-It works through the store by reads, one chunk at a time; order does not matter any more. What is in flight
-ends by itself.
+It works through the store by reads, one chunk at a time; order does not matter any more. What is in
+flight ends by itself.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
-"""What holds a whole destination back: its circuit, its rate limit, a Retry-After, a 410 that was met.
+"""What holds a whole destination back: its circuit, its rate, a Retry-After, a 410 that was met.
 
-A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the rate and to
-Retry-After. Changing the URL, or enabling the destination again, makes the probe due at once; changing the
-URL also ends a Retry-After, which the old receiver had asked for.
+A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the
+rate and to Retry-After. Changing the URL, or enabling the destination again, makes the probe due at
+once; changing the URL also ends a Retry-After, which the old receiver had asked for.
 """
 
 import math
@@ -133,7 +133,8 @@ class Gates:
     def start_empty(self, now: float) -> None:
         """Begin with an empty bucket: what was sent just before a crash is not known.
 
-        Only from one a second up, where it costs a second at most; a slower one's level is in the snapshot.
+        Only from one a second up, where that costs a second at most: of a slower one each attempt is in
+        the snapshot.
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)

@@ -1,12 +1,12 @@
-"""Ordered lanes: first-in first-out within each, KEY or STRICT. A lane has one head, and only it may go.
+"""Ordered lanes, KEY or STRICT: first-in first-out within each, so that only its head may go.
 
-A head that succeeds lets the next one go when it is judged; any other end, when it is committed. A head that
-waits long leaves memory with its whole lane: the lane is *parked*, and read back when it is due. What a lane
-cannot hold is *skipped*: the lane remembers from which seq on, and is read back when it has run empty. So a
-lane's deliveries in memory are all older than those in the store.
+A head that succeeds lets the next one go when it is judged; any other end, when it is committed. A
+head that waits long leaves memory with its whole lane: the lane is *parked*, and read back when it
+is due. What a lane cannot hold is *skipped*: the lane remembers from which seq on, and is read back
+when it has run empty. So a lane's deliveries in memory are all older than those in the store.
 
-How much a lane may hold follows from what is free: no more than that. A single busy lane gets half of the
-memory, a hundred get a hundredth each, and room for other lanes is always left.
+How much a lane may hold follows from what is free: no more than that. A single busy lane gets half
+of the memory, a hundred get a hundredth each, and room for other lanes is always left.
 """
 
 from collections import deque

@@ -1,7 +1,8 @@
 """The machine: every decision about one destination's deliveries, as functions of message and time.
 
-Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock, draws
-randomness or does I/O. Instants are seconds since the epoch, and never go back within one machine's life.
+Messages change its state and are cheap; `commands()` decides. Nothing here awaits, reads a clock,
+draws randomness or does I/O. Instants are seconds since the epoch, and never go back within one
+machine's life.
 """
 
 from collections.abc import Callable, Sequence
@@ -253,7 +254,7 @@ class DestinationMachine:
                 else:
                     commands.send = self._send(now, may_send)
             commands.read = backlog.reader.choose(now)
-            commands.wake_at = self._wake_at(now)
+            commands.wake_at = backlog.wake_at(now, gates.opens_at)
         elif gates.gone_version is not None and not self._disable_asked:
             commands.disable = self._disable_asked = True
         if self._settle:
@@ -290,17 +291,6 @@ class DestinationMachine:
     def _settle_dry(self, now: float) -> None:
         while (delivery := self._backlog.queue.pop()) is not None:
             self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.DRY_RUN, now)
-
-    def _wake_at(self, now: float) -> float | None:
-        backlog = self._backlog
-        wake = backlog.reader.wake_at(now)
-        waits = backlog.queue.waits
-        if waits and (wake is None or waits[0][0] < wake):
-            wake = waits[0][0]
-        opens_at = self._gates.opens_at
-        if opens_at is not None and (wake is None or opens_at < wake):
-            wake = opens_at
-        return wake
 
     # --- reports
 

@@ -1,4 +1,4 @@
-"""What may be sent, by class, and what waits for its time: the deliveries in memory that no lane holds up."""
+"""What may be sent, by class, and what waits for its time: deliveries that no lane holds up."""
 
 from collections import deque
 from collections.abc import Iterator

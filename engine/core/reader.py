@@ -1,7 +1,8 @@
-"""What to read back from the store next. One read is outstanding at a time; nothing here handles answers.
+"""What to read back from the store next: one read at a time. Answers are handled elsewhere.
 
-Order of need: RETRYING ones that are due (unordered) or lanes that ran empty (ordered); then the cursors,
-the most urgent class first. Lanes and the cursor take turns, so that neither starves the other.
+Order of need: RETRYING ones that are due (unordered) or lanes that ran empty (ordered); then the
+cursors, the most urgent class first. Lanes and the cursor take turns, so that neither starves the
+other.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,8 @@
 """When a delivery is tried again. Instants are seconds since the epoch; chance is an argument.
 
-A PATCH may change a schedule under a waiting delivery. A wait keeps the due time that it was given, but
-is never longer than the longest delay of the present schedule; a delivery that has had as many attempts
-as the present schedule allows is dead when it comes up, without another.
+A PATCH may change a schedule under a waiting delivery. A wait keeps the due time that it was given,
+but is never longer than the longest delay of the present schedule; a delivery that has had as many
+attempts as the present schedule allows is dead when it comes up, without another.
 """
 
 import math

@@ -1,7 +1,8 @@
-"""What a machine must not forget over a restart, as versioned MessagePack. Small: it is written on change.
+"""What a machine must not forget over a restart, as versioned MessagePack. Small: it is often
+written.
 
-Bytes that cannot be read (another release's, or damaged) count as none: what waits is in the store, and
-the worst that a fresh circuit does is ten attempts that fail.
+Bytes that cannot be read (another release's, or damaged) count as none: what waits is in the store,
+and the worst that a fresh circuit does is ten attempts that fail.
 """
 
 import msgspec

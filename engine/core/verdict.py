@@ -1,6 +1,7 @@
 """What an attempt's outcome, or the want of one, means for a delivery: its next durable state.
 
-Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from
+it.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""What of a destination's backlog is in memory, and how far it has been looked at. Counts and cursors only.
+"""What of a destination's backlog is in memory, and how far it was looked at: counts and cursors.
 
-The rule that everything rests on: of each group of classes, everything unsettled with a seq up to the
-cursor is in memory, or known to be passed over (a skipped lane, a RETRYING one that is read when due);
-nothing beyond the cursor is in memory. A cursor that has reached the last seq known is *direct*: what
-arrives then goes into memory at once.
+The rule that everything rests on: of each group of classes, everything unsettled with a seq up to
+the cursor is in memory, or known to be passed over (a skipped lane, a RETRYING one that is read
+when due); nothing beyond the cursor is in memory. A cursor that has reached the last seq known is
+*direct*: what arrives then goes into memory at once.
 
 Unordered destinations keep one cursor a class; ordered ones a single one over all classes.
 """
@@ -141,7 +141,7 @@ class Window:
     # --- cursors
 
     def note(self, group: int, seq: int, count: int) -> None:
-        """Count committed deliveries that stay in the store. Raises LostTrackError if they were missed."""
+        """Count committed deliveries that stay in the store; LostTrackError if they were missed."""
         self.stored += count
         if seq > self.lasts[group]:
             self.lasts[group] = seq

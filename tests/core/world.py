@@ -286,6 +286,7 @@ class World:
         for row in self.open.values():
             row.ended = False  # nothing of it was recorded
             row.not_before = min(row.not_before, self.now + shortest)
+        self.asleep = None
         self._succeed(self.snapshot)
         self.gone = self.machine._gates.gone_version is not None
 
@@ -345,11 +346,11 @@ class World:
 
     def drain(self) -> None:
         """Let all go well, and check that everything ends, without anything but what was asked for."""
-        if self.config.status is DestinationStatus.DISABLED:
-            self.configure(status=DestinationStatus.ACTIVE)
         longest = 1.2 * longest_delay_s(self.config) + 65 + 1 / (self.config.rate_per_second or 1)
         for _ in range(20_000):
             machine, before = self.machine, (self.sent, len(self.recording), self.now)
+            if self.config.status is DestinationStatus.DISABLED:
+                self.configure(status=DestinationStatus.ACTIVE)
             self.tell(5, spill=False)
             self.turn()
             self.answer_read()

@@ -1,0 +1,154 @@
+"""What holds a whole destination: circuit, rate, Retry-After, a 410; also over restarts and jumps."""
+
+import pytest
+
+from engine.core.health import CircuitState
+from engine.core.machine import DestinationMachine
+from engine.core.records import Delivery
+from engine.core.vocabulary import (
+    DestinationStatus,
+    DlqStatus,
+    ErrorCategory,
+)
+from tests.core.making import (
+    NOW,
+    a_410,
+    a_delivery,
+    a_destination,
+    a_failure,
+    a_machine,
+    a_success,
+    commit,
+    seqs,
+    step,
+)
+
+
+def fill(machine: DestinationMachine, count: int, first: int = 1, **more: object) -> list[Delivery]:
+    deliveries = [a_delivery(seq, **more) for seq in range(first, first + count)]  # type: ignore[arg-type]  # a test's keywords
+    machine.arrive(deliveries, NOW)
+    return deliveries
+
+
+def open_circuit(machine: DestinationMachine, now: float = NOW) -> None:
+    fill(machine, 10)
+    for delivery in step(machine, now).send:
+        machine.judged(delivery, a_failure(now), now)
+    commands = step(machine, now)
+    assert commands.snapshot
+    commit(machine, commands, now)
+    assert machine.health(now).circuit is CircuitState.OPEN
+
+
+def test_retry_after_holds_the_whole_destination() -> None:
+    machine = a_machine(concurrency=1)
+    fill(machine, 3)
+    (delivery,) = step(machine).send
+    busy = a_failure(category=ErrorCategory.RATE_LIMITED, status=429, retry_after_s=120)
+    machine.judged(delivery, busy, NOW)
+    commands = step(machine)
+    assert commands.snapshot
+    assert (commands.send, commands.wake_at) == ([], NOW + 120)
+    assert machine.health(NOW).paused_until == NOW + 120
+    heir = a_machine(snapshot=machine.snapshot(), concurrency=1)
+    heir.arrive([a_delivery(9)], NOW)
+    assert step(heir, NOW + 119.9).send == []
+    assert seqs(step(machine, NOW + 120).send) == [2]
+    assert seqs(step(heir, NOW + 120).send) == [9]
+
+
+@pytest.mark.parametrize("clock_step", [-1e8, -600.0, 1e8])
+def test_a_restored_wait_is_capped_whatever_the_clock_did(clock_step: float) -> None:
+    machine = a_machine(retry_schedule_s=(5, 300))
+    fill(machine, 1)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(retry_after_s=200, status=503), NOW)
+    step(machine)
+    now = NOW + clock_step
+    heir = a_machine(now=now, snapshot=machine.snapshot(), retry_schedule_s=(5, 300))
+    heir.arrive([a_delivery(2)], now)
+    sent = step(heir, now).send
+    assert seqs(sent + step(heir, now + 300).send) == [2]
+
+
+def test_an_open_circuit_sends_one_probe_and_a_success_lets_all_go() -> None:
+    machine = a_machine(concurrency=50, retry_schedule_s=(7200,))
+    open_circuit(machine)
+    fill(machine, 5, first=11)
+    commands = step(machine)
+    assert (commands.send, commands.wake_at) == ([], NOW + 1)
+    (probe,) = step(machine, NOW + 1).send
+    assert probe.seq == 11
+    assert step(machine, NOW + 500).send == [], "one probe at a time"
+    machine.judged(probe, a_failure(), NOW + 2)
+    assert step(machine, NOW + 3.9).send == []
+    (probe,) = step(machine, NOW + 4).send
+    machine.judged(probe, a_success(), NOW + 5)
+    assert len(step(machine, NOW + 5).send) == 3
+
+
+def test_a_probe_keeps_to_its_own_schedule() -> None:
+    machine = a_machine(retry_schedule_s=(4,), chance=0.999, concurrency=50)
+    open_circuit(machine)
+    assert step(machine, NOW + 1).send == []
+    assert step(machine, NOW + 4.5).send == []
+    assert len(step(machine, NOW + 4.8).send) == 1
+
+
+def test_a_half_open_circuit_is_restored_as_open() -> None:
+    machine = a_machine(retry_schedule_s=(7200,), concurrency=50)
+    open_circuit(machine)
+    fill(machine, 1, first=11)
+    assert step(machine, NOW + 1).send
+    assert machine.health(NOW + 1).circuit is CircuitState.HALF_OPEN
+    heir = a_machine(snapshot=machine.snapshot(), now=NOW + 2)
+    health = heir.health(NOW + 2)
+    assert (health.circuit, health.opened_at) == (CircuitState.OPEN, NOW)
+    heir.arrive([a_delivery(12), a_delivery(13)], NOW + 2)
+    assert seqs(step(heir, NOW + 2).send) == [12]
+
+
+def test_the_rate_is_kept_over_a_restart() -> None:
+    machine = a_machine(rate_per_second=0.1)
+    fill(machine, 3)
+    commands = step(machine)
+    assert (seqs(commands.send), commands.wake_at, commands.snapshot) == ([1], NOW + 10, True)
+    heir = a_machine(snapshot=machine.snapshot(), rate_per_second=0.1, now=NOW + 4)
+    heir.arrive([a_delivery(9)], NOW + 4)
+    assert step(heir, NOW + 9.9).send == []
+    assert seqs(step(heir, NOW + 10).send) == [9]
+
+
+def test_a_410_is_dead_and_stops_all_until_somebody_acts() -> None:
+    machine = a_machine(concurrency=2)
+    fill(machine, 4)
+    one, two = step(machine).send
+    machine.judged(one, a_410(), NOW)
+    commands = step(machine)
+    assert commands.disable
+    assert commands.settle[0].dlq_status is DlqStatus.IN_DLQ
+    machine.judged(two, a_success(), NOW)
+    commands = step(machine)
+    assert (commands.disable, commands.send) == (False, [])
+    machine.configure(a_destination(version=2, name="renamed"), NOW)
+    commands = step(machine)
+    assert (commands.disable, commands.send) == (True, []), "a PATCH in between changes nothing"
+    assert not machine.idle(NOW)
+    heir = a_machine(snapshot=machine.snapshot(), version=2)
+    heir.arrive([a_delivery(9)], NOW)
+    assert step(heir).send == []
+    machine.configure(a_destination(version=3, status=DestinationStatus.DISABLED), NOW)
+    assert step(machine).send == []
+    machine.configure(a_destination(version=4), NOW)
+    assert seqs(step(machine).send) == [3, 4]
+
+
+def test_a_410_in_a_disabled_destination_does_not_hold_it_once_enabled() -> None:
+    machine = a_machine(concurrency=1)
+    fill(machine, 2)
+    (delivery,) = step(machine).send
+    machine.configure(a_destination(version=2, status=DestinationStatus.DISABLED), NOW)
+    machine.judged(delivery, a_410(), NOW)
+    assert not step(machine).disable
+    machine.configure(a_destination(version=3), NOW)
+    assert seqs(step(machine).send) == [2]
