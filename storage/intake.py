@@ -226,6 +226,7 @@ class PostgresIntake:
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows; see the port."""
+        await self._ensure_connected()  # where no event comes nothing else does
         await self._freshness.keep(_FORGET)
         ordered = sorted(destinations)  # as every statement that locks several of them
         await self._connection.fetch(_FORGET, [env for env, _ in ordered], [d for _, d in ordered])

@@ -66,7 +66,8 @@ def _house(furnished: House, **settings: str) -> Iterator[House]:
 @pytest.fixture(scope="module")
 def house(furnished: House) -> Iterator[House]:
     """The module's server, which its tests may kill and stop, but leave running."""
-    with _house(furnished, ANGARIUM_SHUTDOWN_GRACE="4") as house:
+    settings = {"ANGARIUM_SHUTDOWN_GRACE": "4", "ANGARIUM_PASSIVATE_AFTER": "1"}
+    with _house(furnished, **settings) as house:
         yield house
 
 

@@ -80,3 +80,8 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     assert (first.attempt, second.attempt) == (1, 2)
     assert second.at - first.at >= 5 * verdict.JITTER - 0.05
     verdict.attempts_by_schedule(house, destination, [5, 5])
+
+    # Nothing was posted since the start, and the actor leaves memory: all the same events are taken.
+    until(lambda: not house.value("SELECT count(*) FROM destination_backlog"), "no row is left")
+    assert house.ask("GET", "/readyz").status == 200
+    house.post("b", kind="later.one")

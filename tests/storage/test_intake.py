@@ -184,6 +184,13 @@ async def test_forgotten_backlog_rows_are_gone_and_unknown_ones_are_no_error(wor
     assert [str(row["destination"]) for row in await world.rows("destination_backlog")] == [A]
 
 
+async def test_rows_are_forgotten_also_before_any_event_has_come(world: World) -> None:
+    await world.intake.accept(intake_group([event()], dirty=[A]))
+    started_anew = await World(world.bridge).take()
+    await started_anew.intake.forget_backlog([(ENVIRONMENT, A)])
+    assert await world.rows("destination_backlog") == []
+
+
 # --- poison and ownership
 
 
