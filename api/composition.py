@@ -163,6 +163,7 @@ class Server:
         self.ownership = Ownership()
         self.upkeep = bridge.connection(UPKEEP)
         self.stopping = False
+        self.stale = False  # whether the read models may be older than is allowed
 
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
@@ -205,7 +206,11 @@ class Server:
     def _door(self) -> FrontDoor:
         settings, models, tables, now = self.settings, self.models, self.tables, self.clock.now
         gate = Gate(
-            models, now, settings.control_rate_limit, settings.ingest_rate_limit, self._stale
+            models,
+            now,
+            settings.control_rate_limit,
+            settings.ingest_rate_limit,
+            lambda: self.stale,
         )
         ingest = Ingest(Router(models), self.intake.submit, self.identity, self.background.spawn)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
@@ -278,6 +283,7 @@ class Server:
             Child(name="readers", run=self.directory.readers.run),
             Child(name="dispatcher", run=self.directory.dispatcher.run),
             Child(name="changes", run=self.changes.run),
+            Child(name="read models", run=self._watch_models),
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
             Child(name="housekeeping", run=self._keep_house),
@@ -357,6 +363,13 @@ class Server:
             else:
                 return
 
+    async def _watch_models(self) -> None:
+        """Notice when nobody could confirm the read models for too long; the gate asks each time."""
+        while True:
+            confirmed_at = self.changes.confirmed_at
+            self.stale = confirmed_at is None or trio.current_time() - confirmed_at > STALE_S
+            await trio.sleep(STALE_S / 10)
+
     async def _changed(self, change: Change) -> None:
         await self.loader.changed(change.kind, change.id)
 
@@ -365,11 +378,6 @@ class Server:
 
     # --- what it says of itself
 
-    def _stale(self) -> bool:
-        """Whether the read models may be older than is allowed."""
-        confirmed_at = self.changes.confirmed_at
-        return confirmed_at is None or trio.current_time() - confirmed_at > STALE_S
-
     def unready(self) -> list[str]:
         """Return why no work can be taken now; nothing when all is well."""
         reasons = []
@@ -377,7 +385,7 @@ class Server:
             reasons.append("the server is stopping")
         if self.intake.away:
             reasons.append("the database is away")
-        elif self._stale():
+        elif self.stale:
             reasons.append("the configuration could not be confirmed lately")
         return reasons
 

@@ -13,11 +13,13 @@ class Clock:
     """Seconds since the epoch, monotonic within one process."""
 
     def __init__(self) -> None:
-        self._offset = time.time() - trio.current_time()
+        # Asked twice an event: the run's own clock, without trio's look-up of the run.
+        self._instant = trio.lowlevel.current_clock().current_time
+        self._offset = time.time() - self._instant()
 
     def now(self) -> float:
         """Return the present instant in seconds since the epoch."""
-        return self._offset + trio.current_time()
+        return self._offset + self._instant()
 
     def at(self, instant: float) -> float:
         """Return an instant of trio's clock in seconds since the epoch."""
