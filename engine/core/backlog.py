@@ -38,7 +38,7 @@ class Backlog:
         self._judge_wait = (
             judge_wait  # corrects next_attempt_at, and returns the latest plausible one
         )
-        self._stored_since: float | None = None  # when the oldest one in the store was made
+        self.stored_since: float | None = None  # when the oldest one in the store was made
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:
         """Begin with what is in the store: cursors before `low_seq`."""
@@ -93,8 +93,8 @@ class Backlog:
                 return
             outstanding.contiguous = False
         window.note(group, delivery.seq, 1)
-        if self._stored_since is None:
-            self._stored_since = made_at(delivery)
+        if self.stored_since is None:
+            self.stored_since = made_at(delivery)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
         """Note what was committed but not told: `count` of them, `seq` the highest."""
@@ -147,7 +147,7 @@ class Backlog:
             if not self._admit(delivery, now):
                 through, end = delivery.seq - 1, False
                 break
-            self._stored_since = made_at(delivery)  # what is still in the store is younger
+            self.stored_since = made_at(delivery)  # what is still in the store is younger
         window.answered(group, through)
         if self.lanes is not None:
             for key, seq in skipped.items():
@@ -377,23 +377,24 @@ class Backlog:
             and (self.lanes is None or self.lanes.empty())
         )
 
-    def oldest(self) -> float | None:
-        """Return when the oldest waiting delivery was made, None when that is not known."""
-        made = [at for delivery in self.waiting() if (at := made_at(delivery)) is not None]
-        if self.window.stored > 0 and self._stored_since is not None:
-            made.append(self._stored_since)
-        return min(made, default=None)
-
     def _retrying_held(self) -> int:
         held = (*self._in_flight.values(), *self._uncommitted.values(), *self.queue.waiting())
         return sum(delivery.next_attempt_at is not None for delivery in held)
 
     def recount(self) -> None:
-        """Correct the count of what is in the store when nothing can be there: it is told, not read."""
-        if (
+        """Correct the count of what is in the store when nothing can be there: it is told, not read.
+
+        Below zero it stays: then a read saw what is yet to be told.
+        """
+        if self.window.stored > 0 and not self.stored():
+            self.window.stored = 0
+            self.stored_since = None
+
+    def stored(self) -> int:
+        """Return how many wait in the store alone, as far as was told."""
+        nothing = (
             self.window.caught_up()
             and self.reader.earliest_due() is None
             and not (self.lanes is not None and self.lanes.skipped)
-        ):
-            self.window.stored = 0
-            self._stored_since = None
+        )
+        return 0 if nothing else self.window.stored

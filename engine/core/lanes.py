@@ -122,6 +122,20 @@ class Lanes:
             lane.due = 0.0
             self.wanted[lane.key] = None
 
+    def take_behind(self, delivery: Delivery) -> list[Delivery]:
+        """Take what waits behind a head that was settled unsent, to be settled with it, in order.
+
+        The last of them heads the lane until its end is committed. None that waits for its time.
+        """
+        key = STRICT_KEY if self._strict else delivery.lane
+        lane = self._lanes.get(key) if key is not None else None
+        taken: list[Delivery] = []
+        if lane is not None and lane.head is delivery:
+            while lane.items and lane.items[0].next_attempt_at is None:
+                lane.head = lane.items.popleft()
+                taken.append(lane.head)
+        return taken
+
     def wait(self, delivery: Delivery, now: float) -> None:
         """Hold a head (or a delivery without a lane) that is to be tried again, in memory or parked."""
         key = STRICT_KEY if self._strict else delivery.lane

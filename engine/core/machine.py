@@ -289,8 +289,11 @@ class DestinationMachine:
         return send
 
     def _settle_dry(self, now: float) -> None:
+        lanes = self._backlog.lanes
         while (delivery := self._backlog.queue.pop()) is not None:
-            self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.DRY_RUN, now)
+            behind = () if lanes is None else lanes.take_behind(delivery)
+            for each in (delivery, *behind):
+                self._end_unsent(each, waiting_state(each), DeliverySignal.DRY_RUN, now)
 
     # --- reports
 
@@ -304,7 +307,7 @@ class DestinationMachine:
         """What waits, in memory and in the store, RETRYING too; what is in flight or ended does not."""
         window = self._backlog.window
         under_way = len(self.in_flight) + len(self.uncommitted)
-        return max(0, window.held - under_way + window.stored)
+        return max(0, window.held - under_way + self._backlog.stored())
 
     def low_seq(self) -> int:
         """Return what the backlog row's `low_seq` may be raised to."""

@@ -6,6 +6,7 @@ from engine.core.destination import Destination
 from engine.core.gates import Gates
 from engine.core.health import CircuitState, Health, HealthState
 from engine.core.vocabulary import DestinationStatus
+from engine.core.window import made_at
 
 FAILING_BELOW = 0.5
 DEGRADED_BELOW = 0.95
@@ -26,6 +27,14 @@ def state_of(
     return HealthState.DEGRADED if success_rate < DEGRADED_BELOW else HealthState.HEALTHY
 
 
+def oldest_made_at(backlog: Backlog) -> float | None:
+    """Return when the oldest waiting delivery was made, None when that is not known."""
+    made = [at for delivery in backlog.waiting() if (at := made_at(delivery)) is not None]
+    if backlog.stored() > 0 and backlog.stored_since is not None:
+        made.append(backlog.stored_since)
+    return min(made, default=None)
+
+
 def health_of(
     config: Destination,
     gates: Gates,
@@ -40,7 +49,7 @@ def health_of(
     success_rate = counters.success_rate(now)
     latency = counters.latency(now)
     under_way = in_flight + uncommitted
-    oldest = backlog.oldest() if pending else None
+    oldest = oldest_made_at(backlog) if pending else None
     circuit = gates.circuit
     paused = gates.paused_until
     return Health(

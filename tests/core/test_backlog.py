@@ -7,7 +7,17 @@ from engine.core.lanes import MAX_SKIPPED_LANES
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
-from tests.core.making import NOW, a_delivery, a_failure, a_machine, a_success, commit, seqs, step
+from tests.core.making import (
+    NOW,
+    a_delivery,
+    a_destination,
+    a_failure,
+    a_machine,
+    a_success,
+    commit,
+    seqs,
+    step,
+)
 
 CRITICAL, HIGH, STANDARD, REPLAY = DeliveryClass
 
@@ -304,13 +314,14 @@ def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:
     assert step(machine).read is None
 
 
-def test_a_dry_run_drains_a_lane_in_order() -> None:
+def test_a_dry_run_drains_a_lane_at_once_and_in_order() -> None:
     machine = a_machine(ordering=Ordering.KEY, dry_run=True)
     machine.arrive(lane(1, 3, 1), NOW)
-    order: list[int] = []
-    for _ in range(3):
-        commands = step(machine)
-        order += seqs([s.delivery for s in commands.settle])
-        commit(machine, commands)
-    assert order == [1, 2, 3]
-    assert machine.clean()
+    commands = step(machine)
+    assert seqs([s.delivery for s in commands.settle]) == [1, 2, 3]
+    machine.configure(a_destination(version=2, ordering=Ordering.KEY), NOW)
+    machine.arrive(lane(1, 1, 4), NOW)
+    machine.committed(commands.settle[:2], NOW)
+    assert step(machine).send == [], "the lane waits until all of it is recorded"
+    machine.committed(commands.settle[2:], NOW)
+    assert seqs(step(machine).send) == [4]

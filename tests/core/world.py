@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from engine.core.commands import (
     AnyRequest,
     Commands,
-    DeadRequest,
     DueRequest,
     Limits,
     ReadRequest,
@@ -28,36 +27,7 @@ from engine.core.vocabulary import (
     Ordering,
 )
 from tests.core.making import NOW, a_410, a_delivery, a_destination, a_failure, a_success
-
-UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
-
-
-@dataclass
-class Row:
-    """A delivery as the store holds it."""
-
-    delivery: Delivery  # as accepted; never given out, only copied
-    status: DeliveryStatus = DeliveryStatus.PENDING
-    attempt_count: int = 0
-    next_attempt_at: float | None = None
-    dlq: DlqStatus | None = None
-    not_before: float = 0.0  # what the schedule allows, by the test's own reckoning
-    after_commit: float = 0.0  # and will, once the failure is recorded
-    ended: bool = False  # 2xx, 410 or quarantine: no attempt may follow
-
-    @property
-    def seq(self) -> int:
-        return self.delivery.seq
-
-    def read(self) -> Delivery:
-        delivery = copy(self.delivery)
-        delivery.attempt_count = self.attempt_count
-        delivery.next_attempt_at = self.next_attempt_at
-        delivery.dlq_status = self.dlq
-        return delivery
-
-
-Answer = tuple[list[Delivery], int, dict[str, int], bool]
+from tests.core.store import UNSETTLED, Answer, Store
 
 
 @dataclass
@@ -68,8 +38,7 @@ class World:
     limits: Limits
     chance: Callable[[], float]
     now: float = NOW
-    rows: dict[str, Row] = field(default_factory=dict)  # in order of seq
-    open: dict[str, Row] = field(default_factory=dict)  # the unsettled ones of them
+    store: Store = field(default_factory=Store)
     untold: list[Delivery] = field(default_factory=list)  # committed, and no actor has heard of it
     in_flight: dict[str, Delivery] = field(default_factory=dict)
     recording: list[Settlement] = field(default_factory=list)  # handed over, not durable
@@ -90,7 +59,6 @@ class World:
     gone: bool = False
     passing: bool = False  # the machine only judges late outcomes
     last_seq: int = 0
-    last_seqs: dict[int, int] = field(default_factory=dict)
     sent: int = 0
     machine: DestinationMachine = field(init=False)
 
@@ -106,8 +74,7 @@ class World:
             self.last_seq += 1 + (self.last_seq % 3 == 0)  # seqs have gaps
             size = 3_000 if self.last_seq % 7 == 0 else 10
             delivery = a_delivery(self.last_seq, lane=lane, queue=queue, size=size)
-            self.rows[delivery.id] = self.open[delivery.id] = Row(delivery)
-            self.last_seqs[queue] = delivery.seq
+            self.store.accept(delivery)
             self.untold.append(copy(delivery))
 
     def tell(self, count: int, *, spill: bool) -> None:
@@ -158,7 +125,7 @@ class World:
     def run_read(self) -> None:
         """Let the store execute the read that is under way; the machine hears of it later."""
         if self.reading is not None and self.answer is None:
-            self.answer = self._execute(self.reading)
+            self.answer = self.store.execute(self.reading)
 
     def answer_read(self, *, fail: bool = False) -> None:
         """Tell the machine the answer."""
@@ -187,7 +154,7 @@ class World:
             return
         identifier = list(self.in_flight)[index % len(self.in_flight)]
         delivery = self.in_flight.pop(identifier)
-        row = self.rows[identifier]
+        row = self.store.rows[identifier]
         if outcome.success:
             row.ended = True
             if identifier not in self.succeeded:
@@ -217,12 +184,11 @@ class World:
     def quarantine(self, index: int) -> None:
         """Take a delivery out of service, wherever it is."""
         told = {delivery.id for delivery in self.untold}
-        ids = [identifier for identifier in self.open if identifier not in told]
+        ids = [identifier for identifier in self.store.open if identifier not in told]
         if not ids or self.asleep is not None or self.config.status is DestinationStatus.ARCHIVED:
             return
-        row = self.open[ids[index % len(ids)]]
-        under_way = {s.delivery.id for s in (*self.recording, *self.durable)}
-        row.ended = row.ended or row.delivery.id not in under_way
+        row = self.store.open[ids[index % len(ids)]]
+        row.ended = row.ended or row.delivery.id not in self.machine.uncommitted
         delivery = self.in_flight.pop(row.delivery.id, None) or row.read()
         self.quarantined.add(delivery.id)
         self.machine.quarantine(delivery, self.now)
@@ -232,7 +198,7 @@ class World:
         """Make settlements durable, in order."""
         done, self.recording = self.recording[:count], self.recording[count:]
         for settlement in done:
-            self._write(settlement)
+            self.store.write(settlement)
         self.durable += done
 
     def hear(self, count: int) -> None:
@@ -262,7 +228,7 @@ class World:
         if new.ordering is not old.ordering:
             self.first_successes.clear()
         schedule = new.retry_schedule_s
-        for row in self.open.values():
+        for row in self.store.open.values():
             earliest = self.now + 0.8 * min(schedule, default=0)
             row.not_before = min(row.not_before, earliest)
             row.after_commit = min(row.after_commit, earliest)
@@ -272,7 +238,7 @@ class World:
         """Kill the process: what is not durable is lost, but for `keep` that the database has got."""
         self.mark = max(self.mark, self.machine.low_seq()) if self.asleep is None else self.mark
         for settlement in self.recording[:keep]:
-            self._write(settlement)
+            self.store.write(settlement)
         self._lose()
         if self.paused_until <= max(self.now, self.now + clock_step):
             self.paused_until = 0.0  # it was over, or is
@@ -283,7 +249,7 @@ class World:
             self.paused_until = min(self.paused_until, later + cap)
         self.now += clock_step
         shortest = 0.8 * min(self.config.retry_schedule_s, default=0)
-        for row in self.open.values():
+        for row in self.store.open.values():
             row.ended = False  # nothing of it was recorded
             row.not_before = min(row.not_before, self.now + shortest)
         self.asleep = None
@@ -325,7 +291,7 @@ class World:
         self.mark = max(self.mark, self.machine.low_seq())
         if self.machine.clean():
             told = {delivery.id for delivery in self.untold}
-            assert all(identifier in told for identifier in self.open)
+            assert all(identifier in told for identifier in self.store.open)
             self.asleep = float("inf")
             return
         due = self.machine.next_due()
@@ -383,15 +349,15 @@ class World:
         assert self.machine.pending == 0
         assert self.machine.held() == (0, 0)
         if self.config.status is DestinationStatus.ARCHIVED:
-            assert all(row.dlq is not DlqStatus.IN_DLQ for row in self.rows.values())
+            assert all(row.dlq is not DlqStatus.IN_DLQ for row in self.store.rows.values())
 
     def _unsettled(self) -> list[tuple[int, str]]:
-        return [(row.seq, row.status.name) for row in self.open.values()]
+        return [(row.seq, row.status.name) for row in self.store.open.values()]
 
     # --- checks
 
     def _check_send(self, delivery: Delivery) -> None:
-        row = self.rows[delivery.id]
+        row = self.store.rows[delivery.id]
         config = self.config
         assert config.status is DestinationStatus.ACTIVE
         assert not config.dry_run
@@ -414,7 +380,7 @@ class World:
             delivered = {
                 s.delivery.id for s in self.recording if s.status is DeliveryStatus.DELIVERED
             }
-            for other in self.open.values():
+            for other in self.store.open.values():
                 if other.seq < row.seq and self._lane(other.delivery) == lane:
                     assert other.delivery.id not in self.in_flight, "two of a lane in flight"
                     assert other.delivery.id in delivered, "overtook in its lane"
@@ -443,7 +409,7 @@ class World:
         assert len(ids) == window.held
         low = self.machine.low_seq()
         told = {delivery.id for delivery in self.untold}
-        for row in self.open.values():
+        for row in self.store.open.values():
             if row.seq < low and row.delivery.id not in told:
                 ordered = self.config.ordering is not Ordering.NONE
                 assert row.status is not DeliveryStatus.PENDING, "low_seq is too high"
@@ -479,63 +445,15 @@ class World:
         self.snapshot = snapshot
         self.wake_at = None
         self.machine = DestinationMachine(self.config, self.limits, self.now, self.chance, snapshot)
-        retrying = [row for row in self.open.values() if row.status is DeliveryStatus.RETRYING]
+        retrying = [
+            row for row in self.store.open.values() if row.status is DeliveryStatus.RETRYING
+        ]
         low = min([self.mark, *(row.seq for row in retrying)])
         self.untold.clear()  # the store has shown them
         dues = [row.next_attempt_at for row in retrying if row.next_attempt_at is not None]
-        self.machine.restore(low, self.last_seqs, len(self.open), min(dues, default=None))
-
-    def _write(self, settlement: Settlement) -> None:
-        """The settle statement: guarded, so that what is written twice changes nothing."""
-        row = self.rows[settlement.delivery.id]
-        if settlement.attempt is not None:
-            assert settlement.attempt.number == settlement.expects + 1
-        dead = row.status is DeliveryStatus.FAILED and row.dlq is DlqStatus.IN_DLQ
-        discard = settlement.dlq_status is DlqStatus.DISCARDED
-        assert row.attempt_count == settlement.expects, "a settlement would be refused"
-        assert row.status in UNSETTLED or (dead and discard), "settled twice"
-        row.status = settlement.status
-        row.dlq = settlement.dlq_status
-        row.next_attempt_at = settlement.next_attempt_at
-        if settlement.attempt is not None:
-            row.attempt_count = settlement.attempt.number
-            row.not_before = row.after_commit
-        if row.status not in UNSETTLED:
-            self.open.pop(settlement.delivery.id, None)
-        assert (row.status is DeliveryStatus.RETRYING) == (row.next_attempt_at is not None)
-
-    def _execute(self, request: AnyRequest) -> Answer:
-        rows = list(self.open.values())
-        if isinstance(request, DueRequest):
-            due = sorted(
-                (row.next_attempt_at, row.seq, row)
-                for row in rows
-                if row.next_attempt_at is not None and row.next_attempt_at < request.before
-            )
-            return [row.read() for _, _, row in due[: request.limit]], 0, {}, True
-        if isinstance(request, DeadRequest):
-            dead = [row.read() for row in self.rows.values() if row.dlq is DlqStatus.IN_DLQ]
-            return dead[: request.limit], 0, {}, True
-        wanted = UNSETTLED if request.ordered else (DeliveryStatus.PENDING,)
-        found: list[Delivery] = []
-        skipped: dict[str, int] = {}
-        through = request.after
-        size = 0
-        for row in rows:
-            delivery = row.delivery
-            if row.seq <= request.after or delivery.queue not in request.classes:
-                continue
-            if len(found) >= request.limit or size >= request.max_bytes:
-                return found, through, skipped, False
-            if row.status not in wanted:
-                pass
-            elif delivery.lane is not None and delivery.lane in request.skip_lanes:
-                skipped.setdefault(delivery.lane, row.seq)
-            elif request.only_lane is None or delivery.lane == request.only_lane:
-                found.append(row.read())
-                size += len(delivery.event.payload)
-            through = row.seq
-        return found, through, skipped, True
+        self.machine.restore(
+            low, self.store.last_seqs, len(self.store.open), min(dues, default=None)
+        )
 
 
 def is_correction(settlement: Settlement) -> bool:
