@@ -65,8 +65,16 @@ def _house(furnished: House, **settings: str) -> Iterator[House]:
 
 @pytest.fixture(scope="module")
 def house(furnished: House) -> Iterator[House]:
-    """The module's server, which its tests may kill and stop, but leave running."""
-    settings = {"ANGARIUM_SHUTDOWN_GRACE": "4", "ANGARIUM_PASSIVATE_AFTER": "1"}
+    """The module's server, which its tests may kill and stop, but leave running.
+
+    It holds little in memory and nothing for long, so that much is read back from the store.
+    """
+    settings = {
+        "ANGARIUM_SHUTDOWN_GRACE": "4",
+        "ANGARIUM_PASSIVATE_AFTER": "1",
+        "ANGARIUM_ACTOR_DELIVERIES": "64",
+        "ANGARIUM_ENGINE_DELIVERIES": "150",
+    }
     with _house(furnished, **settings) as house:
         yield house
 

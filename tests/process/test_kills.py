@@ -4,11 +4,11 @@ import random
 import threading
 
 from tests.process import verdict
-from tests.process.house import House, event
+from tests.process.house import House, event, until
 from tests.process.posting import Poster, posting
-from tests.process.receiver import OK, Answer, Behaviour, Receiver
+from tests.process.receiver import OK, Answer, Behaviour, Receiver, always
 
-ROUNDS = 6
+ROUNDS = 5
 LOAD_S = (0.15, 0.7)
 SCHEDULE = [1] * 8
 
@@ -64,3 +64,60 @@ def test_what_was_accepted_is_delivered_in_order_whenever_the_process_is_killed(
             told = house.ask("POST", "/events", event(n, poster.name, idempotencyKey=n))
             assert (told.status, told.body["duplicate"]) == (202, True)
             assert (told.body["id"], told.body["deliveries"]) == (identifier, 3)
+
+
+def test_what_an_operator_did_outlives_a_kill(house: House, receiver: Receiver) -> None:
+    archived = house.made(receiver.url + "/archived", "left.*")
+    disabled = house.made(receiver.url + "/disabled", "left.*", ordering="STRICT")
+    for destination in (archived, disabled):
+        house.api("POST", f"/destinations/{destination}/disable", {})
+    for k in range(3):
+        house.post_batch([f"{1000 * k + j}" for j in range(1000)], kind="left.one")
+    house.patch(disabled, url=receiver.url + "/elsewhere")
+    house.api("DELETE", f"/destinations/{archived}", {})
+    house.kill()
+    house.start()
+    house.until_settled(archived)
+    sql = """SELECT status, dlq_status, attempt_count, count(*) FROM deliveries
+        WHERE destination = $1::text::uuid GROUP BY 1, 2, 3"""
+    assert [tuple(row) for row in house.rows(sql, archived)] == [(3, 3, 0, 3000)]
+    assert house.api("GET", f"/destinations/{disabled}")["status"] == "DISABLED"
+    assert [tuple(row) for row in house.rows(sql, disabled)] == [(0, None, 0, 3000)]
+    house.api("POST", f"/destinations/{disabled}/enable", {})
+    arrivals = receiver.wait_count("/elsewhere", 3000)
+    assert [arrival.n for arrival in arrivals] == [str(k) for k in range(3000)]
+    assert not receiver.arrivals("/archived")
+    assert not receiver.arrivals("/disabled")
+    house.until_settled()
+
+
+def test_what_a_receiver_asked_for_outlives_a_kill(house: House, receiver: Receiver) -> None:
+    wait = Answer(429, (("retry-after", "4"),))
+    receiver.behave("/wait", lambda n, before: wait if n == "a" and not before else OK)
+    receiver.behave("/gone", always(Answer(410)))
+    receiver.behave("/sick", always(Answer(500)))
+    waiting = house.made(receiver.url + "/wait", "wait.*", retrySchedule=[1, 9])
+    gone = house.made(receiver.url + "/gone", "gone.*", ordering="STRICT")
+    sick = house.made(receiver.url + "/sick", "sick.*", retrySchedule=[1] * 20)
+    house.post_batch([str(k) for k in range(12)], kind="sick.one")
+    until(lambda: house.health(sick)["circuit"]["state"] == "OPEN", "the circuit opens")
+    house.post("a", kind="wait.one")
+    until(lambda: house.deliveries(waiting, status="RETRYING"), "the 429 is recorded")
+    house.post("a", "b", kind="gone.one")
+    until(lambda: house.deliveries(gone, status="FAILED"), "the 410 is recorded")
+    house.kill()
+    tried = len(receiver.arrivals("/sick"))
+    house.start()
+    until(lambda: house.api("GET", f"/destinations/{gone}")["status"] == "DISABLED", "disabled")
+    house.post("b", kind="wait.one")
+    asked, *after = receiver.wait_count("/wait", 3)
+    assert min(arrival.at for arrival in after) >= asked.at + 4
+    assert [arrival.n for arrival in receiver.arrivals("/gone")] == ["a"]
+    probes = receiver.wait_count("/sick", tried + 1)[tried:]
+    assert len(probes) <= 4, "one at a time"
+    receiver.behave("/sick", always(OK))
+    house.until_settled(sick)
+    verdict.attempts_by_schedule(house, sick, [1] * 20)
+    house.api("DELETE", f"/destinations/{gone}", {})
+    house.until_settled()
+    verdict.sums_equal_rows(house)
