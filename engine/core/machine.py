@@ -67,6 +67,7 @@ class DestinationMachine:
             str, int
         ] = {}  # in flight under an older version of the configuration
         self._quarantined: set[str] = set()  # taken out of flight: their outcomes come to nothing
+        self._correcting: set[str] = set()  # their corrected waits are not durable yet
         self._disable_asked = False
 
     def restore(
@@ -171,7 +172,8 @@ class DestinationMachine:
         read = backlog.reader.outstanding
         for settlement in settlements:
             if settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None:
-                continue  # a corrected wait: the delivery is where it was
+                self._correcting.discard(settlement.delivery.id)
+                continue  # the delivery is where it was
             if read is not None:
                 read.settled.add(settlement.delivery.id)
             if settlement.status is DeliveryStatus.RETRYING:
@@ -320,12 +322,7 @@ class DestinationMachine:
     def idle(self, now: float) -> bool:
         """Tell whether the machine may leave memory, restored by work or by `next_due` coming near."""
         backlog = self._backlog
-        if (
-            self.in_flight
-            or self.uncommitted
-            or self._settle
-            or backlog.reader.outstanding is not None
-        ):
+        if self.in_flight or self.uncommitted or self._settle or backlog.reader.outstanding:
             return False
         if self._archived():
             return self.clean()
@@ -374,7 +371,8 @@ class DestinationMachine:
     def _judge_wait(self, delivery: Delivery, now: float) -> float:
         """Correct a wait that the present schedule does not give; return the latest that it does."""
         latest, correction = corrected_wait(delivery, self.config, now)
-        if correction is not None:
+        if correction is not None and delivery.id not in self._correcting:
+            self._correcting.add(delivery.id)
             self._settle.append(correction)
         return latest
 

@@ -7,6 +7,7 @@ from engine.core.commands import AnyRequest, DeadRequest, DueRequest
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus
 
+EXAMINED = 15  # a read looks at so many rows and no more, whatever it finds
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
@@ -86,13 +87,14 @@ class Store:
         found: list[Delivery] = []
         skipped: dict[str, int] = {}
         through = request.after
-        size = 0
+        size = examined = 0
         for row in rows:
             delivery = row.delivery
             if row.seq <= request.after or delivery.queue not in request.classes:
                 continue
-            if len(found) >= request.limit or size >= request.max_bytes:
+            if len(found) >= request.limit or size >= request.max_bytes or examined >= EXAMINED:
                 return found, through, skipped, False
+            examined += 1
             if row.status not in wanted:
                 pass
             elif delivery.lane is not None and delivery.lane in request.skip_lanes:
