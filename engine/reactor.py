@@ -81,17 +81,23 @@ class Reactor:
 
     async def run(self) -> None:
         """Serve until cancelled; one pass handles what was ready when it began."""
-        poll = self._poll
-        wait_readable = trio.lowlevel.wait_readable
+        poll = self._poll.poll
+        descriptor = self._poll.fileno()
+        wait_readable, checkpoint = trio.lowlevel.wait_readable, trio.lowlevel.checkpoint
         while True:
-            await wait_readable(poll.fileno())
+            events = poll(0, PASS_EVENTS)
+            if not events:
+                await wait_readable(descriptor)
+                continue
             self._in_pass = True
             try:
-                self._pass(poll.poll(0, PASS_EVENTS))
+                self._pass(events)
             finally:
                 self._in_pass = False
                 self._bury()
             self.passes += 1
+            # Others run, and under load there is more by then: a look costs less than a wait.
+            await checkpoint()
 
     def _pass(self, events: list[tuple[int, int]]) -> None:
         # Objects are looked up before any of them runs: one that is closed and replaced within the
