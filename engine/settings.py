@@ -83,12 +83,13 @@ class Settings(BaseModel):
 
     # --- bounds of delivery
     actor_deliveries: int = Field(
-        512,
+        4_096,
         ge=1,
-        description="deliveries a destination holds in memory; the rest wait in PostgreSQL",
+        description="deliveries a destination holds in memory, four large groups; the rest wait in"
+        " PostgreSQL",
     )
     actor_bytes: int = Field(
-        4 * MIB, ge=1, description="bytes of payload a destination holds in memory"
+        8 * MIB, ge=1, description="bytes of payload a destination holds in memory"
     )
     engine_deliveries: int = Field(
         50_000, ge=1, description="deliveries in memory over all destinations"

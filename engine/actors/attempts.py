@@ -32,6 +32,7 @@ class Attempts:
         self._granted: set[Waiter] = set()
         self._environments: dict[str, int] = {}  # by delivery: sent and not yet recorded
         self.in_flight = 0
+        self.total = 0  # attempts that ended since the start
         self.halted = False  # a stop: no attempt begins any more
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
@@ -59,6 +60,7 @@ class Attempts:
     def ended(self) -> None:
         """Count an attempt whose outcome is there; its id stays until it is recorded."""
         self.in_flight -= 1
+        self.total += 1
         if self._line:
             self.pass_on()
 

@@ -262,6 +262,10 @@ class Directory:
             rows.append((environment, destination))
         return rows
 
+    def progress(self) -> tuple[int, int]:
+        """Return how many deliveries are in memory, and how many attempts have ended so far."""
+        return self.memory.deliveries, self.attempts.total
+
     # --- start and end
 
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:

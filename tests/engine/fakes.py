@@ -76,10 +76,14 @@ class FakeDestinations:
         self.dirty: set[str] = set()
         self.deliveries: list[Delivery] = []
         self.forgettable: list[tuple[int, str]] = []
+        self.held = self.ended = 0
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         self.deliveries += deliveries
         self.dirty.update(each.destination for each in deliveries)
+
+    def progress(self) -> tuple[int, int]:
+        return self.held, self.ended
 
     def take_forgettable(self) -> list[tuple[int, str]]:
         taken, self.forgettable = self.forgettable, []

@@ -252,6 +252,38 @@ async def test_backlog_rows_are_forgotten_between_groups_only(
     assert [fate.refusal for fate in fates] == [None, None]
 
 
+async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_receivers(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    waits: list[float] = []
+    for a_step, held_after in ((100, 1_990), (1, 1_990), (100, 10**6)):
+        fates: list[Fate] = []
+        destinations.held = 2_300
+        async with running(store, destinations) as intake, trio.open_nursery() as nursery:
+
+            async def work_off(a_step: int = a_step, held_after: int = held_after) -> None:
+                for _ in range(3):
+                    await trio.sleep(0.0039)
+                    destinations.ended += a_step
+                destinations.held = held_after
+                while True:
+                    await trio.sleep(0.0039)
+                    destinations.ended += a_step
+
+            nursery.start_soon(work_off)
+            began = trio.current_time()
+            submission = make(fates)
+            told = trio.Event()
+            submission.settle = lambda _, told=told: told.set()  # type: ignore[misc]  # binds the event
+            intake.submit(submission)
+            await told.wait()
+            waits.append(round(trio.current_time() - began, 3))
+            nursery.cancel_scope.cancel()
+    worked_off, slow, never = waits
+    assert slow < worked_off < never
+    assert never <= 0.07
+
+
 async def test_once_closed_it_commits_what_waits_and_ends(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
