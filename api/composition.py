@@ -64,6 +64,9 @@ from storage.warden import keep_running
 
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
+DATABASE_STOP_S = (
+    1.0  # that the embedded database has to end in order, if nothing of the grace is left
+)
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
@@ -305,6 +308,8 @@ class Server:
         self.wire.abort_all()
         with trio.move_on_at(end):
             await self.recorder.wait_empty()
+        if self.embedded is not None:  # what is left of the grace time is its own
+            self.embedded.stop_within_s = max(DATABASE_STOP_S, end - trio.current_time())
         self.supervisor.stop()
 
     async def stop_at_signal(

@@ -152,7 +152,11 @@ SELECT environment, destination::text, low_seq, next_due_at_ms
 FROM destination_backlog WHERE shard = ANY($1::smallint[])"""
 _DUE_DESTINATIONS = """
 SELECT environment, destination::text, low_seq, next_due_at_ms
-FROM destination_backlog WHERE next_due_at_ms < $1::bigint
+FROM destination_backlog b WHERE next_due_at_ms < $1::bigint AND NOT EXISTS (
+    -- Disabled ones stay due for as long as they are, and would hide the others behind the limit.
+    SELECT FROM destinations d
+    WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
+)
 ORDER BY next_due_at_ms LIMIT $2::integer"""
 _SNAPSHOT = """
 SELECT state FROM destination_snapshots

@@ -27,6 +27,14 @@ _VERSION = """version AS (
         SELECT $1::integer, id, $3::integer, $4::smallint, $7, $17::bytea, $16::smallint, $19::bigint
         FROM changed
     )"""
+# What an archived destination still has is discarded by its actor, in chunks; with this row a start
+# that comes before the end of that goes on with it, also where nothing but its DLQ is left.
+_DISCARDING = """, discarding AS (
+        INSERT INTO destination_backlog (environment, destination, shard, low_seq)
+        SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
+        FROM changed WHERE $4::smallint = 3
+        ON CONFLICT (environment, destination) DO NOTHING
+    )"""
 _CREATE = witnessed(
     """
         INSERT INTO destinations
@@ -56,7 +64,7 @@ _REPLACE = witnessed(
     """,
     20,
     "destination",
-    _VERSION,
+    _VERSION + _DISCARDING,
 )
 _GET = SELECT_DESTINATIONS + " WHERE environment = $1 AND id = $2::uuid"
 _FIND = SELECT_DESTINATIONS + " WHERE id = $1::uuid"

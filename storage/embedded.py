@@ -37,6 +37,8 @@ SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
 START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
 ORPHANS_S = 15.0  # and for so long its predecessor's orphans are waited for
 DYING_S = 0.1
+STOP_S = 30.0  # for its last checkpoint
+FORCE_S = 8.0  # a server that is told to quit gives its own processes five seconds
 LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
 
 
@@ -58,6 +60,7 @@ class EmbeddedServer:
         self.data_dir = data_dir.absolute()
         self.cluster = self.data_dir / "postgres"
         self.log_file = self.data_dir / "postgres.log"
+        self.stop_within_s = STOP_S
         self.taken_over = False  # it was running already: its last owner was killed
         self._durable = durable
         self._lock: int | None = None
@@ -133,11 +136,15 @@ class EmbeddedServer:
         return True
 
     def stop(self) -> None:
-        """Stop the server and give the data folder back. Harmless when it is not running."""
+        """Stop the server and give the data folder back. Harmless when it is not running.
+
+        One that does not end in order within `stop_within_s` seconds is ended by force: its next start
+        replays its log, and nothing is lost.
+        """
         postmaster, self._postmaster = self._postmaster, None
         try:
             if postmaster is not None:
-                orderly = postmaster.stop()
+                orderly = postmaster.stop(self.stop_within_s, min(self.stop_within_s, FORCE_S))
                 log.info("embedded.stopped", pid=postmaster.pid, orderly=orderly)
         finally:
             self._let_go()

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.core.vocabulary import DestinationStatus, Ordering
+from engine.shards import shard_of
 from storage.bridge import Bridge
 from tests.api.house import HOOK, Caller, House
 
@@ -172,6 +173,18 @@ async def test_customers_are_opened_found_and_never_revealed(
     assert [item["id"] for item in listed.json["items"]] == [
         made["id"] for made in (both, third, second, first)
     ]
+
+
+async def test_archiving_leaves_a_row_for_a_start_that_comes_before_all_is_discarded(
+    api: Caller, bridge: Bridge
+) -> None:
+    made = await make(api)
+    backlog = "SELECT destination::text, shard FROM destination_backlog"
+    await api("POST", f"/destinations/{made['id']}/disable")
+    assert await bridge.pool.fetch(backlog) == []
+    await api("DELETE", f"/destinations/{made['id']}")
+    ((destination, shard),) = await bridge.pool.fetch(backlog)
+    assert (destination, shard) == (made["id"], shard_of(made["id"]))
 
 
 async def test_lists_page_newest_first_and_hide_archived_ones(api: Caller) -> None:

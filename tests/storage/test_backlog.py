@@ -32,6 +32,12 @@ ALL = tuple(DeliveryClass)
 ROOM = 1 << 30
 
 
+DISABLED = """
+    INSERT INTO destinations (environment, id, version, status, name, url, concurrency, ordering,
+        timeout_ms, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms)
+    VALUES ($1, $2::uuid, 1, 2, '', '', 1, 0, 100, false, '{}', 1, '', '', 0)"""
+
+
 @pytest.fixture
 async def store(world: World) -> PostgresBacklog:
     """The backlog of the world's database."""
@@ -292,6 +298,9 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     assert await store.due_destinations(now + 2, 10) == [rows[B], rows[A]]
     assert await store.due_destinations(now + 1, 10) == [rows[B]]
     assert await store.due_destinations(now + 2, 1) == [rows[B]]
+    # A disabled one stays due, and must not stand before the others.
+    await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
+    assert await store.due_destinations(now + 2, 1) == [rows[A]]
     assert await store.snapshot(ENVIRONMENT, A) == b"state"
     assert await store.snapshot(ENVIRONMENT, B) is None
 
