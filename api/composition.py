@@ -272,7 +272,7 @@ class Server:
             gc.set_threshold(50_000, 20, 20)
             sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys) + "\n")
             sys.stdout.flush()
-            log.info("server started", address=self.door.address)
+            log.info("server started", address=":".join(map(str, self.door.address)))
 
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""
