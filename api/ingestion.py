@@ -102,9 +102,15 @@ class Ingestion:
             environment, workspace, allowance, batch, limit, credential, admission.digest
         )
 
+    def takes(self, admitted: Admitted, length: int) -> bool:
+        """Whether a body of `length` bytes would be taken where that of `admitted` was; else `judge`
+        says why not."""
+        return length <= admitted.limit and self.bodies.has_room(admitted.workspace, length)
+
     def judge_again(self, admitted: Admitted) -> bool:
-        """Admit a request whose head is, byte for byte, that of `admitted`, on the same connection.
-        False when it must be judged anew: the credential has changed. Raises GateRefusal 429."""
+        """Admit a request whose head is that of `admitted`, on the same connection, byte for byte but
+        for a length that was asked about (`takes`). False when it must be judged anew: the credential
+        has changed. Raises GateRefusal 503 or 429."""
         allowance = self.gate.readmit(admitted.digest, admitted.credential, ingestion=True)
         if allowance is None:
             return False

@@ -17,7 +17,15 @@ from api.door.answering import (
 from api.door.body import Body, ChunkedBody, LengthBody
 from api.door.channel import Address
 from api.door.exchange import Exchange
-from api.door.framing import MAX_HEAD, PREFACE, Head, MalformedError, hopeless, parse_head
+from api.door.framing import (
+    MAX_HEAD,
+    PREFACE,
+    Head,
+    MalformedError,
+    hopeless,
+    length_of_like,
+    parse_head,
+)
 from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
@@ -123,7 +131,7 @@ class Connection(Answering):
         raw = data[:end]
         self._buffer = data[end:]
         head = self._head
-        if head is None or raw != self._last_raw:
+        if head is None or (raw != self._last_raw and not self._is_like_last(head, raw)):
             self._before = None
             try:
                 head = self._head = parse_head(raw)
@@ -132,6 +140,19 @@ class Connection(Answering):
                 return
             self._last_raw = raw if end <= REMEMBERED_HEAD else b""
         self._begin(head)
+
+    def _is_like_last(self, head: Head, raw: bytes) -> bool:
+        """Whether `raw` is the last head again but for the length of its body, which `head` then has.
+
+        Of ingestion alone: an application may still be reading the fields of a head that it got.
+        """
+        before = self._before
+        length = None if before is None else length_of_like(self._last_raw, raw)
+        if before is None or length is None or not self._ingestion.takes(before, length):
+            return False
+        head.length = length
+        self._last_raw = raw
+        return True
 
     def _await_head(self, data: bytes) -> None:
         if data and data != b"\r" and (len(data) > MAX_HEAD or hopeless(data)):

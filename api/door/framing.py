@@ -20,7 +20,9 @@ _ABSOLUTE = re.compile(rb"(?i:https?)://[^/?@#\\]+(?P<rest>(?:[/?].*)?)")
 HOST = re.compile(
     rb"(?:(?:[A-Za-z0-9_-]{1,63}\.){0,20}[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:]{2,39}(?:\.[0-9]{1,3}){0,3}\])?(?::[0-9]{0,5})?"
 )
-_LENGTH = re.compile(rb"[0-9]{1,15}")
+_LENGTH_DIGITS = 15
+_LENGTH = re.compile(rb"[0-9]{1,%d}" % _LENGTH_DIGITS)
+_LENGTH_FIELD = re.compile(rb"\r\n(?i:content-length):[ \t]*([0-9]{1,%d})\r\n" % _LENGTH_DIGITS)
 _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})
 # Fields of which a second one would leave open which of the two counts.
 _SINGLE = (
@@ -117,6 +119,27 @@ def parse_head(raw: bytes) -> Head:
     _frame(head)
     _connection(head)
     return head
+
+
+def length_of_like(known: bytes, raw: bytes) -> int | None:
+    """Return the Content-Length of `raw` where that alone, if anything, tells it from `known`, a whole
+    head that was read and found to be in order; None where they differ otherwise.
+
+    All else then means what it meant: digits stand for digits in a field of which there is one.
+    """
+    field = _LENGTH_FIELD.search(known)
+    if field is None:
+        return None
+    start, end = field.span(1)
+    digits = raw[start : len(raw) - len(known) + end]
+    if (
+        digits.isdigit()
+        and len(digits) <= _LENGTH_DIGITS
+        and raw.startswith(known[:start])
+        and raw.endswith(known[end:])
+    ):
+        return int(digits)
+    return None
 
 
 def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes]:

@@ -7,6 +7,9 @@ import pytest
 import trio
 import trio.testing
 
+from api.budget import BodyBudget
+from api.gate import INGEST_LIMIT
+from api.ingestion import EVENT_BYTES
 from engine.ingest import Reply
 from tests.door.house import EVENT, INGEST, QUICK, House, open_house, post, running
 
@@ -53,6 +56,27 @@ async def test_pipelined_requests_are_answered_one_at_a_time_in_order() -> None:
             assert house.ingest.bodies == bodies[: n + 1]
             house.ingest.answer(Reply(202, bodies[n]))
             assert (await client.response()).body == bodies[n]
+
+
+async def test_requests_that_differ_in_their_length_alone_are_each_judged_by_their_own() -> None:
+    async with open_house(bodies=BodyBudget(1 << 20, 200)) as house:
+        client = await house.connect()
+        for size in (9, 10, 150, 9, 201, 150, 0):
+            await client.send(post(body=b"x" * size))
+            assert (await client.response()).status == (503 if size == 201 else 202)
+        assert [len(body) for body in house.ingest.bodies] == [9, 10, 150, 9, 150, 0]
+        request = post(body=b"y" * 120)  # in two pieces
+        await client.send(request[:-60])
+        await trio.testing.wait_all_tasks_blocked(0.001)
+        await client.send(request[-60:] + post(body=b"z"))
+        assert [(await client.response()).status for _ in range(2)] == [202, 202]
+        assert [len(body) for body in house.ingest.bodies[-2:]] == [120, 1]
+        await client.send(post(length=EVENT_BYTES + 1))
+        answer = await client.response()
+        assert answer.status == 413
+        spent = INGEST_LIMIT["scale"] - int(answer.headers["x-ratelimit-remaining"])
+        assert spent == 10  # each was counted once
+        assert house.bodies.drawn == 0
 
 
 async def test_pipelined_requests_of_all_kinds_keep_their_order() -> None:

@@ -11,7 +11,7 @@ from api.door.body import (
     ChunkedBody,
     LengthBody,
 )
-from api.door.framing import MAX_FIELDS, MAX_HEAD, MalformedError, parse_head
+from api.door.framing import MAX_FIELDS, MAX_HEAD, MalformedError, length_of_like, parse_head
 
 
 def head(*fields: bytes, line: bytes = b"POST /events HTTP/1.1", host: bool = True) -> bytes:
@@ -282,3 +282,39 @@ def test_a_flood_of_tiny_chunks_is_worked_through_in_turns() -> None:
     rest, _ = read_body(body, [b""])
     assert first + rest == b"x" * (CHUNKS_PER_FEED * 3)
     assert body.complete
+
+
+KNOWN = head(b"content-LENGTH: 12", b"X-Content-Length: 12", b"Authorization: Bearer k")
+
+
+@pytest.mark.parametrize("digits", [b"0", b"12", b"007", b"9" * 15])
+def test_a_head_that_differs_in_its_length_alone_is_like_the_one_before(digits: bytes) -> None:
+    raw = KNOWN.replace(b"LENGTH: 12", b"LENGTH: " + digits)
+    assert length_of_like(KNOWN, raw) == parse_head(raw).length == int(digits)
+
+
+@pytest.mark.parametrize(
+    "digits", [b"", b"9" * 16, b"1 2", b"+1", b"0x1", b"1\r\nA: 2", b" 1", b"1 "]
+)
+def test_what_is_no_plain_length_is_read_in_full(digits: bytes) -> None:
+    assert length_of_like(KNOWN, KNOWN.replace(b"LENGTH: 12", b"LENGTH: " + digits)) is None
+
+
+@pytest.mark.parametrize(
+    "field", [b"A: b", b"Transfer-Encoding: chunked", b"Content-Length: 1 ", b"X-Content-Length: 1"]
+)
+def test_a_head_without_a_plain_length_is_like_none(field: bytes) -> None:
+    assert length_of_like(head(field), head(field)) is None
+
+
+def test_no_other_byte_of_a_head_that_is_like_the_one_before_can_differ() -> None:
+    before = parse_head(KNOWN)
+    rest = [pair for pair in before.fields if pair[0] != b"content-length"]
+    for at in range(len(KNOWN)):
+        for piece in (b"", b"1", b"\r\n", b" ", KNOWN[at : at + 1] * 2, b"\r\nContent-Length: 3"):
+            for raw in (KNOWN[:at] + piece + KNOWN[at + 1 :], KNOWN[:at] + piece + KNOWN[at:]):
+                length = length_of_like(KNOWN, raw)
+                if length is not None:
+                    read = parse_head(raw)
+                    assert (read.length, read.chunked, read.path) == (length, False, before.path)
+                    assert [p for p in read.fields if p[0] != b"content-length"] == rest
