@@ -8,6 +8,7 @@ import asyncio
 import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from math import inf
 from typing import Any, Literal, Protocol, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,6 +18,7 @@ import trio
 from asyncpg import Record
 from asyncpg.prepared_stmt import PreparedStatement
 
+from storage.crossing import UNLIMITED, Crossing, Reading, crosses_tls
 from storage.errors import (
     StoreAwayError,
     StoreError,
@@ -44,7 +46,7 @@ _END_PREDECESSOR = """
 """
 
 
-class Loop(Protocol):
+class Loop(Reading, Protocol):
     """The asyncio loop under trio, as far as it is used."""
 
     async def run_aio_coroutine(self, coro: Coroutine[Any, Any, T]) -> T:
@@ -71,6 +73,7 @@ class Connection:
         self._loop = loop
         self._url = url
         self._raw: asyncpg.Connection[Record] | None = None
+        self._crossing: Crossing | None = None
         self._pid: int | None = None  # of the last backend that was ours, for its successor to end
         self._prepared: dict[str, PreparedStatement[Record]] = {}
         self._statements = 0
@@ -92,7 +95,10 @@ class Connection:
             prepared = self._prepared.get(sql)
             if prepared is None:
                 prepared = await self._prepare(sql)
-            return await self._run(functools.partial(prepared.fetch, *arguments))
+            if self._crossing is None:
+                return await self._run(functools.partial(prepared.fetch, *arguments))
+            unlimited = functools.partial(prepared.fetch, *arguments, timeout=UNLIMITED)
+            return await self._run(unlimited, self._crossing)
         finally:
             self._release(entered)
 
@@ -172,7 +178,11 @@ class Connection:
             if self._raw is None or self._raw.is_closed():
                 raise StoreAwayError("the connection was lost on the way")
             return False
-        await self._turn.acquire()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        try:  # the statement itself will be the checkpoint
+            self._turn.acquire_nowait()
+        except trio.WouldBlock:
+            await self._turn.acquire()
         self._owner = task
         try:
             if self._raw is None or self._raw.is_closed():
@@ -245,6 +255,8 @@ class Connection:
 
     async def _greet(self, raw: "asyncpg.Connection[Record]", predecessor: int | None) -> None:
         self._check(raw)
+        lean = self.profile.lean and not crosses_tls(raw)
+        self._crossing = Crossing(self._loop, raw) if lean else None
         if predecessor is not None:
             name = f"angarium {self.profile.purpose}"
             await self._run(functools.partial(raw.fetch, _END_PREDECESSOR, predecessor, name))
@@ -292,11 +304,15 @@ class Connection:
         self._prepared[sql] = prepared
         return prepared
 
-    async def _run(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _run(
+        self, call: Callable[[], Coroutine[Any, Any, T]], crossing: Crossing | None = None
+    ) -> T:
         """Run a driver's call to its end, and speak of its failure in our own words."""
         raw = self._live()
         try:
-            return await self._shielded(call())
+            if crossing is None:
+                return await self._shielded(call())
+            return await self._crossed(call(), crossing)
         except asyncio.CancelledError:  # the loop went away under it
             self._discard()
             raise StoreAwayError("the bridge was closed") from None
@@ -315,6 +331,13 @@ class Connection:
                 await self._close()  # asyncpg has asked the server to cancel; this waits for that
                 raise
         return outcome
+
+    async def _crossed(self, call: Coroutine[Any, Any, T], crossing: Crossing) -> T:
+        limit_s = self.profile.command_timeout_s or inf
+        # Not by the driver's own time limit, whose timers cost as much as the crossing.
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + limit_s):
+            return await crossing.run(call)
+        raise TimeoutError(f"no answer within {limit_s:g} s")
 
     def _discard(self) -> None:
         raw, self._raw = self._raw, None

@@ -19,6 +19,8 @@ class Profile:
     # Whether a cancelled statement is given up with its connection, instead of being waited for: for
     # what may take long, and may be done again.
     abandons: bool = False
+    # Whether its statements take the lean crossing (but over TLS): for thousands a second.
+    lean: bool = False
 
     def server_settings(self) -> dict[str, str]:
         """Return what goes into the startup packet, so that nothing can run before it holds."""
@@ -51,6 +53,7 @@ def hot(purpose: str) -> Profile:
             "plan_cache_mode": "force_generic_plan",
         },
         connects_itself=False,
+        lean=True,
     )
 
 

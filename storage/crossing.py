@@ -1,0 +1,108 @@
+"""A lean crossing for a hot connection: trio itself steps the driver's statement and reads its socket.
+
+By way of the asyncio loop a statement costs some fifteen turns of the scheduler, here two. Only
+prepared statements pass here; whatever else the connection does goes by the loop, as ever.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+import asyncpg
+import structlog
+import trio
+from asyncpg import Record
+from asyncpg.protocol import NO_TIMEOUT
+
+log = structlog.get_logger("angarium.storage")
+
+T = TypeVar("T")
+READ_BYTES = (
+    65_536  # what glibc takes from its heap; more would be mapped and unmapped at each call
+)
+
+
+UNLIMITED: Any = NO_TIMEOUT  # instead of a timer of the driver's for each statement
+
+
+class Reading(Protocol):
+    """The asyncio loop, as far as it is used here."""
+
+    def run_trio_task(self, task: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Handle:
+        """Run a task of trio's for as long as the loop runs, or until the handle is cancelled."""
+
+
+class Crossing:
+    """Takes over the reading of a connection without TLS, until that ends."""
+
+    def __init__(self, loop: Reading, raw: "asyncpg.Connection[Record]") -> None:
+        self._transport: asyncio.Transport = raw._transport  # type: ignore[attr-defined]  # no other way
+        self._protocol: asyncio.Protocol = raw._protocol  # type: ignore[attr-defined]  # no other way
+        self._awaited: asyncio.Future[Any] | None = None
+        self._waiter: trio.lowlevel.Task | None = None  # who waits for it
+        self._transport.pause_reading()
+        # A descriptor of our own: the transport may close its own at any time, and trio must not
+        # wait for a number that has become another socket's.
+        self._socket: socket.socket = self._transport.get_extra_info("socket").dup()
+        self._reader = loop.run_trio_task(self._read)
+        raw.add_termination_listener(lambda _: self._close())
+
+    async def run(self, statement: Coroutine[Any, Any, T]) -> T:
+        """Run a statement of the driver's. Cancelled, it leaves the connection in doubt."""
+        try:
+            while True:
+                self._awaited = statement.send(None)
+                self._waiter = trio.lowlevel.current_task()
+                await trio.lowlevel.wait_task_rescheduled(self._abandon)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            statement.close()
+
+    def _abandon(self, _: Callable[[], None]) -> trio.lowlevel.Abort:
+        self._waiter = None
+        if self._awaited is not None:
+            self._awaited.cancel()
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def _wake(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            trio.lowlevel.reschedule(waiter)
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                await trio.lowlevel.wait_readable(self._socket)
+                try:
+                    data = self._socket.recv(READ_BYTES)
+                except BlockingIOError:
+                    continue
+                if not data or self._transport.is_closing():
+                    break
+                self._protocol.data_received(data)
+                if self._awaited is not None and self._awaited.done():
+                    self._wake()
+        except OSError:
+            pass  # the transport will meet it too
+        except trio.Cancelled:  # also when the loop ends
+            self._close()
+            raise
+        except Exception as error:
+            log.warning("connection.unreadable", error=repr(error))
+            self._transport.abort()
+        self._transport.resume_reading()  # it is for the driver to learn of the end
+
+    def _close(self) -> None:
+        self._reader.cancel()
+        self._socket.close()
+        if self._awaited is not None and not self._awaited.done():  # the loop ended
+            self._awaited.set_exception(ConnectionResetError("the connection was closed"))
+        self._wake()
+
+
+def crosses_tls(raw: "asyncpg.Connection[Record]") -> bool:
+    """Whether what is read from the socket is not yet what the driver reads."""
+    return raw._transport.get_extra_info("sslcontext") is not None  # type: ignore[attr-defined]  # see above
