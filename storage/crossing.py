@@ -18,11 +18,7 @@ from asyncpg.protocol import NO_TIMEOUT
 log = structlog.get_logger("angarium.storage")
 
 T = TypeVar("T")
-READ_BYTES = (
-    65_536  # what glibc takes from its heap; more would be mapped and unmapped at each call
-)
-
-
+READ_BYTES = 65_536  # from glibc's heap; more would be mapped and unmapped at each call
 UNLIMITED: Any = NO_TIMEOUT  # instead of a timer of the driver's for each statement
 
 
@@ -39,6 +35,7 @@ class Crossing:
     def __init__(self, loop: Reading, raw: "asyncpg.Connection[Record]") -> None:
         self._transport: asyncio.Transport = raw._transport  # type: ignore[attr-defined]  # no other way
         self._protocol: asyncio.Protocol = raw._protocol  # type: ignore[attr-defined]  # no other way
+        self._on_waiter_completed = raw._protocol._on_waiter_completed  # type: ignore[attr-defined]  # as above
         self._awaited: asyncio.Future[Any] | None = None
         self._waiter: trio.lowlevel.Task | None = None  # who waits for it
         self._transport.pause_reading()
@@ -52,7 +49,9 @@ class Crossing:
         """Run a statement of the driver's. Cancelled, it leaves the connection in doubt."""
         try:
             while True:
-                self._awaited = statement.send(None)
+                self._awaited = awaited = statement.send(None)
+                # It would end a timer that is not there, by a turn of the loop.
+                awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(self._abandon)
         except StopIteration as end:
