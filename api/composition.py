@@ -14,6 +14,7 @@ import trio
 
 from api.app import make_app
 from api.budget import BodyBudget
+from api.cli.failures import ListenError, alone, known_failure
 from api.cli.welcome import welcome
 from api.door.front import FrontDoor
 from api.gate import Gate
@@ -21,7 +22,7 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import Services
 from engine.actors.directory import Directory
-from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
+from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
 from engine.background import Background
 from engine.clock import Clock
@@ -49,8 +50,8 @@ from storage.bridge import Bridge, open_bridge
 from storage.changes import Change, Changes
 from storage.configuration import ConfigurationTables
 from storage.deliveries import PostgresDeliveries
-from storage.embedded import EmbeddedError, EmbeddedServer
-from storage.errors import OwnershipLostError, StoreError
+from storage.embedded import EmbeddedServer
+from storage.errors import StoreError
 from storage.events import PostgresEvents
 from storage.housekeeping import INTERVAL_S, Housekeeping
 from storage.intake import PostgresIntake
@@ -58,32 +59,14 @@ from storage.migrate import migrate
 from storage.ownership import Ownership
 from storage.partitions import Range
 from storage.profiles import UPKEEP, hot
-from storage.secretbox import SecretBox, SecretBoxError, open_secret_box
+from storage.secretbox import SecretBox, open_secret_box
 from storage.settle import PostgresSettle
 from storage.warden import keep_running
 
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
-DATABASE_STOP_S = (
-    1.0  # that the embedded database has to end in order, if nothing of the grace is left
-)
+DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
-EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
-
-
-class ListenError(Exception):
-    """The address to listen on cannot be had."""
-
-
-FAILURES: dict[type[Exception], int] = {  # the first that fits counts
-    SecretBoxError: EXIT_SETTINGS,
-    ListenError: EXIT_SETTINGS,
-    OwnershipLostError: EXIT_FAILED,
-    EmbeddedError: EXIT_DATABASE,
-    StoreError: EXIT_DATABASE,
-    GivenUpError: EXIT_FAILED,
-    OSError: EXIT_SETTINGS,
-}
 
 log = structlog.get_logger("angarium")
 
@@ -95,32 +78,14 @@ def serve(settings: Settings) -> int:
             settings.master_key, settings.data_dir, own_database=settings.database_url is not None
         )
         trio.run(_serve, settings, box)
-    except (
-        SecretBoxError, EmbeddedError, StoreError, GivenUpError, OSError, ExceptionGroup,
-    ) as error:  # fmt: skip
-        cause = _cause(error)
-        for kind, code in FAILURES.items():
-            if isinstance(cause, kind):
-                log.critical("server failed", error=str(cause))
-                return code
-        raise
+    except Exception as error:
+        known = known_failure(error)
+        if known is None:
+            raise
+        cause, code = known
+        log.critical("server failed", error=str(cause))
+        return code
     return 0
-
-
-def _cause(error: BaseException) -> BaseException:
-    """Return what an operator must know of a failure: the reason for which a part was given up, where
-    that is not a fault of ours."""
-    error = _alone(error)
-    if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
-        return error.__cause__
-    return error
-
-
-def _alone(error: BaseException) -> BaseException:
-    """Return what is inside groups of one."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
 
 
 async def _serve(settings: Settings, box: SecretBox) -> None:
@@ -166,7 +131,8 @@ class Server:
         self.ownership = Ownership()
         self.upkeep = bridge.connection(UPKEEP)
         self.stopping = False
-        self.stale = False  # whether the read models may be older than is allowed
+        self.loaded_at = 0.0  # when the read models were first read, on trio's clock
+        self.stale = False  # whether they may be older than is allowed
 
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
@@ -257,6 +223,7 @@ class Server:
         await self.ownership.take(self.upkeep)
         await self.housekeeping.run_once()
         await self.loader.load()
+        self.loaded_at = trio.current_time()
         keys = Keys(
             self.tables.tenants, self.tables.keys, self.identity, self.clock.now, self.projection
         )
@@ -333,7 +300,7 @@ class Server:
         try:
             await self.door.run(task_status=task_status)
         except (OSError, ExceptionGroup) as error:
-            found = _alone(error)
+            found = alone(error)
             listening = self.door.address[1] != 0
             if listening or not isinstance(found, OSError):
                 raise
@@ -371,8 +338,8 @@ class Server:
     async def _watch_models(self) -> None:
         """Notice when nobody could confirm the read models for too long; the gate asks each time."""
         while True:
-            confirmed_at = self.changes.confirmed_at
-            self.stale = confirmed_at is None or trio.current_time() - confirmed_at > STALE_S
+            confirmed_at = self.changes.confirmed_at or self.loaded_at
+            self.stale = trio.current_time() - confirmed_at > STALE_S
             await trio.sleep(STALE_S / 10)
 
     async def _changed(self, change: Change) -> None:

@@ -1,0 +1,50 @@
+"""Why a server ended, for an operator: the one reason inside what was raised, and its exit code."""
+
+from engine.actors.supervisor import GivenUpError
+from storage.embedded import EmbeddedError
+from storage.errors import OwnershipLostError, StoreError
+from storage.secretbox import SecretBoxError
+
+EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
+
+
+class ListenError(Exception):
+    """The address to listen on cannot be had."""
+
+
+_CODES: dict[type[Exception], int] = {  # the first that fits counts
+    SecretBoxError: EXIT_SETTINGS,
+    ListenError: EXIT_SETTINGS,
+    OwnershipLostError: EXIT_FAILED,
+    EmbeddedError: EXIT_DATABASE,
+    StoreError: EXIT_DATABASE,
+    GivenUpError: EXIT_FAILED,
+    OSError: EXIT_SETTINGS,
+}
+
+
+def known_failure(error: Exception) -> tuple[BaseException, int] | None:
+    """Return what an operator must know of a failure, with the exit code for it.
+
+    None for what can only be a fault of ours, whose traceback is wanted.
+    """
+    cause = _cause(error)
+    for kind, code in _CODES.items():
+        if isinstance(cause, kind):
+            return cause, code
+    return None
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return the reason for which a part was given up, where that is not a fault of ours."""
+    error = alone(error)
+    if isinstance(error, GivenUpError) and isinstance(error.__cause__, (StoreError, ListenError)):
+        return error.__cause__
+    return error
+
+
+def alone(error: BaseException) -> BaseException:
+    """Return what is inside groups of one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
