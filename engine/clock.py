@@ -14,12 +14,14 @@ class Clock:
 
     def __init__(self) -> None:
         # Asked twice an event: the run's own clock, without trio's look-up of the run.
-        self._instant = trio.lowlevel.current_clock().current_time
-        self._offset = time.time() - self._instant()
+        self.instant = (
+            trio.lowlevel.current_clock().current_time
+        )  # what `trio.current_time` returns
+        self._offset = time.time() - self.instant()
 
     def now(self) -> float:
         """Return the present instant in seconds since the epoch."""
-        return self._offset + self._instant()
+        return self._offset + self.instant()
 
     def at(self, instant: float) -> float:
         """Return an instant of trio's clock in seconds since the epoch."""

@@ -32,12 +32,13 @@ class Ready(Protocol):
 class Registration:
     """A descriptor in the selector: its handler, and what it waits for."""
 
-    __slots__ = ("fd", "handler", "interest")
+    __slots__ = ("fd", "handler", "interest", "watched")
 
     def __init__(self, fd: int, handler: Ready, interest: int) -> None:
         self.fd = fd
         self.handler = handler
         self.interest = interest
+        self.watched = True  # until `unregister`, which is for good
 
 
 class Reactor:
@@ -66,6 +67,7 @@ class Reactor:
 
     def unregister(self, registration: Registration) -> None:
         """Stop watching, leaving the socket open. Harmless when that was done already."""
+        registration.watched = False
         if self._registrations.get(registration.fd) is registration:
             del self._registrations[registration.fd]
             self._poll.unregister(registration.fd)
@@ -105,7 +107,7 @@ class Reactor:
         registrations = self._registrations
         batch = [(registrations.get(fd), mask) for fd, mask in events]
         for registration, mask in batch:
-            if registration is None or registrations.get(registration.fd) is not registration:
+            if registration is None or not registration.watched:
                 continue
             handler = registration.handler
             try:

@@ -179,7 +179,8 @@ class Answering(Channel):
             self.close()
         else:
             self._within(self._limits.idle_s)
-            self._read_on(True)
+            self._reading = True
+            self._watch()
 
     def _drain(self, data: bytes) -> None:
         body = self._body

@@ -36,6 +36,7 @@ class Channel:
 
     __slots__ = (
         "_due",
+        "_instant",
         "_limits",
         "_owner",
         "_reading",
@@ -56,6 +57,7 @@ class Channel:
         self._reading = True
         self._recall = False  # `_flushed` is wanted with the next pass
         self._due = FOREVER
+        self._instant = trio.lowlevel.current_clock().current_time  # trio's, without its detour
         self._timer: Timer | None = None
         self._registration: Registration | None = owner.reactor.register(transport.sock, self)
 
@@ -166,8 +168,7 @@ class Channel:
 
     def _within(self, seconds: float) -> None:
         """Set the deadline; `_expired` is called unless it is moved before."""
-        due = trio.current_time() + seconds
-        self._due = due
+        due = self._due = self._instant() + seconds
         timer = self._timer
         if timer is None or timer.due > due:
             if timer is not None:
@@ -181,7 +182,7 @@ class Channel:
         self._timer = None
         if self.closed or self._due == FOREVER:
             return
-        if self._due > trio.current_time():
+        if self._due > self._instant():
             self._timer = self._owner.timers.call_at(self._due, self._tick)
         else:
             self._due = FOREVER

@@ -15,7 +15,7 @@ from api.door.answering import (
     Door,
 )
 from api.door.body import Body, ChunkedBody, LengthBody
-from api.door.channel import Address
+from api.door.channel import FOREVER, Address
 from api.door.exchange import Exchange
 from api.door.framing import (
     MAX_HEAD,
@@ -257,7 +257,7 @@ class Connection(Answering):
     def _submit(self, admitted: Admitted, body: bytes) -> None:
         self._state = DECIDING
         self._reading = False
-        self._no_deadline()
+        self._due = FOREVER
         try:
             self._ingestion.ingest.submit(admitted.environment, body, admitted.batch, self._replied)
         except Exception:

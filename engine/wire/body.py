@@ -13,13 +13,8 @@ _json = msgspec.json.Encoder().encode
 
 def outbound_body(event: Event) -> bytes:
     """Return the JSON that receivers get, built once and kept on the event, without what is absent."""
-    body = event.body
-    if body is None:
-        body = event.body = b"".join(_members(event))
-    return body
-
-
-def _members(event: Event) -> list[bytes]:
+    if event.body is not None:
+        return event.body
     parts = [
         b'{"type":',
         _json(event.type),
@@ -41,4 +36,5 @@ def _members(event: Event) -> list[bytes]:
     if event.attachments is not None:
         parts += (b',"attachments":', event.attachments)
     parts.append(b"}")
-    return parts
+    body = event.body = b"".join(parts)
+    return body

@@ -85,8 +85,9 @@ class WireClient:
         if self._closed:
             return
         destination, delivery = transmission.destination, transmission.delivery
-        instant = trio.current_time()
-        now = self._wiring.clock.at(instant)
+        clock = self._wiring.clock
+        instant = clock.instant()
+        now = clock.at(instant)
         try:
             pool = self._pools.get(destination.id)
             if pool is None or pool.destination is not destination:

@@ -82,7 +82,7 @@ class Connection:
         """Send a request, at once as far as the socket takes it."""
         self.exchange = exchange
         exchange.holder = self
-        if not exchange.watched:
+        if exchange.timer is None:
             watch = self._watch
             if watch is None or watch.due > exchange.due:
                 self._rewatch(exchange.due)
@@ -151,7 +151,7 @@ class Connection:
         """The deadline of some exchange has passed, maybe of one that ended long ago."""
         self._watch = None
         exchange = self.exchange
-        if exchange is None or exchange.watched:
+        if exchange is None or exchange.timer is not None:
             return
         if exchange.due <= trio.current_time():
             exchange.expire()

@@ -41,13 +41,13 @@ class Exchange:
     __slots__ = (
         "_done",
         "_timeout_ms",
-        "_timer",
         "due",
         "holder",
         "replaced",
         "request",
         "started_at",
         "target",
+        "timer",
     )
 
     holder: Holder
@@ -68,37 +68,32 @@ class Exchange:
         self.replaced = False  # its reused connection was dead, and it has got another
         self._timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self._timer: Timer | None = None
-
-    @property
-    def watched(self) -> bool:
-        """Whether it has a timer of its own."""
-        return self._timer is not None
+        self.timer: Timer | None = None  # its own, where it has one
 
     def watch(self, timers: Timers) -> None:
         """Watch its own deadline."""
-        if self._timer is None:
-            self._timer = timers.call_at(self.due, self.expire)
+        if self.timer is None:
+            self.timer = timers.call_at(self.due, self.expire)
 
     def judged(self, answer: Answer, now: float) -> Outcome:
         """Return the outcome of a whole answer, at `now` in seconds since the epoch."""
-        status = answer.status
+        status, headers, started_at = answer.status, answer.headers, self.started_at
+        duration_ms = int((now - started_at) * 1000 + 0.5)
         category, message = judge(status)
-        headers = answer.headers
-        return Outcome(
-            started_at=self.started_at,
-            duration_ms=int((now - self.started_at) * 1000 + 0.5),
-            success=category is None,
-            status=status,
-            headers=headers,
-            body=answer.body,
-            truncated=answer.truncated,
-            category=category,
-            message=message,
-            retry_after_s=retry_after_s(headers, time())
-            if status in RETRY_AFTER_STATUSES
-            else None,
+        outcome = Outcome(  # positions cost half of what names do
+            started_at,
+            duration_ms,
+            category is None,
+            status,
+            headers,
+            answer.body,
+            answer.truncated,
+            category,
+            message,
         )
+        if status in RETRY_AFTER_STATUSES:
+            outcome.retry_after_s = retry_after_s(headers, time())
+        return outcome
 
     def failed(self, error: WireError, answer: Answer | None, now: float) -> Outcome:
         """Return the outcome of an attempt that got no whole answer, at `now`."""
@@ -119,16 +114,16 @@ class Exchange:
     def report(self, outcome: Outcome) -> None:
         """Hand the outcome over and end."""
         done, self._done = self._done, None
-        if self._timer is not None:
-            self._timer.cancel()
+        if self.timer is not None:
+            self.timer.cancel()
         if done is not None:
             done(outcome)
 
     def forget(self) -> None:
         """End without a report, for a process that is going down."""
         self._done = None
-        if self._timer is not None:
-            self._timer.cancel()
+        if self.timer is not None:
+            self.timer.cancel()
         self.holder.abandon(self)
 
     def expire(self) -> None:

@@ -1,5 +1,6 @@
 """All idle connections of a client, in the order in which they fell idle. One timer serves them all."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
@@ -19,6 +20,8 @@ class IdleConnections:
         self._timers = timers
         self._clock = clock
         self._since: dict[Connection, float] = {}  # in the order of its values
+        # Note that a connection is in use, or closed (at every attempt: hence without a frame).
+        self.remove: Callable[[Connection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
@@ -29,10 +32,6 @@ class IdleConnections:
         self._since[connection] = now
         if self._timer is None:
             self._timer = self._timers.call_later(IDLE_S, self._sweep)
-
-    def remove(self, connection: "Connection") -> None:
-        """Note that `connection` is in use, or closed."""
-        del self._since[connection]
 
     def evict(self) -> bool:
         """Close the one that has been idle for longest; False where there is none."""

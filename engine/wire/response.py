@@ -104,7 +104,9 @@ class Answer:
         """Take bytes of the answer. Raises WireError where they break the protocol or a limit."""
         if not self._fed:
             if data == self._known:
-                self._recall(data)
+                self._fed = len(data)
+                self.status, self._headers, self._body = self._meaning
+                self.complete = self.keep_alive = True
                 return
             if not data.startswith(_START):
                 self._judge_start(data)
@@ -144,11 +146,6 @@ class Answer:
     def release(self) -> None:
         """Break the cycle of parser and answer, so that both go at once."""
         del self._parser
-
-    def _recall(self, data: bytes) -> None:
-        self._fed = len(data)
-        self.status, self._headers, self._body = self._meaning
-        self.complete = self.keep_alive = True
 
     def _judge_start(self, data: bytes) -> None:
         # The parser takes RTSP, ICE and other versions of HTTP too.
