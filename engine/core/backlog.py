@@ -11,7 +11,7 @@ from engine.core.queue import Queue
 from engine.core.reader import RETRY_READ_S, Outstanding, Reader
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
-from engine.core.window import SOON_S, Window, made_at, size_of
+from engine.core.window import SOON_S, Window, made_at
 
 
 class Backlog:
@@ -65,9 +65,7 @@ class Backlog:
                 self._keep_out(delivery, group)
             elif lanes is not None:
                 self._arrive_in_lane(lanes, delivery, group, now)
-            elif window.fits(delivery):
-                window.held += 1
-                window.bytes += size_of(delivery)
+            elif window.takes(delivery):
                 cursors[group] = lasts[group] = seq
                 ready[queue].append(delivery)
             else:
@@ -236,9 +234,8 @@ class Backlog:
             if admission is Admission.HELD:
                 self.window.stored -= 1
             return admission is not Admission.NO_ROOM
-        if not self.window.fits(delivery):
+        if not self.window.takes(delivery):
             return False
-        self.window.take(delivery)
         self.window.stored -= 1
         self.queue.offer(delivery)
         return True

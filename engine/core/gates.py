@@ -73,7 +73,9 @@ class Gates:
 
     def succeeded(self) -> None:
         """Hear of a success."""
-        if self.circuit.succeeded():
+        circuit = self.circuit
+        troubled = circuit.failures or circuit.state is not CircuitState.CLOSED
+        if troubled and circuit.succeeded():
             self.changed = True
 
     def failed(self, delivery: str, outcome: Outcome, config: Destination, now: float) -> None:

@@ -171,15 +171,17 @@ class DestinationMachine:
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
         for settlement in settlements:
-            if settlement.status is DeliveryStatus.RETRYING and settlement.attempt is None:
-                self._correcting.discard(settlement.delivery.id)
+            identifier = settlement.delivery.id
+            retrying = settlement.status is DeliveryStatus.RETRYING
+            if retrying and settlement.attempt is None:
+                self._correcting.discard(identifier)
                 continue  # the delivery is where it was
             if read is not None:
-                read.settled.add(settlement.delivery.id)
-            if settlement.status is DeliveryStatus.RETRYING:
+                read.settled.add(identifier)
+            if retrying:
                 self._committed_retry(settlement.delivery, now)
                 continue
-            delivery = uncommitted.pop(settlement.delivery.id, None)
+            delivery = uncommitted.pop(identifier, None)
             if delivery is not None:
                 backlog.ended(delivery, now)
 

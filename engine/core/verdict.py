@@ -94,14 +94,18 @@ def waiting_state(delivery: Delivery) -> DeliveryStatus:
 def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) -> Settlement:
     """Settle a success. (The table says DELIVERED; this is the hot path.)"""
     count = delivery.attempt_count
-    return Settlement(
-        delivery=delivery,
-        status=DeliveryStatus.DELIVERED,
-        attempt=Attempt(count + 1, outcome, version),
-        expects=count,
-        dlq_status=delivery.dlq_status,
-        response_status=outcome.status,
-        at=now,
+    return Settlement(  # in the order of its fields: names cost as much again
+        delivery,
+        DeliveryStatus.DELIVERED,
+        Attempt(count + 1, outcome, version),
+        count,
+        None,  # no next attempt
+        delivery.dlq_status,
+        False,  # not dead-lettered
+        None,  # no error
+        outcome.status,
+        None,
+        now,
     )
 
 
