@@ -150,7 +150,10 @@ def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bo
     rest = body.replace(payload, b"", 1)
     if b"\\" in rest or event.metadata is not UNSET or event.attachments is not UNSET:
         return False
+    found = rest.count(b'"')
     quotes = 6  # "eventType":"...","payload":
+    if found == quotes:
+        return True  # both are there: nothing else can be
     for given in (
         event.customerExternalId,
         event.idempotencyKey,
@@ -161,7 +164,7 @@ def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bo
     ):
         if given is not UNSET:
             quotes += 2 if given is None else 4
-    return rest.count(b'"') == quotes
+    return found == quotes
 
 
 def _check_objects(event: EventInput) -> None:

@@ -13,6 +13,7 @@ import trio
 from msgspec import UNSET
 
 from engine.core.records import Delivery, Event
+from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
 from engine.errors import Refusal
 from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
 from engine.identity import MAX_FANOUT, Identity, created_at_ms, delivery_id
@@ -160,20 +161,25 @@ def _deliveries(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
         return []
     if len(choices) > MAX_FANOUT:
         raise Refusal("invalid_request", f"more than {MAX_FANOUT} destinations match")
+    deliveries: list[Delivery] = []
     lane = event.lane
-    return [
-        Delivery(
-            delivery_id(event.id, ordinal),
-            event,
-            choice.destination.id,
-            choice.queue,
-            lane,
-            0,  # the seq, which the commit gives
-            choice.priority,
-            customer=choice.destination.customer,
+    for ordinal, choice in enumerate(choices, 1):
+        destination = choice.destination
+        deliveries.append(
+            Delivery(  # in the order of its fields: names cost as much again
+                delivery_id(event.id, ordinal),
+                event,
+                destination.id,
+                choice.queue,
+                lane,
+                0,  # the seq, which the commit gives
+                choice.priority,
+                DeliveryKind.EVENT,
+                DeliveryOrigin.NORMAL,
+                destination.customer,
+            )
         )
-        for ordinal, choice in enumerate(choices, 1)
-    ]
+    return deliveries
 
 
 def _claim(event: Event, key: str, deliveries: int) -> KeyClaim:

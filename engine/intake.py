@@ -108,19 +108,20 @@ class Intake:
     def submit(self, submission: Submission) -> None:
         """Queue a submission for the next group, or refuse it at once."""
         settings = self._settings
+        weight = self._waiting_weight + submission.weight
+        size = self._waiting_bytes + submission.size
         if (
             self._away
             or self._closed
-            or self._waiting_weight + submission.weight > 2 * settings.intake_events
-            or self._waiting_bytes + submission.size > settings.intake_bytes
+            or weight > 2 * settings.intake_events
+            or size > settings.intake_bytes
         ):
             self._refused += 1
             submission.settle(OVERLOADED)
             return
         self._waiting.append(submission)
         self._waiting_events += len(submission.events)
-        self._waiting_weight += submission.weight
-        self._waiting_bytes += submission.size
+        self._waiting_weight, self._waiting_bytes = weight, size
         self._wake.set()
 
     def nudge(self) -> None:
@@ -192,21 +193,20 @@ class Intake:
 
     def _gather(self) -> list[Submission]:
         """Take whole submissions, in order, until the group is full."""
-        settings, waiting = self._settings, self._waiting
+        most_events, most_bytes = self._settings.group_events, self._settings.group_bytes
+        waiting = self._waiting
         group: list[Submission] = []
-        events = size = 0
+        events = size = weight = 0
         while waiting:
             first = waiting[0]
-            if group and (
-                events + len(first.events) > settings.group_events
-                or size + first.size > settings.group_bytes
-            ):
+            more_events, larger = events + len(first.events), size + first.size
+            if group and (more_events > most_events or larger > most_bytes):
                 break
             group.append(waiting.popleft())
-            events += len(first.events)
-            size += first.size
-            self._waiting_weight -= first.weight
-            self._waiting_bytes -= first.size
+            events, size = more_events, larger
+            weight += first.weight
+        self._waiting_weight -= weight
+        self._waiting_bytes -= size
         self._waiting_events -= events
         self._last_events = events
         return group

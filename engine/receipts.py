@@ -82,17 +82,19 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
     accepted = duplicates = 0
     lost = fate.lost or {}
     for index, entry in enumerate(entries):
-        refusal = entry if isinstance(entry, Refusal) else None
-        if isinstance(entry, Accepted):
-            holder = lost.get(entry.event.id)
-            if holder is None:
-                accepted += 1
-                lines.append(_line(index, "ACCEPTED", entry.event.id, len(entry.deliveries)))
-            elif (refusal := _mismatch(entry, holder)) is None:
-                duplicates += 1
-                lines.append(_line(index, "DUPLICATE", holder.event, holder.deliveries))
-        if refusal is not None:
+        if isinstance(entry, Refusal):
+            lines.append(_rejection(index, entry))
+            continue
+        identifier = entry.event.id
+        holder = lost.get(identifier)
+        if holder is None:
+            accepted += 1
+            lines.append(_line(index, "ACCEPTED", identifier, len(entry.deliveries)))
+        elif (refusal := _mismatch(entry, holder)) is not None:
             lines.append(_rejection(index, refusal))
+        else:
+            duplicates += 1
+            lines.append(_line(index, "DUPLICATE", holder.event, holder.deliveries))
     rejected = len(entries) - accepted - duplicates
     if rejected == len(entries):
         return none_valid(entries)

@@ -23,7 +23,7 @@ class Fate(Struct, frozen=True):
 class Submission:
     """What one request wants to have committed together. Its owner is the intake until `settle`."""
 
-    __slots__ = ("claims", "deliveries", "events", "settle", "since", "size")
+    __slots__ = ("claims", "deliveries", "events", "settle", "size", "weight")
 
     def __init__(
         self,
@@ -38,12 +38,8 @@ class Submission:
         self.claims = claims
         self.size = size  # bytes of its events, for the bounds
         self.settle = settle  # called exactly once
-        self.since = 0.0  # trio's clock when it was queued
-
-    @property
-    def weight(self) -> int:
-        """Rows that it will write: what the bounds on counts are about."""
-        return len(self.events) + len(self.deliveries)
+        # Rows that it will write: what the bounds on counts are about.
+        self.weight = len(events) + len(deliveries)
 
 
 DURABLE = Fate()
