@@ -1,6 +1,10 @@
 """What a server says on standard output when it is ready: keys once, the address, what to type next."""
 
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from api.cli.address import server_url
 from engine.control.keys import NewKey
@@ -9,8 +13,8 @@ from engine.settings import Settings
 
 def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
     """Return the text for a server that listens on `port`; with its first keys at its first start."""
-    host = settings.bind.rpartition(":")[0]
-    url = server_url(settings.model_copy(update={"bind": f"{host}:{port}"}))
+    bind = f"{settings.bind.rpartition(':')[0]}:{port}"
+    url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
     if first_keys:
         lines += ["", "First start: a workspace and a key per scope, for DEVELOPMENT.", ""]
@@ -18,8 +22,29 @@ def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
             lines.append(f"  {made.key.scope.name.lower():<7} {made.secret}")
         lines += [
             "",
-            "Keep them now: they are shown this once. `angarium keys create` makes more.",
+            f"Keep them now: they are shown this once. `{_program()} keys create` makes more.",
             "",
         ]
-    lines += [f"Angarium listens on {url} ({url}/docs)", "Next, in another terminal: angarium demo"]
+    demo = " ".join([_program(), "demo", *_elsewhere(settings, bind)])
+    lines += [f"Angarium listens on {url} ({url}/docs)", f"Next, in another terminal: {demo}"]
     return "\n".join(lines)
+
+
+def _program() -> str:
+    """Return what to type for this very program: its name where that finds it, else its path."""
+    called = Path(sys.argv[0])
+    found = shutil.which("angarium")
+    known = found is not None and Path(found).resolve() == called.resolve()
+    return "angarium" if known or called.name != "angarium" else shlex.quote(str(called))
+
+
+def _elsewhere(settings: Settings, bind: str) -> list[str]:
+    """Return the flags by which a command finds this server, where the defaults would not do."""
+    usual = Settings.model_fields
+    flags = []
+    if bind != usual["bind"].default:
+        flags += ["--bind", shlex.quote(bind)]
+    # a database of one's own is found by its variable: its address holds a password
+    if settings.database_url is None and settings.data_dir != usual["data_dir"].default:
+        flags += ["--data-dir", shlex.quote(str(settings.data_dir))]
+    return flags
