@@ -1,6 +1,7 @@
 """The OpenAPI document as one page of HTML: no scripts, nothing from elsewhere, everything escaped."""
 
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -17,6 +18,7 @@ details { border-bottom: 1px solid var(--line); }
 details > div { padding: 0 0 1rem 1rem; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .2rem .6rem .2rem 0; }
+td, summary, p, li { overflow-wrap: anywhere; }
 """
 
 
@@ -29,10 +31,26 @@ def page_of(document: dict[str, Any]) -> str:
         '<meta name=viewport content="width=device-width">'
         f"<title>{escape(info['title'])} API</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(info['title'])} API <small>{escape(info['version'])}</small></h1>"
-        f"<pre>{escape(info['description'])}</pre>"
+        f"{_prose(info['description'])}"
         '<p>The same for programs: <a href="/openapi.json">openapi.json</a></p>'
         f"{''.join(sections)}{_shapes(document)}</body></html>\n"
     )
+
+
+def _prose(text: str) -> str:
+    """Return a description, of which paragraphs, lists and code are all the Markdown there is."""
+    parts = []
+    for block in text.strip().split("\n\n"):
+        if block.startswith("- "):
+            items = block.removeprefix("- ").split("\n- ")
+            parts.append(f"<ul>{''.join(f'<li>{_inline(item)}</li>' for item in items)}</ul>")
+        else:
+            parts.append(f"<p>{_inline(block)}</p>")
+    return "".join(parts)
+
+
+def _inline(text: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _section(document: dict[str, Any], tag: str) -> str:
@@ -46,11 +64,11 @@ def _section(document: dict[str, Any], tag: str) -> str:
 
 
 def _operation(document: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> str:
-    text = operation.get("description", "")
+    text = operation.get("description")
     return (
         f"<details><summary><b>{method.upper()}</b> <code>{escape(path)}</code> "
         f"{escape(operation['summary'])}</summary><div>"
-        f"{''.join(f'<p>{escape(part)}</p>' for part in text.split(chr(10) * 2) if part)}"
+        f"{_prose(text) if text else ''}"
         f"{_parameters(operation)}{_body(operation)}{_responses(document, operation)}</div></details>"
     )
 
@@ -61,7 +79,7 @@ def _parameters(operation: dict[str, Any]) -> str:
             f"<code>{escape(parameter['name'])}</code>",
             escape(parameter["in"]),
             f"<code>{escape(_kind(parameter['schema']))}</code>",
-            escape(parameter.get("description", "")),
+            _inline(parameter.get("description", "")),
         )
         for parameter in operation.get("parameters", [])
     ]
@@ -84,7 +102,7 @@ def _responses(document: dict[str, Any], operation: dict[str, Any]) -> str:
         if "$ref" in given:
             response = document["components"]["responses"][given["$ref"].rpartition("/")[2]]
         schemas = [media["schema"] for media in response["content"].values()]
-        rows.append((status, escape(response["description"]), " ".join(map(_link, schemas))))
+        rows.append((status, _inline(response["description"]), " ".join(map(_link, schemas))))
     return _table(rows)
 
 
@@ -96,13 +114,13 @@ def _shapes(document: dict[str, Any]) -> str:
             (
                 f"<code>{escape(field)}</code>{'' if field in required else ' (optional)'}",
                 _link(property_),
-                escape(property_.get("description", "")),
+                _inline(property_.get("description", "")),
             )
             for field, property_ in schema.get("properties", {}).items()
         ]
         parts.append(
             f'<h3 id="{escape(name)}">{escape(name)}</h3>'
-            f"<p>{escape(schema.get('description', ''))}</p>{_table(rows)}"
+            f"{_prose(schema.get('description', ''))}{_table(rows)}"
         )
     return f"<h2>Shapes</h2>{''.join(parts)}"
 

@@ -265,6 +265,7 @@ class Rejection(Document):
 
     code: str
     message: str
+    details: list[ErrorDetail] = Field(default_factory=list)
 
 
 class BatchEntry(Document):

@@ -77,3 +77,18 @@ def test_the_page_names_every_route_and_loads_nothing() -> None:
     for route in ROUTES:
         assert f"<code>{route.path}</code>" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_page_shows_prose_and_not_its_markdown() -> None:
+    page = docs_html().decode()
+    assert "`" not in page
+    assert "<li>" in page
+    assert "<code>X-Environment</code>" in page
+
+
+def test_a_rejected_event_of_a_batch_looks_as_the_document_says() -> None:
+    model = {"$ref": "#/components/schemas/Rejection", "components": DOCUMENT["components"]}
+    error = {"code": "invalid_request", "message": "payload: must be an object"}
+    jsonschema.validate(error, model)
+    details = [{"path": "payload", "message": "must be an object"}]
+    jsonschema.validate({**error, "details": details}, model)
