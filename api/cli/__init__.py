@@ -20,6 +20,12 @@ COMMANDS = {
 }
 
 
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        ctx.invoke(import_module(COMMANDS["version"]).command)
+        ctx.exit()
+
+
 class Program(click.Group):
     """The group of all commands, in the order in which a newcomer needs them."""
 
@@ -46,6 +52,10 @@ class Program(click.Group):
 @click.group(
     cls=Program, context_settings={"max_content_width": 100, "help_option_names": ["-h", "--help"]}
 )
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+    help="Show the versions, as the command does.",
+)  # fmt: skip
 def main() -> None:
     """Angarium delivers events: signed webhooks, in order, with nothing lost.
 

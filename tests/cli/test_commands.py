@@ -155,3 +155,10 @@ async def test_listen_ends_at_ctrl_c_with_130(database_url: str, tmp_path: Path)
         program.process.send_signal(signal.SIGINT)
         with trio.fail_after(START_S):
             assert await program.process.wait() == 130
+
+
+async def test_the_version_is_told_by_flag_and_command(tmp_path: Path) -> None:
+    flag = await angarium("--version", env=environment("", tmp_path))
+    command = await angarium("version", env=environment("", tmp_path))
+    assert (flag.code, flag.out) == (0, command.out)
+    assert flag.out.startswith("angarium ")
