@@ -19,6 +19,7 @@ EVENT_BYTES = 256 * 1024
 BATCH_BYTES = 5 * 1024 * 1024
 BATCH_EVENTS = 1_000
 _BRACE = ord("{")
+_BACKSLASH = ord("\\")
 _NUL = b"\\u0000"  # as itself it is malformed JSON
 OWN_PREFIX = "angarium."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -147,10 +148,11 @@ def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bo
     """
     if body.count(b"{") + body.count(b"[") > max_depth:
         return False
-    rest = body.replace(payload, b"", 1)
-    if b"\\" in rest or event.metadata is not UNSET or event.attachments is not UNSET:
+    if event.metadata is not UNSET or event.attachments is not UNSET:
         return False
-    found = rest.count(b'"')
+    if _BACKSLASH in body and body.count(b"\\") > payload.count(b"\\"):
+        return False
+    found = body.count(b'"') - payload.count(b'"')
     quotes = 6  # "eventType":"...","payload":
     if found == quotes:
         return True  # both are there: nothing else can be
