@@ -144,12 +144,14 @@ class Recorder:
     def _take(self) -> list[tuple[Settlement, SettlementOwner]]:
         waiting = self._waiting
         taken: list[tuple[Settlement, SettlementOwner]] = []
-        size = 0
-        while waiting and len(taken) < self._group and size < GROUP_BYTES:
+        size, room = 0, min(self._group, len(waiting))
+        while room > 0 and size < GROUP_BYTES:
             pair = waiting.popleft()
             taken.append(pair)
-            if pair[0].attempt is not None:
-                size += len(pair[0].attempt.outcome.body)
+            room -= 1
+            attempt = pair[0].attempt
+            if attempt is not None:
+                size += len(attempt.outcome.body)
         return taken
 
     async def _commit(
@@ -194,24 +196,19 @@ class Recorder:
         self._tell(taken)
 
     def _tell(self, taken: list[tuple[Settlement, SettlementOwner]]) -> None:
-        by_owner: dict[int, tuple[SettlementOwner, list[Settlement]]] = {}
+        by_owner: dict[SettlementOwner, list[Settlement]] = {}
+        last: SettlementOwner | None = None
+        settlements: list[Settlement] = []
         for settlement, owner in taken:
-            entry = by_owner.get(id(owner))
-            if entry is None:
-                by_owner[id(owner)] = (owner, [settlement])
-            else:
-                entry[1].append(settlement)
-        for owner, settlements in by_owner.values():
+            if owner is not last:  # they come in runs
+                last, settlements = owner, by_owner.setdefault(owner, [])
+            settlements.append(settlement)
+        for owner, settlements in by_owner.items():
             owner.committed(settlements)
         if self.congested and len(self._waiting) <= self._group:
             self.congested = False
             if self.on_relief is not None:
                 self.on_relief()
-
-
-def _is_awaited(settlement: Settlement) -> bool:
-    """Whether a lane, or somebody who reads, may be waiting for its commit."""
-    return settlement.status is not DeliveryStatus.DELIVERED
 
 
 def build_group(
