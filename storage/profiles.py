@@ -51,6 +51,8 @@ def hot(purpose: str) -> Profile:
             "enable_seqscan": "off",
             # One plan for all groups: planning again for each costs more than the statement.
             "plan_cache_mode": "force_generic_plan",
+            # No row is looked up twice, so that a cache of what was found is filled in vain.
+            "enable_memoize": "off",
         },
         connects_itself=False,
         lean=True,
