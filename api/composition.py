@@ -91,11 +91,11 @@ def serve(settings: Settings) -> int:
 async def _serve(settings: Settings, box: SecretBox) -> None:
     async with _database(settings) as (url, embedded), open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded)
-        keys = await server.prepare()
+        await server.prepare()
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
-                await server.run(keys)
+                await server.run()
                 nursery.cancel_scope.cancel()
         log.info("server stopped")
 
@@ -216,20 +216,16 @@ class Server:
 
     # --- its life
 
-    async def prepare(self) -> Sequence[NewKey]:
-        """Bring the database up to date and take it over; return the keys of a first start."""
+    async def prepare(self) -> None:
+        """Bring the database up to date and take it over."""
         await self.upkeep.ensure()
         await migrate(self.upkeep)
         await self.ownership.take(self.upkeep)
         await self.housekeeping.run_once()
         await self.loader.load()
         self.loaded_at = trio.current_time()
-        keys = Keys(
-            self.tables.tenants, self.tables.keys, self.identity, self.clock.now, self.projection
-        )
-        return await keys.bootstrap()
 
-    async def run(self, first_keys: Sequence[NewKey]) -> None:
+    async def run(self) -> None:
         """Run everything until stopped. Raises GivenUpError when a part cannot be kept running."""
         async with trio.open_nursery() as nursery:
             await nursery.start(self.supervisor.run)
@@ -237,9 +233,17 @@ class Server:
             gc.freeze()
             # Hardly anything on the hot path is cyclic; the default thresholds cost 4 % of all CPU.
             gc.set_threshold(50_000, 20, 20)
+            # Made once everything runs: a start that fails must not use up the one time they are shown.
+            first_keys = await self._first_keys()
             sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys) + "\n")
             sys.stdout.flush()
             log.info("server started", address=":".join(map(str, self.door.address)))
+
+    async def _first_keys(self) -> Sequence[NewKey]:
+        keys = Keys(
+            self.tables.tenants, self.tables.keys, self.identity, self.clock.now, self.projection
+        )
+        return await keys.bootstrap()
 
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""

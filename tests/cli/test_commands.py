@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -162,3 +163,16 @@ async def test_the_version_is_told_by_flag_and_command(tmp_path: Path) -> None:
     command = await angarium("version", env=environment("", tmp_path))
     assert (flag.code, flag.out) == (0, command.out)
     assert flag.out.startswith("angarium ")
+
+
+async def test_keys_are_shown_at_the_first_start_that_succeeds(
+    database_url: str, tmp_path: Path
+) -> None:
+    env = environment(database_url, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        failed = await angarium("serve", "--bind", bind, env=env)
+    assert (failed.code, failed.out) == (2, "")
+    assert "Address already in use" in failed.err
+    async with server(env) as (program, _):
+        assert program.printed.count("ang_dev_") == 3
