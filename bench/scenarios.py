@@ -27,7 +27,7 @@ class Scenario:
 
 def single(service: Service, receiver: Receiver, *, events: int, connections: int) -> Figures:
     """Post one event a request, closed loop."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
     return posted(service, receiver, events=events, connections=connections)
 
 
@@ -35,13 +35,13 @@ def batches(
     service: Service, receiver: Receiver, *, events: int, connections: int, batch: int
 ) -> Figures:
     """Post batches, closed loop."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
     return posted(service, receiver, events=events, connections=connections, batch=batch)
 
 
 def paced(service: Service, receiver: Receiver, *, rate: int, seconds: int) -> Figures:
     """Post at a fixed rate, open loop; latency counts from the intended time."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
     posted(service, receiver, events=rate, connections=16)  # warm
     receiver.reset()
     return posted(service, receiver, events=rate * seconds, connections=16, rate=rate, first=rate)
@@ -51,7 +51,7 @@ def full_tables(
     service: Service, receiver: Receiver, *, filler: int, events: int, connections: int
 ) -> Figures:
     """Post single events with many rows in the tables already; compare with the same when empty."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=16)
+    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
     empty = posted(service, receiver, events=events, connections=connections)
     receiver.reset()
     done = load(service, events=filler, connections=8, batch=100, first=10_000_000, give_up_s=900)
