@@ -108,7 +108,7 @@ class Ingest:
     def _submit_batch(self, entries: list[Accepted | Refusal], size: int, done: Done) -> None:
         accepted = [entry for entry in entries if isinstance(entry, Accepted)]
         if not accepted:
-            done(none_valid(entries))
+            done(none_valid([entry for entry in entries if isinstance(entry, Refusal)]))
             return
         deliveries = [delivery for entry in accepted for delivery in entry.deliveries]
         if len(deliveries) > BATCH_DELIVERIES:

@@ -79,10 +79,12 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
     if fate.refusal is not None:
         return failed(fate.refusal)
     lines: list[str] = []
+    refusals: list[Refusal] = []
     accepted = duplicates = 0
     lost = fate.lost or {}
     for index, entry in enumerate(entries):
         if isinstance(entry, Refusal):
+            refusals.append(entry)
             lines.append(_rejection(index, entry))
             continue
         identifier = entry.event.id
@@ -91,28 +93,26 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
             accepted += 1
             lines.append(_line(index, "ACCEPTED", identifier, len(entry.deliveries)))
         elif (refusal := _mismatch(entry, holder)) is not None:
+            refusals.append(refusal)
             lines.append(_rejection(index, refusal))
         else:
             duplicates += 1
             lines.append(_line(index, "DUPLICATE", holder.event, holder.deliveries))
-    rejected = len(entries) - accepted - duplicates
-    if rejected == len(entries):
-        return none_valid(entries)
+    if len(refusals) == len(entries):
+        return none_valid(refusals)
     return Reply(
         202,
         (
-            f'{{"accepted":{accepted},"duplicates":{duplicates},"rejected":{rejected},'
+            f'{{"accepted":{accepted},"duplicates":{duplicates},"rejected":{len(refusals)},'
             f'"results":[{",".join(lines)}]}}'
         ).encode(),
     )
 
 
-def none_valid(entries: Sequence[Accepted | Refusal]) -> Reply:
-    """Return the reply to a batch without a single valid event."""
+def none_valid(refusals: Sequence[Refusal]) -> Reply:
+    """Return the reply to a batch without a single valid event: the first hundred reasons."""
     details = tuple(
-        Detail(f"events[{index}]", entry.message)
-        for index, entry in enumerate(entries[:100])
-        if isinstance(entry, Refusal)
+        Detail(f"events[{index}]", refusal.message) for index, refusal in enumerate(refusals[:100])
     )
     return refused(Refusal("invalid_request", "no event of the batch is valid", details))
 

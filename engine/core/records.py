@@ -83,7 +83,7 @@ class Outcome(Struct, gc=False):
     truncated: bool = False
     category: ErrorCategory | None = None  # None exactly where success
     message: str | None = None
-    retry_after_s: float | None = None  # asked for by a 429 or 503, seconds from the end of the attempt
+    retry_after_s: float | None = None  # what a 429 or 503 asked for, from the attempt's end
 
 
 class Attempt(Struct, gc=False):
