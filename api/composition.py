@@ -277,10 +277,15 @@ class Server:
             nursery.start_soon(self.directory.drain, deadline)
         self.intake.close()
         self.wire.abort_all()
-        with trio.move_on_at(end):
+        if self.embedded is not None:
+            end -= 2 * DATABASE_STOP_S  # to end in order, or else by force
+        with trio.move_on_at(end) as flush:
             await self.recorder.wait_empty()
+        if flush.cancelled_caught:
+            self.bridge.cut()
         if self.embedded is not None:  # what is left of the grace time is its own
-            self.embedded.stop_within_s = max(DATABASE_STOP_S, end - trio.current_time())
+            left_s = end + DATABASE_STOP_S - trio.current_time()
+            self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)
         self.supervisor.stop()
 
     async def stop_at_signal(

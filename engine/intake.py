@@ -36,8 +36,8 @@ RETRY_S = 0.1  # between two tries while the database is away
 # of this many events, the next one gathers for so long; a lone event never waits.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Deliveries come before new events: while this many are in memory and are being worked off, the next
-# group waits, or they would be written off to PostgreSQL and read back, at a third of their cost again.
+# Under load deliveries come before new events: while this many are in memory and are being worked off,
+# the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU.
 # No progress in a step (slow receivers, not a busy process) ends the wait; so does its bound.
 AHEAD = 2_000
 AHEAD_STEP_S = 0.004
@@ -182,6 +182,8 @@ class Intake:
 
     async def _let_deliveries_go_first(self) -> None:
         """Wait while the engine works off what it was given; see `AHEAD`."""
+        if self._last_events < BUSY_EVENTS:
+            return
         held, ended = self._destinations.progress()
         until = trio.current_time() + AHEAD_LONGEST_S
         while held >= AHEAD and trio.current_time() < until:

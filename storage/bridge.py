@@ -91,6 +91,11 @@ class Pool:
         async with self.connection() as connection:
             return await connection.execute(script)
 
+    def cut(self) -> None:
+        """Drop all of them at once."""
+        for connection in self._all:
+            connection.cut()
+
     async def aclose(self) -> None:
         """Close all of them."""
         for connection in self._all:
@@ -167,6 +172,14 @@ class Bridge:
         if self._away_since is not None:
             log.info("database.back", seconds=round(trio.current_time() - self._away_since, 1))
             self._away_since = None
+
+    def cut(self) -> None:
+        """Drop every connection at once: for a stop whose time is up while the database does not
+        answer. What is under way has an unknown outcome, as after a crash."""
+        for connection in self._dedicated:
+            connection.cut()
+        for pool in self._pools:
+            pool.cut()
 
     async def aclose(self) -> None:
         """Close every connection."""

@@ -214,6 +214,11 @@ class Connection:
         if self._owner is not trio.lowlevel.current_task():
             self._release(await self._claim(connect=True))
 
+    def cut(self) -> None:
+        """Drop it for good, with whatever statement is under way: that one fails as if it were lost."""
+        self._shut = True
+        self._discard()
+
     async def aclose(self) -> None:
         """Close for good, in order where that is possible within two seconds."""
         self._shut = True

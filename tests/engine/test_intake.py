@@ -270,6 +270,9 @@ async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_
                     await trio.sleep(0.0039)
                     destinations.ended += a_step
 
+            for _ in range(8):  # a busy group before
+                intake.submit(make([]))
+            await trio.sleep(0.1)
             nursery.start_soon(work_off)
             began = trio.current_time()
             submission = make(fates)
