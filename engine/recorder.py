@@ -30,7 +30,7 @@ from engine.shards import shard_of
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
 # for it, so a group gathers for this long; whatever somebody may be waiting for goes at once.
-LINGER_S = 0.005
+LINGER_S = 0.010
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 LATENCY_BUCKETS = 24
 ERROR_CATEGORIES = 13
