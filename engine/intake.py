@@ -138,11 +138,6 @@ class Intake:
         """Whether the database is away, as far as the intake knows."""
         return self._away
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing waits for its commit."""
-        return not self._waiting
-
     def statistics(self) -> IntakeStatistics:
         """Return a record of what happened so far."""
         return IntakeStatistics(

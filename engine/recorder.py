@@ -12,9 +12,9 @@ import structlog
 import trio
 from msgspec import Struct, structs
 
-from engine.core.counters import latency_bucket
+from engine.core.counters import BUCKETS, latency_bucket
 from engine.core.records import Attempt, Settlement
-from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 from engine.ports import (
     BacklogMark,
     ContentionError,
@@ -32,8 +32,6 @@ RETRY_S = 0.1  # between two tries while the database is away
 # for it, so a group gathers for this long; whatever somebody may be waiting for goes at once.
 LINGER_S = 0.010
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
-LATENCY_BUCKETS = 24
-ERROR_CATEGORIES = 13
 
 log = structlog.get_logger("angarium.recorder")
 
@@ -256,7 +254,7 @@ def _minutes(settlements: list[Settlement]) -> list[MinuteDelta]:
 
 
 def _nothing(environment: int, destination: str, minute: int) -> MinuteDelta:
-    errors, latency = [0] * ERROR_CATEGORIES, [0] * LATENCY_BUCKETS
+    errors, latency = [0] * len(ErrorCategory), [0] * BUCKETS
     return MinuteDelta(environment, destination, minute, 0, 0, 0, 0, 0, errors, latency)
 
 
