@@ -12,7 +12,7 @@ from engine.control.actor import Actor
 from engine.control.documents import is_uuid
 from engine.core.vocabulary import Environment
 from engine.errors import Refusal
-from engine.models import EnvironmentModel
+from engine.models import Customer, EnvironmentModel
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -61,6 +61,15 @@ class Call:
         """Who calls; for routes that need a credential."""
         assert self.admission is not None
         return self.admission
+
+    @property
+    def customer(self) -> Customer | None:
+        """Whose embed session calls; None for keys, which see all of their environment."""
+        return None if self.admission is None else self.admission.credential.customer
+
+    def sees(self, account: str | None) -> bool:
+        """Whether what is tied to a customer's account (None: to none) exists for the caller."""
+        return self.customer is None or self.customer.account == account
 
     @property
     def environment(self) -> EnvironmentModel:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from pydantic import BaseModel
@@ -19,6 +20,14 @@ MANAGE = frozenset({Scope.MANAGE})
 INGEST = frozenset({Scope.INGEST, Scope.MANAGE})
 
 
+class Embed(Enum):
+    """What an embed session gets of a route."""
+
+    REFUSED = "403, whatever it names"
+    OWN = "what belongs to its customer; the rest is a 404, and is in no list"
+    SHARED = "the same as any reader: nothing in it belongs to a customer"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One operation.
@@ -26,7 +35,7 @@ class Route:
     `body`: the model of its JSON body; `merge_patch`: that body is a merge patch. `action`: its body is
     `{}` or none. `responses`: models by status, beside the errors in `refusals` and those of any route.
     `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
-    the ingestion routes answer.
+    the ingestion routes answer. `embed`: what an embed session gets; no route is without a decision.
     """
 
     method: str
@@ -35,6 +44,7 @@ class Route:
     summary: str
     tag: str
     scopes: frozenset[Scope] | None
+    embed: Embed
     handler: Handler | None
     responses: dict[int, type[BaseModel]]
     query: type[Query] = Query

@@ -132,6 +132,8 @@ class Ingest:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
         route = self._router.route(environment, given.eventType)
+        if route.check is not None:
+            route.check.check(payload)
         event = self._event(environment, given, payload)
         deliveries = _deliveries(event, route.choices(event.customer))
         if event.idempotency_key is None:

@@ -13,6 +13,7 @@ import trio
 from msgspec import Struct
 
 from engine.core.records import Delivery
+from engine.entrance import Entrance
 from engine.identity import Identity
 from engine.ports import (
     Acceptance,
@@ -101,6 +102,8 @@ class Intake:
         self._closed = False
         self._open: list[Submission] = []  # being written, their fate not told
         self._customers: set[tuple[int, str]] = set()
+        self.entrance = Entrance(store, destinations)
+        self.entrance.wake = self.nudge
         self._groups = self._events = self._deliveries = self._refused = 0
 
     # --- what callers do
@@ -125,12 +128,13 @@ class Intake:
         self._wake.set()
 
     def nudge(self) -> None:
-        """Look for backlog rows to forget, when no events come."""
+        """Look for what is to be done beside events: backlog rows to forget, entries to admit."""
         self._wake.set()
 
     def close(self) -> None:
         """Refuse everything from now on; what waits is still committed."""
         self._closed = True
+        self.entrance.close()
         self._wake.set()
 
     @property
@@ -163,8 +167,11 @@ class Intake:
                     await self._let_deliveries_go_first()
                     await self._commit(self._gather())
                     await self._forget()
+                    await self._admit()
                 await self._forget()
+                await self._admit()
             finally:
+                self.entrance.abandon()
                 self._fail(self._open, UNKNOWN)
                 self._open = []
             if self._closed:
@@ -360,6 +367,13 @@ class Intake:
         for submission in submissions:
             self._refused += 1
             submission.settle(fate)
+
+    async def _admit(self) -> None:
+        """Let in one entry of those that come otherwise than by ingestion."""
+        await self.entrance.admit_next(self._wait_out)
+        self._away = False
+        if self.entrance.waiting:
+            self._wake.set()
 
     async def _forget(self) -> None:
         """Delete the backlog rows of destinations that have nothing left."""

@@ -7,6 +7,7 @@ here awaits.
 
 import hashlib
 from collections.abc import Iterable
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -30,8 +31,16 @@ class EnvironmentModel(Struct, frozen=True):
     name: Environment
 
 
+class Customer(Struct, frozen=True):
+    """A customer's account, of one environment."""
+
+    account: str
+    external_id: str
+
+
 class Credential(Struct, frozen=True, kw_only=True):
-    """What a secret stands for. An MCP key has no environment of its own."""
+    """What a secret stands for. An MCP key has no environment of its own. An embed session has a
+    customer, and sees nothing but what is that customer's."""
 
     kind: CredentialKind
     key_id: str
@@ -39,6 +48,7 @@ class Credential(Struct, frozen=True, kw_only=True):
     environment: EnvironmentModel | None
     scope: Scope
     expires_at: float | None = None  # of this secret, in seconds since the epoch
+    customer: Customer | None = None
 
 
 class Rule(Struct, frozen=True, kw_only=True):
@@ -54,6 +64,13 @@ class Rule(Struct, frozen=True, kw_only=True):
     created_at_ms: int
     updated_at_ms: int
     version: int = 1  # counts from 1
+
+
+class PayloadCheck(Protocol):
+    """The active schema of an event type, compiled."""
+
+    def check(self, payload: bytes) -> None:
+        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform."""
 
 
 def digest_of(secret: bytes) -> bytes:
@@ -75,6 +92,7 @@ class Models:
         self._rules_of: dict[int, dict[str, Rule]] = {}
         self._destinations_of: dict[int, dict[str, Destination]] = {}
         self._routing_versions: dict[int, int] = {}  # by environment
+        self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
 
     # --- workspaces and environments
 
@@ -135,6 +153,22 @@ class Models:
         if rule is not None:
             self._rules_of[rule.environment].pop(rule_id, None)
             self._reroute(rule.environment)
+
+    # --- schemas
+
+    def put_check(self, environment: int, event_type: str, check: PayloadCheck | None) -> None:
+        """Set what an event type's payloads are held to; None for nothing."""
+        if check is None:
+            self._checks.pop((environment, event_type), None)
+        else:
+            self._checks[environment, event_type] = check
+        self._reroute(environment)
+
+    def check_of(self, environment: int, event_type: str) -> PayloadCheck | None:
+        """Return what an event type's payloads are held to."""
+        return self._checks.get((environment, event_type))
+
+    # --- what routes are made of
 
     def rules_of(self, environment: int) -> Iterable[Rule]:
         """All rules of an environment."""

@@ -103,6 +103,9 @@ class IntakeStore(Protocol):
     async def accept(self, group: IntakeGroup) -> Acceptance:
         """Write the group in one transaction: all of it or, on any error, none (see `StoreAwayError`)."""
 
+    async def draw(self) -> int:
+        """Return the base of a group's seqs: `base` + k is that of its k-th delivery, k < 2^20."""
+
     async def check(self) -> None:
         """Return when the intake's connection works, reconnecting if it must; else StoreAwayError."""
 

@@ -17,7 +17,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.event_json import check_type
-from engine.models import Models
+from engine.models import Models, PayloadCheck
 
 COMPILED_ROUTES = 10_000  # tenants choose event types: a bound, about 10 MB, then all start over
 _EVERYTHING = "*"
@@ -36,6 +36,7 @@ class Route(Struct, frozen=True):
 
     everyone: tuple[Choice, ...]
     of_customer: dict[str, tuple[Choice, ...]]
+    check: PayloadCheck | None = None  # the active schema of the type
 
     def choices(self, customer: str | None) -> tuple[Choice, ...]:
         """Return the destinations of an event of `customer` (its customerExternalId)."""
@@ -101,7 +102,11 @@ class Router:
                 everyone.append(choice)
             else:
                 of_customer.setdefault(destination.customer, []).append(choice)
-        return Route(tuple(everyone), {key: tuple(value) for key, value in of_customer.items()})
+        return Route(
+            tuple(everyone),
+            {key: tuple(value) for key, value in of_customer.items()},
+            self._models.check_of(environment, event_type),
+        )
 
 
 def _matches(patterns: Iterable[str], event_type: str) -> bool:

@@ -185,6 +185,7 @@ _HOLDERS = """
     SELECT c.loser::text, i.event::text, i.deliveries, i.digest
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
+_DRAW = "SELECT nextval('intake_group') << 20"
 _FORGET = """
     DELETE FROM destination_backlog b
     USING unnest($1::integer[], $2::uuid[]) f (environment, destination)
@@ -219,6 +220,13 @@ class PostgresIntake:
         if not group.claims or found[0][1] is None:
             return Acceptance(base, {})
         return Acceptance(base, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
+
+    async def draw(self) -> int:
+        """Return the base of a group's seqs; see the port."""
+        await self._ensure_connected()
+        found = await self._connection.fetch(_DRAW)
+        base: int = found[0][0]
+        return base
 
     async def check(self) -> None:
         """Connect if that is not so; see the port."""

@@ -51,7 +51,7 @@ FORBIDDEN = [
     ("engine", ("api", "storage", "bench", "tests", "angarium"), ()),
     ("storage", ("api", "bench", "tests", "angarium"), ()),
     ("api", ("bench", "tests"), ()),
-    ("api", ("storage",), ("api/composition.py", "api/cli")),
+    ("api", ("storage",), ("api/composition", "api/cli")),
     ("api", ("angarium",), ("api/cli",)),
     ("clients", ("engine", "api", "storage", "bench", "tests"), ()),
     ("engine", ("asyncio", "asyncpg", "trio_asyncio", "quart", "hypercorn", "httpx", "click"), ()),

@@ -2,7 +2,7 @@
 
 from api import shapes
 from api.call import Answer, Call
-from api.routes import EVERY, Route
+from api.routes import EVERY, Embed, Route
 from engine.instants import iso
 
 
@@ -38,6 +38,7 @@ ROUTES = (
         "environment here.",
         tag="Auth",
         scopes=EVERY,
+        embed=Embed.SHARED,
         handler=context,
         responses={200: shapes.AuthContext},
         environment=False,

@@ -12,7 +12,7 @@ from api.queries import DeliveryQuery, ListQuery, PageQuery
 from api.resources.destinations import required
 from api.resources.events import detail_view as event_view
 from api.resources.sent import request_view
-from api.routes import READ, Route
+from api.routes import READ, Embed, Route
 from engine.core.vocabulary import (
     DeliveryKind,
     DeliveryOrigin,
@@ -189,6 +189,7 @@ ROUTES = (
         "bounded number of deliveries is examined for each.",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=listing,
         query=DeliveryQuery,
         responses={200: shapes.Page[shapes.DeliveryItem]},
@@ -200,6 +201,7 @@ ROUTES = (
         summary="Show a delivery with its attempts",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=get,
         responses={200: shapes.Delivery},
         refusals=(404,),
@@ -211,6 +213,7 @@ ROUTES = (
         summary="List an event's deliveries",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=of_event,
         query=ListQuery,
         responses={200: shapes.Page[shapes.DeliveryItem]},
@@ -223,6 +226,7 @@ ROUTES = (
         summary="List a destination's deliveries",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=of_destination,
         query=PageQuery,
         responses={200: shapes.Page[shapes.DeliveryItem]},

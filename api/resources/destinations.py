@@ -6,7 +6,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import position, whole_page
 from api.queries import DestinationQuery
-from api.routes import MANAGE, READ, Route
+from api.routes import MANAGE, READ, Embed, Route
 from engine.control.drafts import DestinationDraft, DestinationPatch
 from engine.control.records import DestinationRecord
 from engine.control.views import destination_view
@@ -99,6 +99,7 @@ ROUTES = (
         "customer's account when it is new.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=create,
         body=DestinationDraft,
         responses={201: shapes.DestinationWithSecret},
@@ -112,6 +113,7 @@ ROUTES = (
         summary="List destinations",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=listing,
         query=DestinationQuery,
         responses={200: shapes.Page[shapes.Destination]},
@@ -123,6 +125,7 @@ ROUTES = (
         summary="Show a destination",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=get,
         responses={200: shapes.Destination},
         refusals=(404,),
@@ -138,6 +141,7 @@ ROUTES = (
         "the URL's scheme, host or port changes, each masked header must be given anew or removed.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=patch,
         body=DestinationPatch,
         responses={200: shapes.DestinationWithSecret},
@@ -152,6 +156,7 @@ ROUTES = (
         description="What waits for it, and what is in the DLQ, is discarded. Its record stays readable.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=archive,
         action=True,
         responses={200: shapes.Success},
@@ -165,6 +170,7 @@ ROUTES = (
         description="What was held as PENDING is sent.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=enable,
         action=True,
         responses={200: shapes.Destination},
@@ -178,6 +184,7 @@ ROUTES = (
         description="Deliveries are held as PENDING until it is enabled.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=disable,
         action=True,
         responses={200: shapes.Destination},

@@ -8,7 +8,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import EventQuery
-from api.routes import READ, Route
+from api.routes import READ, Embed, Route
 from engine.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.errors import Refusal
 from engine.identity import created_at_ms
@@ -82,6 +82,7 @@ ROUTES = (
         description="Also those that no rule matched.",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=listing,
         query=EventQuery,
         responses={200: shapes.Page[shapes.EventItem]},
@@ -94,6 +95,7 @@ ROUTES = (
         description="`payload`, `metadata` and `attachments` are byte for byte as they came.",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=get,
         responses={200: shapes.Event},
         refusals=(404,),

@@ -5,7 +5,7 @@ from typing import Any
 from api import shapes
 from api.call import Answer, Call
 from api.resources.destinations import required
-from api.routes import MANAGE, READ, Route
+from api.routes import MANAGE, READ, Embed, Route
 from engine.actors.reports import ActorReport, DestinationReport
 from engine.control.records import DestinationRecord
 from engine.core.health import CircuitState, Health, HealthState
@@ -126,6 +126,7 @@ ROUTES = (
         "outside its concurrency. It is recorded (origin INSPECTION), never retried and counted nowhere.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=test,
         action=True,
         responses={200: shapes.TestResult},
@@ -138,6 +139,7 @@ ROUTES = (
         summary="How a destination does",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=health,
         responses={200: shapes.DestinationHealth},
         refusals=(404,),

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from api import shapes
-from api.routes import INGEST, Route
+from api.routes import INGEST, Embed, Route
 from engine.control.drafts import Document, Name
 
 TAG = "Events"
@@ -70,6 +70,7 @@ ROUTES = (
         "`idempotencyKey`.",
         tag=TAG,
         scopes=INGEST,
+        embed=Embed.REFUSED,
         handler=None,
         body=EventInput,
         responses={202: shapes.IngestResult},
@@ -83,6 +84,7 @@ ROUTES = (
         description="One bad event rejects itself only; what is accepted becomes durable together.",
         tag=TAG,
         scopes=INGEST,
+        embed=Embed.REFUSED,
         handler=None,
         body=BatchInput,
         responses={202: shapes.BatchResult},

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from api import shapes
 from api.call import Answer, Call
-from api.routes import ANYONE, Route
+from api.routes import ANYONE, Embed, Route
 from api.shapes import AnyDocument
 from engine.errors import Detail, Refusal
 
@@ -43,6 +43,7 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             summary="Whether the process answers",
             tag=TAG,
             scopes=ANYONE,
+            embed=Embed.SHARED,
             handler=livez,
             responses={200: shapes.Live},
             environment=False,
@@ -55,6 +56,7 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             description="503 with the reasons while it cannot, such as a database that is away.",
             tag=TAG,
             scopes=ANYONE,
+            embed=Embed.SHARED,
             handler=readyz,
             responses={200: shapes.Live},
             environment=False,
@@ -66,6 +68,7 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             summary="This document",
             tag=TAG,
             scopes=ANYONE,
+            embed=Embed.SHARED,
             handler=openapi,
             responses={200: AnyDocument},
             environment=False,
@@ -77,6 +80,7 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             summary="This document, as a page",
             tag=TAG,
             scopes=ANYONE,
+            embed=Embed.SHARED,
             handler=docs,
             responses={200: AnyDocument},
             environment=False,

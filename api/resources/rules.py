@@ -6,7 +6,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import position, whole_page
 from api.queries import RuleQuery
-from api.routes import MANAGE, READ, Route
+from api.routes import MANAGE, READ, Embed, Route
 from engine.control.drafts import RuleDraft, RulePatch
 from engine.control.views import rule_view
 from engine.errors import Refusal
@@ -90,6 +90,7 @@ def _action(verb: str, handler: Any) -> Route:
         summary=f"{verb.capitalize()} a routing rule",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=handler,
         action=True,
         responses={200: shapes.RoutingRule},
@@ -107,6 +108,7 @@ ROUTES = (
         "priority. An environment has at most 1,000 rules.",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=create,
         body=RuleDraft,
         responses={201: shapes.RoutingRule},
@@ -120,6 +122,7 @@ ROUTES = (
         summary="List routing rules",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=listing,
         query=RuleQuery,
         responses={200: shapes.Page[shapes.RoutingRule]},
@@ -131,6 +134,7 @@ ROUTES = (
         summary="Show a routing rule",
         tag=TAG,
         scopes=READ,
+        embed=Embed.OWN,
         handler=get,
         responses={200: shapes.RoutingRule},
         refusals=(404,),
@@ -143,6 +147,7 @@ ROUTES = (
         description="A merge patch (RFC 7396).",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=patch,
         body=RulePatch,
         responses={200: shapes.RoutingRule},
@@ -156,6 +161,7 @@ ROUTES = (
         summary="Delete a routing rule",
         tag=TAG,
         scopes=MANAGE,
+        embed=Embed.OWN,
         handler=remove,
         action=True,
         responses={200: shapes.Success},

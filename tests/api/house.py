@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import jsonschema
 import orjson
@@ -320,10 +320,26 @@ class House:
         return Caller(self, key, headers)
 
 
+class Door(Protocol):
+    """What has an address."""
+
+    @property
+    def address(self) -> tuple[str, int]: ...
+
+
+class Reachable(Protocol):
+    """A house as its callers know it."""
+
+    @property
+    def door(self) -> Door: ...
+
+    streams: list[trio.SocketStream]
+
+
 class Caller:
     """A client with a key. Requests go over one kept connection, one after the other."""
 
-    def __init__(self, house: House, key: str | None, headers: dict[str, str]) -> None:
+    def __init__(self, house: Reachable, key: str | None, headers: dict[str, str]) -> None:
         self._house = house
         self._headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if key is not None:

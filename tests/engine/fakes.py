@@ -60,6 +60,15 @@ class FakeIntakeStore:
         if self.script and (error := self.script.pop(0)) is not None:
             raise error
 
+    async def draw(self) -> int:
+        assert self.running == 0, "a seq drawn beside an intake statement"
+        await trio.lowlevel.checkpoint()
+        error = self.script.pop(0) if self.script else None
+        if error is not None:
+            raise error
+        self._group += 1
+        return self._group << 20
+
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         assert self.running == 0, "a deletion beside an intake statement"
         await trio.lowlevel.checkpoint()

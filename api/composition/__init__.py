@@ -16,11 +16,10 @@ from api.app import make_app
 from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone, known_failure
 from api.cli.welcome import welcome
+from api.composition.control_plane import services_of
 from api.door.front import FrontDoor
 from api.gate import Gate
 from api.ingestion import Ingestion
-from api.ingestion_routes import make_blueprint
-from api.services import Services
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
@@ -28,11 +27,9 @@ from engine.background import Background
 from engine.clock import Clock
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
-from engine.control.inspection import Inspections
 from engine.control.keys import Keys, NewKey
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
-from engine.control.rules import RoutingRules
 from engine.core.destination import Destination
 from engine.errors import Refusal
 from engine.identity import Identity
@@ -49,10 +46,8 @@ from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.bridge import Bridge, open_bridge
 from storage.changes import Change, Changes
 from storage.configuration import ConfigurationTables
-from storage.deliveries import PostgresDeliveries
 from storage.embedded import EmbeddedServer
 from storage.errors import StoreError
-from storage.events import PostgresEvents
 from storage.housekeeping import INTERVAL_S, Housekeeping
 from storage.intake import PostgresIntake
 from storage.migrate import migrate
@@ -173,7 +168,7 @@ class Server:
         self.supervisor = Supervisor(self.children())
 
     def _door(self) -> FrontDoor:
-        settings, models, tables, now = self.settings, self.models, self.tables, self.clock.now
+        settings, models, now = self.settings, self.models, self.clock.now
         gate = Gate(
             models,
             now,
@@ -184,35 +179,8 @@ class Server:
         ingest = Ingest(Router(models), self.intake.submit, self.identity, self.background.spawn)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)
-        deliveries = PostgresDeliveries(self.bridge.pool)
-        services = Services(
-            gate=gate,
-            models=models,
-            commands=self.commands,
-            destinations=self.destinations,
-            rules=RoutingRules(
-                tables.rules,
-                tables.destinations,
-                self.commands,
-                self.projection,
-                self.identity,
-                now,
-            ),
-            inspections=Inspections(
-                models, tables.destinations, deliveries, self.wire, self.commands, self.identity
-            ),
-            destination_store=tables.destinations,
-            rule_store=tables.rules,
-            delivery_log=deliveries,
-            event_log=PostgresEvents(self.bridge.pool),
-            directory=self.directory,
-            ingestion=make_blueprint(ingestion),
-            now=now,
-            unready=self.unready,
-        )
-        return FrontDoor(
-            settings, self.reactor, self.timers, ingestion, make_app(services), _report
-        )
+        app = make_app(services_of(self, gate, ingestion))
+        return FrontDoor(settings, self.reactor, self.timers, ingestion, app, _report)
 
     # --- its life
 

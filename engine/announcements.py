@@ -1,0 +1,26 @@
+"""What the service says of itself, as events: how other parts announce it."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+PREFIX = "angarium."
+
+
+class Announce(Protocol):
+    """Enters one of the service's own events, as soon as may be."""
+
+    def __call__(
+        self,
+        environment: int,
+        event_type: str,
+        payload: Mapping[str, Any],
+        customer: str | None = None,
+    ) -> None:
+        """Announce `event_type` (such as `angarium.replay.finished`) in an environment, for a customer
+        where it concerns one's destination. Never blocks, never raises."""
+
+
+def silent(
+    environment: int, event_type: str, payload: Mapping[str, Any], customer: str | None = None
+) -> None:
+    """Announce nothing: where no one listens."""

@@ -1,0 +1,168 @@
+"""The second way in: deliveries that are requeued or replayed draw their seq between groups of events.
+
+The intake's loop alone calls `admit_next`, one entry after each of its groups: statements that draw a seq
+never overlap, and live events wait for one entry at most.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+import trio
+
+from engine.core.records import Delivery
+from engine.ports import (
+    ContentionError,
+    DirtyDestination,
+    IntakeStore,
+    PoisonError,
+    StoreAwayError,
+    StoreError,
+)
+from engine.shards import shard_of
+
+
+class Entry(Protocol):
+    """Deliveries that are to enter together: so few that their statement takes some milliseconds."""
+
+    destinations: Sequence[tuple[int, str]]  # (environment, id) of all that may get one
+
+    async def write(
+        self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
+    ) -> list[Delivery]:
+        """Make them durable in one transaction with seqs from `base` on (at most 2^20 of them), and the
+        backlog rows of `dirty` with `low_seq` at most `base`; return them whole, in order of seq.
+
+        It runs on the intake's connection and writes nothing where this process owns nothing any more
+        (OwnershipLostError). Where an earlier run had an unknown outcome it is run `again` with the same
+        base, must write nothing twice, and returns all that the runs together wrote. Raises as
+        `IntakeStore.accept` does.
+        """
+
+
+class Directory(Protocol):
+    """What the entrance needs of the directory of actors."""
+
+    dirty: set[str]
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        """Take committed deliveries, in seq order."""
+
+
+Pause = Callable[[], Awaitable[None]]
+
+
+class _Waiting:
+    """An entry and what came of it."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.ended = trio.Event()
+        self.deliveries: list[Delivery] = []
+        self.error: StoreError | None = None
+
+
+class Entrance:
+    """Owner of the entries that wait, and of the one that is being written."""
+
+    def __init__(self, store: IntakeStore, directory: Directory) -> None:
+        self._store = store
+        self._directory = directory
+        self._waiting: deque[_Waiting] = deque()
+        self._open: _Waiting | None = None
+        self._closed = False
+        self.wake: Callable[[], None] = _nothing
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is one to be admitted."""
+        return bool(self._waiting)
+
+    async def enter(self, entry: Entry) -> list[Delivery]:
+        """Have an entry written and told to its actors; return what is durable.
+
+        Raises StoreAwayError (with `maybe_written` False where that is sure), or PoisonError. A caller
+        who is cancelled takes back what was not begun; what was begun goes on.
+        """
+        if self._closed:
+            raise _not_begun("the server is stopping")
+        mine = _Waiting(entry)
+        self._waiting.append(mine)
+        self.wake()
+        try:
+            await mine.ended.wait()
+        except trio.Cancelled:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+            raise
+        if mine.error is not None:
+            raise mine.error
+        return mine.deliveries
+
+    def close(self) -> None:
+        """Take no more, and give back what waits."""
+        self._closed = True
+        self.refuse(_not_begun("the server is stopping"))
+
+    def refuse(self, error: StoreError) -> None:
+        """Give back what waits: it was surely not written."""
+        while self._waiting:
+            self._end(self._waiting.popleft(), error)
+
+    def abandon(self) -> None:
+        """Give back what was being written when the loop broke: nobody knows what became of it."""
+        if self._open is not None:
+            self._end(self._open, StoreAwayError("the intake broke"))
+            self._open = None
+
+    async def admit_next(self, pause: Pause) -> None:
+        """Write the first entry that waits, pausing while the database is away."""
+        if not self._waiting:
+            return
+        mine = self._open = self._waiting.popleft()
+        error: StoreError | None = None
+        try:
+            mine.deliveries = await self._written(mine.entry, pause)
+        except (PoisonError, StoreAwayError) as refused:
+            error = refused
+        self._open = None
+        if mine.deliveries:
+            self._directory.arrived(mine.deliveries)
+        self._end(mine, error)
+
+    async def _written(self, entry: Entry, pause: Pause) -> list[Delivery]:
+        dirty = self._dirtied(entry.destinations)
+        base, again = 0, False
+        while True:
+            try:
+                if not base:
+                    base = await self._store.draw()
+                return await entry.write(base, dirty, again=again)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+            except StoreAwayError as error:
+                if not again and (not base or not error.maybe_written):
+                    error.maybe_written = False
+                    raise
+                again = True
+                await pause()
+
+    def _dirtied(self, destinations: Iterable[tuple[int, str]]) -> list[DirtyDestination]:
+        known = self._directory.dirty
+        fresh = sorted({(env, each) for env, each in destinations if each not in known})
+        return [DirtyDestination(env, each, shard_of(each)) for env, each in fresh]
+
+    @staticmethod
+    def _end(waiting: _Waiting, error: StoreError | None) -> None:
+        waiting.error = error
+        waiting.ended.set()
+
+
+def _not_begun(message: str) -> StoreAwayError:
+    error = StoreAwayError(message)
+    error.maybe_written = False
+    return error
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,43 @@
+"""Fixtures of a whole server within the test's process."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from engine.control.records import Tenant
+from storage.bridge import Bridge
+from tests.api.house import Caller
+from tests.service.house import ServiceHouse, open_service
+from tests.service.receiver import Receiver, open_receiver
+
+
+@pytest.fixture
+async def house(bridge: Bridge) -> AsyncIterator[ServiceHouse]:
+    """A server on a fresh database."""
+    async with open_service(bridge) as house:
+        yield house
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A receiver that answers 204."""
+    async with open_receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def tenant(house: ServiceHouse) -> Tenant:
+    """A workspace."""
+    return await house.tenant("acme")
+
+
+@pytest.fixture
+async def api(house: ServiceHouse, tenant: Tenant) -> Caller:
+    """A caller who may do everything in DEVELOPMENT."""
+    return await house.caller(tenant)
+
+
+@pytest.fixture
+async def neighbour(house: ServiceHouse) -> Caller:
+    """A caller of another workspace."""
+    return await house.caller(await house.tenant("neighbour"))

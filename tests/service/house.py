@@ -1,0 +1,112 @@
+"""A whole server within the test's process: the real composition, a real database, real sockets.
+
+Nothing of it is a fake; its answers are held to the OpenAPI document as those of `tests.api.house`.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+from api.composition import Server
+from engine.control.keys import Keys
+from engine.control.records import Tenant
+from engine.core.vocabulary import Environment, Scope
+from engine.settings import Settings
+from storage.bridge import Bridge
+from storage.secretbox import SecretBox
+from tests.api.house import Caller, Response
+
+FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
+LOOK_EVERY_S = 0.01
+
+
+class ServiceHouse:
+    """A running server and its callers."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.door = server.door
+        self.streams: list[trio.SocketStream] = []  # of its callers
+        self.keys = Keys(
+            server.tables.tenants,
+            server.tables.keys,
+            server.identity,
+            server.clock.now,
+            server.projection,
+        )
+
+    async def tenant(self, name: str, plan: str = "scale") -> Tenant:
+        return await self.keys.create_workspace(name, plan)
+
+    async def caller(
+        self,
+        tenant: Tenant,
+        scope: Scope = Scope.MANAGE,
+        environment: Environment | None = Environment.DEVELOPMENT,
+        **headers: str,
+    ) -> Caller:
+        """Return a caller with a new key; `environment` None makes it an MCP key."""
+        made = await self.keys.create(tenant, scope, environment, "a test's")
+        return self.caller_with(made.secret, **headers)
+
+    def caller_with(self, secret: str | None, **headers: str) -> Caller:
+        """Return a caller with a credential, or with none."""
+        return Caller(self, secret, headers)
+
+    async def until(self, caller: Caller, path: str, condition: Any, within_s: float = 15) -> Any:
+        """Ask `path` until `condition` of its JSON holds; return that. For what nobody announces."""
+        with trio.fail_after(within_s):
+            while True:
+                answer: Response = await caller("GET", path)
+                assert answer.status == 200, answer
+                if condition(answer.json):
+                    return answer.json
+                await trio.sleep(LOOK_EVERY_S)
+
+    async def settled(self, caller: Caller, delivery: str) -> Any:
+        """Wait until a delivery is in a final state; return its detail."""
+        return await self.until(
+            caller, f"/deliveries/{delivery}", lambda found: found["status"] in FINISHED
+        )
+
+
+async def destination(caller: Caller, url: str, types: list[str] | None = None, **more: Any) -> str:
+    """Make a destination with a rule for `types` (everything, where none are given); return its id."""
+    made = await caller("POST", "/destinations", {"name": "a test's", "url": url, **more})
+    assert made.status == 201, made.body
+    rule = {"name": "r", "destinationId": made.json["id"], "eventTypes": types or ["*"]}
+    assert (await caller("POST", "/routing-rules", rule)).status == 201
+    return str(made.json["id"])
+
+
+async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
+    """Post an event; return its id."""
+    told = await caller("POST", "/events", {"eventType": event_type, "payload": {}, **fields})
+    assert told.status == 202, told.body
+    return str(told.json["id"])
+
+
+@asynccontextmanager
+async def open_service(bridge: Bridge, **settings: Any) -> AsyncIterator[ServiceHouse]:
+    """Run a server on a test's database for as long as the block does."""
+    given = {
+        "bind": "127.0.0.1:0",
+        "egress_allow": "127.0.0.0/8",
+        "shutdown_grace": 5.0,
+        **settings,
+    }
+    server = Server(Settings.model_validate(given), bridge, SecretBox([b"k" * 32]), None)
+    await server.prepare()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(server.supervisor.run)
+        house = ServiceHouse(server)
+        try:
+            with trio.fail_after(60):
+                yield house
+        finally:
+            for stream in house.streams:
+                stream.socket.close()
+            with trio.CancelScope(shield=True):
+                await server.stop()

@@ -1,0 +1,98 @@
+"""A receiver on loopback, within the test's own process: what came, and what it is to answer."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+import trio
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return orjson.loads(self.body)
+
+    @property
+    def event(self) -> str:
+        """The event's id."""
+        return self.headers["webhook-id"]
+
+
+@dataclass
+class Receiver:
+    """Answers 204 unless `answer` says otherwise: the status, or an event to wait for before it."""
+
+    port: int = 0
+    answer: Callable[[Received], int] = lambda _: 204
+    hold: trio.Event | None = None  # no answer before it is set
+    received: list[Received] = field(default_factory=list)
+    _grew: trio.Event = field(default_factory=trio.Event)
+
+    def url(self, path: str = "/hook") -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def of(self, path: str) -> list[Received]:
+        """Return what came to a path, in order."""
+        return [each for each in self.received if each.path == path]
+
+    async def reaches(self, count: int, path: str | None = None) -> list[Received]:
+        """Wait until so many requests have come (to `path`, where one is given)."""
+        while True:
+            found = self.received if path is None else self.of(path)
+            if len(found) >= count:
+                return found
+            await self._grew.wait()
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        """Answer one connection until it ends."""
+        data = b""
+        try:
+            while True:
+                while b"\r\n\r\n" not in data:
+                    more = await stream.receive_some()
+                    if not more:
+                        return
+                    data += more
+                head, _, data = data.partition(b"\r\n\r\n")
+                first, *lines = head.decode("latin-1").split("\r\n")
+                headers = {
+                    name.lower(): value.strip()
+                    for name, _, value in (line.partition(":") for line in lines)
+                }
+                length = int(headers.get("content-length", "0"))
+                while len(data) < length:
+                    data += await stream.receive_some()
+                body, data = data[:length], data[length:]
+                request = Received(first.split(" ")[1], headers, body)
+                status = self.answer(request)
+                self.received.append(request)
+                self._grew.set()
+                self._grew = trio.Event()
+                if self.hold is not None:
+                    await self.hold.wait()
+                await stream.send_all(b"HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n" % status)
+        except trio.BrokenResourceError:
+            pass
+        finally:
+            stream.socket.close()
+
+
+@asynccontextmanager
+async def open_receiver() -> AsyncIterator[Receiver]:
+    """Listen for as long as the block runs."""
+    receiver = Receiver()
+    async with trio.open_nursery() as nursery:
+        (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        receiver.port = listener.socket.getsockname()[1]
+        nursery.start_soon(trio.serve_listeners, receiver.serve, [listener])
+        yield receiver
+        nursery.cancel_scope.cancel()
