@@ -1,0 +1,1 @@
+-- What credentials need beside their secrets.

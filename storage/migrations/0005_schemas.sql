@@ -1,0 +1,1 @@
+-- Event schemas and their versions.

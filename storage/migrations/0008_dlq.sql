@@ -1,0 +1,1 @@
+-- What the dead-letter queue needs.
