@@ -1,1 +1,2 @@
 -- What credentials need beside their secrets.
+SELECT 1;  -- nothing yet

@@ -1,1 +1,2 @@
 -- Filters of routing rules.
+SELECT 1;  -- nothing yet

@@ -1,1 +1,2 @@
 -- Event schemas and their versions.
+SELECT 1;  -- nothing yet

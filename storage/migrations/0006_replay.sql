@@ -1,1 +1,2 @@
 -- Replay jobs.
+SELECT 1;  -- nothing yet

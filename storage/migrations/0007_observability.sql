@@ -1,1 +1,2 @@
 -- What observability reads.
+SELECT 1;  -- nothing yet

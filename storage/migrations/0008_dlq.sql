@@ -1,1 +1,2 @@
 -- What the dead-letter queue needs.
+SELECT 1;  -- nothing yet

@@ -1,1 +1,2 @@
 -- Plans are data.
+SELECT 1;  -- nothing yet
