@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bench.checks import disorder, require
+from bench.interleaved import against, features
 from bench.kills import kills
 from bench.posting import load, posted
 from bench.service import Figures, Receiver, Service
@@ -210,6 +211,20 @@ SCENARIOS = {
             kills,
             {"rounds": 20, "connections": 16},
             {"rounds": 2, "connections": 4},
+        ),
+        Scenario(
+            "features",
+            "events that a filter and an active schema judge, over events that nothing judges",
+            features,
+            {"events": 30_000, "connections": 64, "rounds": 6},
+            {"events": 200, "connections": 8, "rounds": 1},
+        ),
+        Scenario(
+            "against",
+            "this source tree over the one that ANGARIUM_BENCH_BASE names, both running",
+            against,
+            {"events": 30_000, "connections": 64, "batch": 1, "rounds": 6},
+            {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
         ),
     )
 }

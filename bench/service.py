@@ -142,8 +142,13 @@ class Service:
     """A server with its embedded database. `settings` are variables of its environment."""
 
     def __init__(
-        self, folder: Path | None = None, settings: Mapping[str, str] | None = None
+        self,
+        folder: Path | None = None,
+        settings: Mapping[str, str] | None = None,
+        root: Path | None = None,
     ) -> None:
+        """`root`: the source tree that the server runs from, by default this one."""
+        self.root = root or _ROOT
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )
@@ -165,7 +170,7 @@ class Service:
             ],
             capture_output=True,
             check=True,
-            cwd=_ROOT,
+            cwd=self.root,
         )
         self.key = json.loads(made.stdout)["secret"]
         self._until(lambda: bool(self.api("GET", "/auth/context")))
@@ -207,7 +212,7 @@ class Service:
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 env=environment,
-                cwd=_ROOT,
+                cwd=self.root,
                 start_new_session=True,  # a Ctrl-C is for the bench, which ends it in order
             )
         self._until(lambda: call("GET", f"{self.url}/readyz") is not None)
