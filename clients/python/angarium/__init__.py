@@ -1,18 +1,22 @@
 """Angarium's client: send events, manage destinations, and verify the webhooks that you receive."""
 
-from angarium.client import Client
-from angarium.client_async import AsyncClient
+from angarium.client import AsyncClient, Client
 from angarium.errors import (
     AngariumError,
     ApiError,
     AuthenticationError,
     ConflictError,
     ConnectionFailedError,
+    Detail,
+    IdempotencyMismatchError,
     InvalidRequestError,
     NotFoundError,
+    OverloadedError,
+    PayloadTooLargeError,
     PermissionDeniedError,
     PlanLimitError,
     RateLimitedError,
+    SchemaViolationError,
     ServerError,
     UnexpectedAnswerError,
     VerificationError,
@@ -30,12 +34,17 @@ __all__ = [
     "Client",
     "ConflictError",
     "ConnectionFailedError",
+    "Detail",
+    "IdempotencyMismatchError",
     "InvalidRequestError",
     "NotFoundError",
+    "OverloadedError",
+    "PayloadTooLargeError",
     "PermissionDeniedError",
     "PlanLimitError",
     "RateLimitedError",
     "RetryPolicy",
+    "SchemaViolationError",
     "ServerError",
     "UnexpectedAnswerError",
     "VerificationError",

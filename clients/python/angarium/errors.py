@@ -39,7 +39,9 @@ class ApiError(AngariumError):
         request_id: str | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        places = "".join(f"; {detail.path}: {detail.message}" for detail in details)
+        # a message that names its only place already is not given it twice
+        told = [f"{detail.path}: {detail.message}" for detail in details]
+        places = "".join(f"; {place}" for place in told if place not in message)
         super().__init__(f"{message}{places} ({status} {code})")
         self.status = status
         self.code = code
@@ -51,6 +53,18 @@ class ApiError(AngariumError):
 
 class InvalidRequestError(ApiError):
     """400, 405, 413 or 415: the request itself is wrong and will be refused again."""
+
+
+class SchemaViolationError(InvalidRequestError):
+    """400 `schema_violation`: the event is not as its type's active schema says; see `details`."""
+
+
+class IdempotencyMismatchError(InvalidRequestError):
+    """400 `idempotency_mismatch`: the key was used for an event with other content."""
+
+
+class PayloadTooLargeError(InvalidRequestError):
+    """413: too many bytes, or too many events."""
 
 
 class AuthenticationError(ApiError):
@@ -78,13 +92,22 @@ class RateLimitedError(ApiError):
 
 
 class ServerError(ApiError):
-    """5xx or 408 after all retries. With code `overloaded` surely nothing was accepted."""
+    """5xx or 408 after all retries. Something may have been done."""
+
+
+class OverloadedError(ServerError):
+    """503 `overloaded` after all retries: surely nothing was accepted."""
 
 
 class UnexpectedAnswerError(AngariumError):
     """An answer that is not this service's: a proxy's page, or a wrong address."""
 
 
+_BY_CODE: dict[str, type[ApiError]] = {
+    "schema_violation": SchemaViolationError,
+    "idempotency_mismatch": IdempotencyMismatchError,
+    "overloaded": OverloadedError,
+}
 _BY_STATUS: dict[int, type[ApiError]] = {
     401: AuthenticationError,
     402: PlanLimitError,
@@ -92,29 +115,38 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     404: NotFoundError,
     408: ServerError,
     409: ConflictError,
+    413: PayloadTooLargeError,
     429: RateLimitedError,
 }
 
 
-def error_from(status: int, body: Any, retry_after_s: float | None) -> AngariumError:
-    """Return the error that an answer stands for; `body` is its JSON, or None where it is none."""
+def error_from(
+    status: int, body: Any, retry_after_s: float | None, request_id: str | None = None
+) -> AngariumError:
+    """Return the error that an answer stands for; `body` is its JSON, or None where it is none.
+
+    `request_id` is the answer's header, for an envelope without one.
+    """
     if not isinstance(body, dict) or not isinstance(body.get("code"), str):
         return UnexpectedAnswerError(
             f"status {status} without an error envelope: is this address Angarium's?"
         )
-    kind = _BY_STATUS.get(status, ServerError if status >= 500 else InvalidRequestError)
+    code = body["code"]
+    kind = _BY_CODE.get(code) or _BY_STATUS.get(
+        status, ServerError if status >= 500 else InvalidRequestError
+    )
     listed = body.get("details")
     details = tuple(
         Detail(str(entry.get("path", "")), str(entry.get("message", "")))
         for entry in (listed if isinstance(listed, list) else [])
         if isinstance(entry, dict)
     )
-    request_id = body.get("requestId")
+    told = body.get("requestId")
     return kind(
         status,
-        body["code"],
+        code,
         str(body.get("message", "")),
         details,
-        request_id if isinstance(request_id, str) else None,
+        told if isinstance(told, str) else request_id,
         retry_after_s,
     )

@@ -1,6 +1,5 @@
 """One call's exchange, for both clients: how it is written, read and judged. No network here."""
 
-import json
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +12,8 @@ from angarium.retry import RetryPolicy, retry_after_s
 
 VERSION = "0.1.0"
 TIMEOUT_S = 30.0  # a commit takes milliseconds; half a minute covers a database that is restarting
+
+GONE = 404
 
 # What httpx raises before a byte of the request was sent: the call surely did nothing.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -36,11 +37,8 @@ class Exchange:
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """Return the next attempt's request."""
         self.attempt += 1
-        content = None
-        headers = {}
-        if self.call.body is not None:
-            content = json.dumps(self.call.body, ensure_ascii=False, allow_nan=False).encode()
-            headers["content-type"] = "application/json"
+        content = self.call.content()
+        headers = {} if content is None else {"content-type": "application/json"}
         return http.build_request(
             self.call.method,
             self.call.path,
@@ -58,11 +56,18 @@ class Exchange:
                 raise UnexpectedAnswerError(
                     f"status {response.status_code} without JSON: is this address Angarium's?"
                 ) from None
+        if response.status_code == GONE and self.call.gone_is_done and self.attempt > 1:
+            return {"success": True}  # by an attempt whose answer was lost
         wait_s = retry_after_s(response.headers.get("retry-after"))
         delay_s = self._delay_s(response.status_code, reached=True, wait_s=wait_s)
         if delay_s is not None:
             return Again(delay_s)
-        raise error_from(response.status_code, _json_or_none(response), wait_s)
+        raise error_from(
+            response.status_code,
+            _json_or_none(response),
+            wait_s,
+            response.headers.get("x-request-id"),
+        )
 
     def failed(self, error: httpx.RequestError) -> Again:
         """Return `Again` after an attempt without an answer. Raises ConnectionFailedError."""

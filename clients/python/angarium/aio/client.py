@@ -1,22 +1,24 @@
-"""The asynchronous client, for asyncio and trio: a connection pool, retries, and the resources."""
+"""The asynchronous client: a connection pool, retries, and the resources."""
 
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
-import anyio  # what httpx itself runs on: sleeps under asyncio and trio alike
 import httpx
 
-from angarium import calls
+from angarium.aio.audit import AsyncAuditLogs
+from angarium.aio.credentials import AsyncApiKeys, AsyncEmbedSessions
+from angarium.aio.deliveries import AsyncDeliveries
+from angarium.aio.destinations import AsyncDestinations
+from angarium.aio.dlq import AsyncDlq
+from angarium.aio.events import AsyncEvents
+from angarium.aio.replays import AsyncReplayJobs
+from angarium.aio.rules import AsyncRoutingRules
+from angarium.aio.schemas import AsyncSchemas
 from angarium.calls import Call
 from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options
-from angarium.resources_async import (
-    AsyncDeliveries,
-    AsyncDestinations,
-    AsyncEvents,
-    AsyncRoutingRules,
-)
+from angarium.pauses import asleep
 from angarium.retry import RetryPolicy
-from angarium.shapes import AuthContext
+from angarium.shapes import AuthContext, Environment, Throughput
 
 Answer = TypeVar("Answer")
 
@@ -24,8 +26,8 @@ Answer = TypeVar("Answer")
 class AsyncClient:
     """Talks to one Angarium service with one key. Share it between tasks.
 
-    `environment` is for MCP keys only, which name it on every call. `trust_env=False` ignores proxy
-    variables. `transport` is for tests.
+    `environment` is for MCP keys only, which name it on every call. `timeout_s` is for each attempt.
+    `trust_env=False` ignores proxy variables. `transport` is for tests.
     """
 
     def __init__(
@@ -33,7 +35,7 @@ class AsyncClient:
         base_url: str,
         api_key: str,
         *,
-        environment: str | None = None,
+        environment: Environment | None = None,
         timeout_s: float = TIMEOUT_S,
         retry: RetryPolicy | None = None,
         trust_env: bool = True,
@@ -46,10 +48,21 @@ class AsyncClient:
         self.destinations = AsyncDestinations(self.send)
         self.routing_rules = AsyncRoutingRules(self.send)
         self.deliveries = AsyncDeliveries(self.send)
+        self.dlq = AsyncDlq(self.send)
+        self.schemas = AsyncSchemas(self.send)
+        self.replay_jobs = AsyncReplayJobs(self.send)
+        self.audit_logs = AsyncAuditLogs(self.send)
+        self.api_keys = AsyncApiKeys(self.send)
+        self.embed_sessions = AsyncEmbedSessions(self.send)
 
     async def auth_context(self) -> AuthContext:
         """Return who the key is."""
-        return await self.send(calls.auth_context())
+        return await self.send(Call("GET", "/auth/context"))
+
+    async def throughput(self, environment: Environment) -> Throughput:
+        """Return an environment's rates over the last minute."""
+        query = {"environment": environment}
+        return await self.send(Call("GET", "/observability/throughput", query))
 
     async def send(self, call: Call[Answer]) -> Answer:
         """Perform a call, again where that is safe and useful. Raises AngariumError."""
@@ -61,7 +74,7 @@ class AsyncClient:
                 verdict = exchange.failed(error)
             if not isinstance(verdict, Again):
                 return cast(Answer, verdict)
-            await anyio.sleep(verdict.delay_s)
+            await asleep(verdict.delay_s)
 
     async def aclose(self) -> None:
         """Close the connections."""

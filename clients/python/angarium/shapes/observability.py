@@ -1,0 +1,69 @@
+"""Figures over time, and the audit log."""
+
+from typing import Any, TypedDict
+
+from angarium.shapes.vocabulary import Environment, Granularity, JsonObject, Latency, Period
+
+
+class AnalyticsTotals(TypedDict):
+    """What happened in a span of time."""
+
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    deadLettered: int
+    latencyMs: Latency
+
+
+class AnalyticsPoint(AnalyticsTotals):
+    """What happened in the bucket that begins at `at`."""
+
+    at: str
+
+
+# `from` is a keyword of Python, so that a class cannot have it.
+Analytics = TypedDict(
+    "Analytics",
+    {
+        "destinationId": str,
+        "period": Period,
+        "granularity": Granularity,
+        "from": str,
+        "to": str,
+        "totals": AnalyticsTotals,
+        "series": list[AnalyticsPoint],
+        "errorCategories": dict[str, int],
+    },
+)
+
+
+class Throughput(TypedDict):
+    """An environment's rates, per second each, over the last minute."""
+
+    environment: Environment
+    at: str
+    windowSeconds: int
+    accepted: float
+    delivered: float
+    failed: float
+    attempts: float
+    pending: int
+    inFlight: int
+    series: list[JsonObject]
+
+
+class AuditEntry(TypedDict):
+    """One change of the configuration."""
+
+    id: str
+    createdAt: str
+    action: str
+    objectType: str
+    objectId: str | None
+    actorType: str
+    actorId: str | None
+    environment: Environment | None
+    requestId: str | None
+    changes: Any
+    previousFingerprint: str | None

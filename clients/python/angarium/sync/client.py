@@ -1,0 +1,93 @@
+# Made from angarium/aio by generate_sync.py; do not edit.
+"""The synchronous client: a connection pool, retries, and the resources."""
+
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+import httpx
+
+from angarium.calls import Call
+from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options
+from angarium.pauses import sleep
+from angarium.retry import RetryPolicy
+from angarium.shapes import AuthContext, Environment, Throughput
+from angarium.sync.audit import AuditLogs
+from angarium.sync.credentials import ApiKeys, EmbedSessions
+from angarium.sync.deliveries import Deliveries
+from angarium.sync.destinations import Destinations
+from angarium.sync.dlq import Dlq
+from angarium.sync.events import Events
+from angarium.sync.replays import ReplayJobs
+from angarium.sync.rules import RoutingRules
+from angarium.sync.schemas import Schemas
+
+Answer = TypeVar("Answer")
+
+
+class Client:
+    """Talks to one Angarium service with one key. Safe to share between threads.
+
+    `environment` is for MCP keys only, which name it on every call. `timeout_s` is for each attempt.
+    `trust_env=False` ignores proxy variables. `transport` is for tests.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        environment: Environment | None = None,
+        timeout_s: float = TIMEOUT_S,
+        retry: RetryPolicy | None = None,
+        trust_env: bool = True,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        options = client_options(base_url, api_key, environment, timeout_s, trust_env)
+        self._http = httpx.Client(transport=transport, **options)
+        self._policy = retry or RetryPolicy()
+        self.events = Events(self.send)
+        self.destinations = Destinations(self.send)
+        self.routing_rules = RoutingRules(self.send)
+        self.deliveries = Deliveries(self.send)
+        self.dlq = Dlq(self.send)
+        self.schemas = Schemas(self.send)
+        self.replay_jobs = ReplayJobs(self.send)
+        self.audit_logs = AuditLogs(self.send)
+        self.api_keys = ApiKeys(self.send)
+        self.embed_sessions = EmbedSessions(self.send)
+
+    def auth_context(self) -> AuthContext:
+        """Return who the key is."""
+        return self.send(Call("GET", "/auth/context"))
+
+    def throughput(self, environment: Environment) -> Throughput:
+        """Return an environment's rates over the last minute."""
+        query = {"environment": environment}
+        return self.send(Call("GET", "/observability/throughput", query))
+
+    def send(self, call: Call[Answer]) -> Answer:
+        """Perform a call, again where that is safe and useful. Raises AngariumError."""
+        exchange = Exchange(call, self._policy)
+        while True:
+            try:
+                verdict = exchange.answered(self._http.send(exchange.request(self._http)))
+            except httpx.RequestError as error:
+                verdict = exchange.failed(error)
+            if not isinstance(verdict, Again):
+                return cast(Answer, verdict)
+            sleep(verdict.delay_s)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

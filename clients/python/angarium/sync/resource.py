@@ -1,0 +1,35 @@
+# Made from angarium/aio by generate_sync.py; do not edit.
+"""What all resources have: the way to send a call, and to follow the pages of a list."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, TypeVar
+
+from angarium.calls import Call, query_of
+from angarium.shapes import Page
+
+Answer = TypeVar("Answer")
+
+
+class Send(Protocol):
+    """Performs a call, with retries."""
+
+    def __call__(self, call: Call[Answer]) -> Answer:
+        """Return the answer. Raises AngariumError."""
+
+
+class Resource:
+    """A group of calls."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+
+
+def follow_pages(send: Send, path: str, given: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the items of all pages of a list. A page may be short, even empty, and not the last."""
+    query = query_of(given)
+    while True:
+        page: Page[Any] = send(Call("GET", path, query))
+        yield from page["items"]
+        if page["nextCursor"] is None:
+            return
+        query = {**query, "cursor": page["nextCursor"]}
