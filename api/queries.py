@@ -67,8 +67,17 @@ CategoryName = Literal[
     "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE", "INTERNAL",
 ]  # fmt: skip
 Cursor = Annotated[str, Field(description="`nextCursor` of the page before.")]
-PageLimit = Annotated[int, BeforeValidator(_integer), Field(ge=1, le=PAGE_MOST)]
-ListLimit = Annotated[int, BeforeValidator(_integer), Field(ge=1, le=LIST_MOST)]
+# The bounds stand before the reading, so that pydantic puts them into the schema as JSON Schema has them.
+PageLimit = Annotated[
+    int,
+    Field(ge=1, le=PAGE_MOST, description="The most items of the page."),
+    BeforeValidator(_integer),
+]
+ListLimit = Annotated[
+    int,
+    Field(ge=1, le=LIST_MOST, description="The most items of the page."),
+    BeforeValidator(_integer),
+]
 
 
 class Query(Document):

@@ -1,7 +1,7 @@
 """The route table: what exists, from which both the routing and the OpenAPI document are made."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -36,6 +36,8 @@ class Route:
     `{}` or none. `responses`: models by status, beside the errors in `refusals` and those of any route.
     `environment`: it works in one, so that an MCP key must name it. `handler` is None for a route that
     the ingestion routes answer. `embed`: what an embed session gets; no route is without a decision.
+    `example`: of its body, where one made from its fields would not do. `codes`: error codes that few
+    routes have, such as `schema_violation`. `path_schemas`: of its path's parameters that are no ids.
     """
 
     method: str
@@ -55,3 +57,5 @@ class Route:
     description: str = ""
     example: Any = None
     content_type: str = "application/json"
+    codes: tuple[str, ...] = ()
+    path_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

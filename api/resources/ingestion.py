@@ -74,6 +74,7 @@ ROUTES = (
         handler=None,
         body=EventInput,
         responses={202: shapes.IngestResult},
+        codes=("schema_violation", "idempotency_mismatch"),
         example=EXAMPLE,
     ),
     Route(
@@ -88,6 +89,7 @@ ROUTES = (
         handler=None,
         body=BatchInput,
         responses={202: shapes.BatchResult},
+        codes=("schema_violation", "idempotency_mismatch"),
         example={
             "events": [EXAMPLE, {"eventType": "order.paid", "payload": {"orderId": "o-1042"}}]
         },

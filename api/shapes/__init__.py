@@ -19,6 +19,11 @@ class Page(Document, Generic[Item]):
         description="Give it as `cursor` for the next page; null at the end."
     )
 
+    @classmethod
+    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
+        """Name a page as the document does: of `EventItem`s it is an `EventPage`."""
+        return f"{params[0].__name__.removesuffix('Item')}Page"
+
 
 class ErrorDetail(Document):
     """One offending place."""

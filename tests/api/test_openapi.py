@@ -1,14 +1,18 @@
 """The document: valid, equal to the routes, and readable."""
 
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
+from typing import Any
 
 import jsonschema
 from openapi_spec_validator import validate
 
-from api.routes import Route
+from api.openapi.components import ERROR
+from api.openapi.prose import TAGS
 from api.table import ROUTES, docs_html
 from engine.control.drafts import DestinationDraft, RuleDraft
+from engine.errors import STATUS_OF_CODE
 from tests.api.house import DOCUMENT, House
 
 
@@ -41,17 +45,98 @@ async def test_it_is_served_to_anybody(house: House) -> None:
     assert page.body == docs_html()
 
 
-def test_examples_are_what_they_illustrate() -> None:
-    for route in ROUTES:
-        if route.example is not None:
-            assert route.body is not None
-            jsonschema.validate(route.example, _schema(route))
+def examples() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Return where each example of the document is, the example, and the schema it is to fit."""
+    yield from _examples_in("", DOCUMENT)
 
 
-def _schema(route: Route) -> dict[str, object]:
-    operation = DOCUMENT["paths"][route.path][route.method.lower()]
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
-    return {**schema, "components": DOCUMENT["components"]}
+def _examples_in(where: str, node: Any) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    if isinstance(node, list):
+        for index, item in enumerate(node):
+            yield from _examples_in(f"{where}/{index}", item)
+    if not isinstance(node, dict) or where == "/components/schemas":
+        return
+    if isinstance(node.get("schema"), dict):
+        found = [given["value"] for given in node.get("examples", {}).values()]
+        found += [node["example"]] if "example" in node else []
+        for example in found:
+            yield where, example, node["schema"]
+    for key, inner in node.items():
+        if key not in ("example", "examples", "schema"):
+            yield from _examples_in(f"{where}/{key}", inner)
+
+
+def test_every_example_is_what_it_illustrates() -> None:
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
+    for where, example, schema in examples():
+        whole = {**schema, "components": DOCUMENT["components"]}
+        found = jsonschema.Draft202012Validator(whole, format_checker=checker)
+        assert not list(found.iter_errors(example)), where
+
+
+def test_every_body_and_every_answer_has_an_example() -> None:
+    shown = {where for where, _, _ in examples()}
+    for path, operations in {**DOCUMENT["paths"], **DOCUMENT["webhooks"]}.items():
+        for method, operation in operations.items():
+            root = "paths" if path in DOCUMENT["paths"] else "webhooks"
+            where = f"/{root}/{path}/{method}"
+            for kind in operation.get("requestBody", {}).get("content", {}):
+                assert f"{where}/requestBody/content/{kind}" in shown
+            for status, response in operation["responses"].items():
+                for kind in response.get("content", {}):
+                    assert f"{where}/responses/{status}/content/{kind}" in shown
+    for name, response in DOCUMENT["components"]["responses"].items():
+        for kind in response["content"]:
+            assert f"/components/responses/{name}/content/{kind}" in shown
+
+
+def test_every_error_code_is_shown_and_every_error_has_its_headers() -> None:
+    shown = {example["code"] for _, example, schema in examples() if schema == {"$ref": ERROR}}
+    assert shown == set(STATUS_OF_CODE) - {"method_not_allowed"}  # of no operation that there is
+    for operations in DOCUMENT["paths"].values():
+        for operation in operations.values():
+            for status, given in operation["responses"].items():
+                response = given
+                if "$ref" in given:
+                    name = given["$ref"].rpartition("/")[2]
+                    response = DOCUMENT["components"]["responses"][name]
+                assert ("Retry-After" in response["headers"]) is (status in ("429", "503"))
+                assert "X-RateLimit-Reset" in response["headers"]
+
+
+def test_every_group_is_described_and_every_shape_has_a_name_to_be_read() -> None:
+    assert {route.tag for route in ROUTES} <= set(TAGS)
+    for name in DOCUMENT["components"]["schemas"]:
+        assert re.fullmatch(r"[A-Z][A-Za-z]+", name), name
+
+
+def _schemas_within(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+        for key, inner in node.items():
+            if key not in ("example", "examples"):
+                yield from _schemas_within(inner)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _schemas_within(item)
+
+
+def test_bounds_are_written_as_json_schema_has_them() -> None:
+    for schema in _schemas_within([DOCUMENT["components"]["schemas"], DOCUMENT["paths"]]):
+        for pydantic in ("ge", "gt", "le", "lt", "min_length", "max_length", "title", "$defs"):
+            assert not isinstance(schema.get(pydantic), int | str), schema
+    for path, operations in DOCUMENT["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] == "limit":
+                    assert {"minimum", "maximum", "default"} <= set(parameter["schema"]), path
+                assert "type" in parameter["schema"], (path, parameter)
+
+
+def test_each_webhook_is_a_signed_post() -> None:
+    for webhook in DOCUMENT["webhooks"].values():
+        names = {parameter["name"] for parameter in webhook["post"]["parameters"]}
+        assert {"webhook-id", "webhook-timestamp", "webhook-signature"} <= names
 
 
 def test_the_documents_fields_are_the_wires() -> None:

@@ -1,0 +1,63 @@
+"""The OpenAPI 3.1 document, made from the route table alone, so that it cannot differ from the code."""
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from pydantic import BaseModel
+
+from api.openapi.components import error_responses, headers, schemas_of, security_schemes
+from api.openapi.examples import Examples
+from api.openapi.operations import Operations
+from api.openapi.prose import DESCRIPTION, TAGS, WEBHOOKS_TAG
+from api.openapi.webhooks import OutboundEvent, webhooks
+from api.routes import Route
+from api.shapes import Error
+
+
+def document(
+    routes: Sequence[Route], own_events: Mapping[str, type[BaseModel]] | None = None
+) -> dict[str, Any]:
+    """Return the document; `own_events` are the payloads of the service's own events, by type."""
+    own = own_events or {}
+    models: list[type[BaseModel]] = [Error, OutboundEvent, *own.values()]
+    for route in routes:
+        models += [*route.responses.values()] + ([route.body] if route.body else [])
+    schemas, references = schemas_of(models)
+    examples = Examples(schemas)
+    operations = Operations(references, examples)
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(route.path, {})[route.method.lower()] = operations.of(route)
+    tags = dict.fromkeys(route.tag for route in routes)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Angarium",
+            "version": _version(),
+            "summary": "Delivers events: signed, retried until they arrive, in order if asked to.",
+            "description": DESCRIPTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/", "description": "The server that this document came from."}],
+        "tags": [
+            *({"name": tag, "description": TAGS.get(tag, tag)} for tag in tags),
+            {"name": "Webhooks", "description": WEBHOOKS_TAG},
+        ],
+        "security": [{"apiKey": []}, {"mcpKey": []}, {"embedSession": []}],
+        "paths": paths,
+        "webhooks": webhooks(own, references, examples),
+        "components": {
+            "schemas": schemas,
+            "responses": error_responses(),
+            "headers": headers(),
+            "securitySchemes": security_schemes(),
+        },
+    }
+
+
+def _version() -> str:
+    try:
+        return version("angarium")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0"

@@ -1,0 +1,151 @@
+"""What operations refer to: the shapes of bodies, the headers, the credentials and the errors."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from api.openapi.prose import ERROR_EXAMPLES, ERRORS
+from engine.errors import STATUS_OF_CODE
+
+REFERENCE = "#/components/schemas/{model}"
+ERROR = "#/components/schemas/Error"
+# Codes that only the routes that name them can answer with (`Route.codes`).
+RARE = frozenset({"schema_violation", "idempotency_mismatch"})
+_WAITING = (429, 503)  # the statuses that state when to try again
+_HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "X-Request-Id": ("Names the request in logs.", {"type": "string"}, "1f0c2a9b4e-5d"),
+    "X-RateLimit-Limit": (
+        "Requests allowed in the current window.",
+        {"type": "integer", "minimum": 1},
+        12_000,
+    ),
+    "X-RateLimit-Remaining": (
+        "Requests left in the window.",
+        {"type": "integer", "minimum": 0},
+        11_999,
+    ),
+    "X-RateLimit-Reset": (
+        "Unix epoch seconds when the window resets.",
+        {"type": "integer", "minimum": 0},
+        1_795_435_260,
+    ),
+}
+_RETRY = ("Seconds to wait before trying again.", {"type": "integer", "minimum": 1}, 17)
+
+CREDENTIALS = {
+    "apiKey": "An API key (`ang_dev_...`, `ang_sta_...`, `ang_pro_...`): one environment, one scope "
+    "(`ingest`, `read` or `manage`).",
+    "mcpKey": "An MCP key (`angmk_...`): the whole workspace, scope `read` or `manage`. Every call names "
+    "its environment.",
+    "embedSession": "The token of an embed session (`POST /embed/sessions`): some minutes, one customer.",
+}
+
+
+def schemas_of(models: Iterable[type[BaseModel]]) -> tuple[dict[str, Any], dict[Any, Any]]:
+    """Return the schemas of models and of all they hold, and the reference of each of `models`."""
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [
+        (model, "validation") for model in dict.fromkeys(models)
+    ]
+    by_model, definitions = models_json_schema(wanted, ref_template=REFERENCE)
+    references = {model: reference for (model, _), reference in by_model.items()}
+    names = {name: schema.get("title", name) for name, schema in definitions["$defs"].items()}
+    schemas = {names[name]: plain(schema) for name, schema in definitions["$defs"].items()}
+    assert len(schemas) == len(names), "two models of one name"
+    _rename(schemas, names)
+    _rename(references, names)
+    _name_codes(schemas)
+    return schemas, references
+
+
+def _rename(value: Any, names: dict[str, str]) -> None:
+    """Call shapes by their titles in every reference: `EventPage`, not `Page_EventItem_`."""
+    if isinstance(value, dict):
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            value["$ref"] = REFERENCE.format(model=names[reference.rpartition("/")[2]])
+        for inner in value.values():
+            _rename(inner, names)
+    elif isinstance(value, list):
+        for inner in value:
+            _rename(inner, names)
+
+
+def _name_codes(schemas: dict[str, Any]) -> None:
+    """Say which codes there are; answers are not made of the model, so that it need not know."""
+    for name in ("Error", "Rejection"):
+        if name in schemas:
+            schemas[name]["properties"]["code"]["enum"] = list(STATUS_OF_CODE)
+
+
+def plain(schema: Any) -> Any:
+    """Drop what pydantic adds and nobody reads: titles made of names, and defaults of null, which for a
+    merge patch would even be wrong."""
+    if isinstance(schema, list):
+        return [plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: plain(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+        and not (key == "default" and value is None)
+    }
+
+
+def headers() -> dict[str, Any]:
+    """Return every header that answers have."""
+    return {
+        name: {"description": text, "schema": schema, "example": example}
+        for name, (text, schema, example) in ({**_HEADERS, "Retry-After": _RETRY}).items()
+    }
+
+
+def header_references(status: int = 200) -> dict[str, Any]:
+    """Return the headers of an answer with that status."""
+    names = [*_HEADERS, *(["Retry-After"] if status in _WAITING else [])]
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def security_schemes() -> dict[str, Any]:
+    """Return the kinds of credential: all of them go into the same header."""
+    return {
+        name: {"type": "http", "scheme": "bearer", "description": text}
+        for name, text in CREDENTIALS.items()
+    }
+
+
+def error_responses() -> dict[str, Any]:
+    """Return what each error looks like, once for all routes."""
+    return {
+        f"Error{status}": error_response(
+            status,
+            [code for code, of in STATUS_OF_CODE.items() if of == status and code not in RARE],
+        )
+        for status in ERRORS
+    }
+
+
+def error_response(status: int, codes: list[str]) -> dict[str, Any]:
+    """Return the response of an error with these codes."""
+    named = ", ".join(f"`{code}`" for code in codes)
+    return {
+        "description": f"{ERRORS[status]} Code: {named}.",
+        "headers": header_references(status),
+        "content": {
+            "application/json": {
+                "schema": {"$ref": ERROR},
+                "examples": {code: {"value": error_example(code)} for code in codes},
+            }
+        },
+    }
+
+
+def error_example(code: str) -> dict[str, Any]:
+    """Return an envelope with that code."""
+    message, details = ERROR_EXAMPLES[code]
+    document: dict[str, Any] = {"code": code, "message": message}
+    if details:
+        document["details"] = [{"path": path, "message": text} for path, text in details]
+    return {**document, "requestId": "1f0c2a9b4e-5d"}

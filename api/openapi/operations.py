@@ -1,0 +1,188 @@
+"""One route as an operation of the document: parameters, body, answers, credentials."""
+
+import re
+from typing import Any
+
+from pydantic import BaseModel
+
+from api.openapi.components import (
+    RARE,
+    error_response,
+    header_references,
+    plain,
+)
+from api.openapi.examples import Examples
+from api.routes import Embed, Route
+from engine.core.vocabulary import Environment, Scope
+from engine.errors import STATUS_OF_CODE
+
+ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
+CREDENTIAL = (401, 403)
+EMPTY = {
+    "type": "object",
+    "additionalProperties": False,
+    "description": "Empty; a body of none is the same.",
+}
+_UUID = {"type": "string", "format": "uuid"}
+
+
+class Operations:
+    """Describes routes with the shapes of one document."""
+
+    def __init__(self, references: dict[Any, Any], examples: Examples) -> None:
+        self._references = references
+        self._examples = examples
+
+    def of(self, route: Route) -> dict[str, Any]:
+        """Return a route's operation."""
+        operation: dict[str, Any] = {
+            "operationId": route.name,
+            "summary": route.summary,
+            "description": _description(route),
+            "tags": [route.tag],
+            "security": _security(route),
+        }
+        if route.scopes is not None:
+            operation["x-scopes"] = sorted(scope.name.lower() for scope in route.scopes)
+            operation["x-embed"] = route.embed.name.lower()
+        parameters = self._parameters(route)
+        if parameters:
+            operation["parameters"] = parameters
+        if route.body is not None:
+            operation["requestBody"] = {
+                "required": True,
+                "content": {"application/json": self._body(route, route.body)},
+            }
+        elif route.action:
+            operation["requestBody"] = {
+                "content": {"application/json": {"schema": EMPTY, "example": {}}}
+            }
+        operation["responses"] = self._responses(route)
+        return {key: value for key, value in operation.items() if value != ""}
+
+    def _body(self, route: Route, body: type[BaseModel]) -> dict[str, Any]:
+        schema = self._references[body]
+        example = self._examples.of(schema) if route.example is None else route.example
+        return {"schema": schema, "example": example}
+
+    def _parameters(self, route: Route) -> list[dict[str, Any]]:
+        parameters = [
+            {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "schema": dict(schema),
+                "example": self._examples.of(schema, name, route.tag),
+            }
+            for name, schema in path_parameters(route).items()
+        ]
+        schema = plain(route.query.model_json_schema(ref_template="{model}"))
+        required = schema.get("required", ())
+        for name, given in schema.get("properties", {}).items():
+            property_ = _without_null(given)
+            parameter = {"name": name, "in": "query"}
+            description = property_.pop("description", None)
+            if description:
+                parameter["description"] = description
+            if name in required:
+                parameter["required"] = True
+            parameters.append({**parameter, "schema": property_})
+        if route.scopes is not None:
+            parameters.append(_environment(route))
+        return parameters
+
+    def _responses(self, route: Route) -> dict[str, Any]:
+        responses: dict[str, Any] = {}
+        for status, model in route.responses.items():
+            responses[str(status)] = {
+                "description": _first_line(model),
+                "headers": header_references(),
+                "content": {route.content_type.partition(";")[0]: self._answer(route, model)},
+            }
+        for status in statuses_of_errors(route):
+            codes = _codes(route, status)
+            shared = not RARE.intersection(codes)
+            responses[str(status)] = (
+                {"$ref": f"#/components/responses/Error{status}"}
+                if shared
+                else error_response(status, codes)
+            )
+        return responses
+
+    def _answer(self, route: Route, model: type[BaseModel]) -> dict[str, Any]:
+        if not route.content_type.startswith("application/json"):
+            return {"schema": {"type": "string"}, "example": "<!doctype html>..."}
+        schema = self._references[model]
+        return {"schema": schema, "example": self._examples.of(schema)}
+
+
+def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
+    """Return the schemas of a path's parameters: ids, unless the route says otherwise."""
+    return {
+        name: dict(route.path_schemas.get(name, _UUID))
+        for name in re.findall(r"{(\w+)}", route.path)
+    }
+
+
+def statuses_of_errors(route: Route) -> list[int]:
+    """Return every status of an error that a route can answer with."""
+    found = {*ANY_ROUTE, *route.refusals, *(STATUS_OF_CODE[code] for code in route.codes)}
+    return sorted(found if route.scopes is None else found | set(CREDENTIAL))
+
+
+def _codes(route: Route, status: int) -> list[str]:
+    return [
+        code
+        for code, of in STATUS_OF_CODE.items()
+        if of == status and (code not in RARE or code in route.codes)
+    ]
+
+
+def _description(route: Route) -> str:
+    """Return what is to be known of a route, and who may call it."""
+    if route.scopes is None:
+        return route.description
+    scopes = " or ".join(f"`{scope.name.lower()}`" for scope in Scope if scope in route.scopes)
+    who = f"Scope {scopes}" if len(route.scopes) < len(Scope) else "Any scope"
+    sessions = {
+        Embed.REFUSED: "not for embed sessions",
+        Embed.OWN: "an embed session gets what belongs to its customer",
+        Embed.SHARED: "embed sessions too",
+    }[route.embed]
+    return f"{route.description}\n\n{who}; {sessions}.".strip()
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    """Return which credentials a route takes, any one of them."""
+    if route.scopes is None:
+        return []
+    names = ["apiKey"]
+    if route.scopes & {Scope.READ, Scope.MANAGE}:
+        names.append("mcpKey")
+    if route.embed is not Embed.REFUSED:
+        names.append("embedSession")
+    return [{name: []} for name in names]
+
+
+def _environment(route: Route) -> dict[str, Any]:
+    needed = "Required of MCP keys" if route.environment else "Of an MCP key, if it likes"
+    return {
+        "name": "X-Environment",
+        "in": "header",
+        "description": f"The environment to work in. {needed}; another than an API key's own is a 403.",
+        "schema": {"type": "string", "enum": [name.name for name in Environment]},
+    }
+
+
+def _first_line(model: type[BaseModel]) -> str:
+    of = model.__pydantic_generic_metadata__["origin"] or model  # a page of something is a page
+    return (of.__doc__ or of.__name__).strip().splitlines()[0]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Drop null from an optional parameter's schema: a query string has none."""
+    choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    if len(choices) == 1:
+        return {**choices[0], **rest}
+    return {**rest, **({"anyOf": choices} if choices else {})}

@@ -1,0 +1,131 @@
+"""What receivers get, as the document's `webhooks`: events, and the service's own among them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from api.openapi.examples import AT, DELIVERY, EVENT, Examples
+from api.resources.ingestion import Attachment, EventType
+from api.shapes import Timestamp
+from engine.control.drafts import Document, Name, Uuid
+
+_HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "webhook-id": (
+        "The event's id: the same on every attempt and replay. Deduplicate by it.",
+        {"type": "string", "format": "uuid"},
+        EVENT,
+    ),
+    "webhook-timestamp": (
+        "Unix epoch seconds of this attempt. Refuse what is older than some minutes.",
+        {"type": "string", "pattern": "^[0-9]+$"},
+        "1795435200",
+    ),
+    "webhook-signature": (
+        "Signatures of `{webhook-id}.{webhook-timestamp}.{body}`, one or (for 24 hours after a "
+        "rotation) two, with a space between: `v1,` and HMAC-SHA256, or `v1a,` and Ed25519, in base64. "
+        "One that verifies is enough.",
+        {"type": "string", "pattern": "^v1a?,[A-Za-z0-9+/]+=*( v1a?,[A-Za-z0-9+/]+=*)?$"},
+        "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+    ),
+    "angarium-delivery-id": (
+        "The delivery, as `GET /deliveries/{id}` knows it.",
+        {"type": "string", "format": "uuid"},
+        DELIVERY,
+    ),
+    "angarium-attempt": (
+        "The number of this attempt, from 1.",
+        {"type": "string", "pattern": "^[1-9][0-9]*$"},
+        "1",
+    ),
+    "user-agent": ("The sender.", {"type": "string"}, "Angarium/0.1.0"),
+}
+_ANSWERS = {
+    "2XX": "Taken. Answer at once and work afterwards; what the body says is recorded up to 16 KiB.",
+    "410": "Never again: this delivery is dead, and the destination is disabled.",
+    "429": "Later. `Retry-After` (seconds or a date) holds the whole destination back; so does a 503's.",
+    "default": "A failure, redirects too: tried again by the destination's schedule.",
+}
+_ABOUT = (
+    "A signed POST to the destination's URL, with the destination's own headers beside these. What the "
+    "event did not have is left out of the body. Every attempt of an event sends the same bytes."
+)
+
+
+class OutboundEvent(Document):
+    """An event, as receivers get it."""
+
+    type: EventType
+    timestamp: Timestamp = Field(description="When it occurred.")
+    id: Uuid
+    data: dict[str, Any] = Field(description="The payload, byte for byte as it was sent.")
+    metadata: dict[str, Any] | None = None
+    source: Name | None = None
+    customer_external_id: Name | None = None
+    correlation_id: Name | None = None
+    attachments: list[Attachment] | None = None
+
+
+def webhooks(
+    own: Mapping[str, type[BaseModel]], references: dict[Any, Any], examples: Examples
+) -> dict[str, Any]:
+    """Return all webhooks; `own` are the shapes of `data` of the service's own events, by type."""
+    event = references[OutboundEvent]
+    found = {"event": _webhook("event", "An event is delivered", _ABOUT, event, examples.of(event))}
+    for event_type, model in own.items():
+        name = "".join(part.title() for part in event_type.replace("_", ".").split("."))
+        data = references[model]
+        about = (model.__doc__ or "").strip()
+        text = f"{about} Sent where a rule names `{event_type}`, or a pattern that begins so."
+        schema = _own_schema(event_type, data)
+        example = {"type": event_type, "timestamp": AT, "id": EVENT, "data": examples.of(data)}
+        summary = f"The service's own: {event_type}"
+        found[event_type] = _webhook(f"on{name}", summary, text, schema, example)
+    return found
+
+
+def _own_schema(event_type: str, data: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": ["type", "timestamp", "id", "data"],
+        "properties": {
+            "type": {"type": "string", "const": event_type},
+            "timestamp": {"type": "string", "format": "date-time"},
+            "id": {"type": "string", "format": "uuid"},
+            "data": data,
+            "customerExternalId": {
+                "type": "string",
+                "description": "Where it concerns a customer's destination.",
+            },
+        },
+    }
+
+
+def _webhook(
+    name: str, summary: str, text: str, schema: dict[str, Any], example: Any
+) -> dict[str, Any]:
+    return {
+        "post": {
+            "operationId": f"receive{name[:1].upper()}{name[1:]}",
+            "summary": summary,
+            "description": text,
+            "tags": ["Webhooks"],
+            "security": [],
+            "parameters": [
+                {
+                    "name": header,
+                    "in": "header",
+                    "required": True,
+                    "description": about,
+                    "schema": kind,
+                    "example": value,
+                }
+                for header, (about, kind, value) in _HEADERS.items()
+            ],
+            "requestBody": {
+                "required": True,
+                "content": {"application/json": {"schema": schema, "example": example}},
+            },
+            "responses": {status: {"description": about} for status, about in _ANSWERS.items()},
+        }
+    }
