@@ -152,6 +152,15 @@ class SnapshotWrite(Struct, gc=False):
     state: bytes
 
 
+class ReplayDelta(Struct):
+    """What a group adds to the tally of one replay job."""
+
+    environment: int
+    job: str
+    delivered: int = 0
+    failed: int = 0
+
+
 class SettleGroup(Struct):
     """Everything that one settle statement writes, in one transaction."""
 
@@ -162,6 +171,7 @@ class SettleGroup(Struct):
     shards: list[int]  # of the destinations concerned, each once
     now_ms: int
     again: bool = False
+    replays: list[ReplayDelta] = []
 
 
 class SettleStore(Protocol):

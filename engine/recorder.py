@@ -20,6 +20,7 @@ from engine.ports import (
     ContentionError,
     MinuteDelta,
     PoisonError,
+    ReplayDelta,
     SettleGroup,
     SettleStore,
     SnapshotWrite,
@@ -31,6 +32,7 @@ RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
 # for it, so a group gathers for this long; whatever somebody may be waiting for goes at once.
 LINGER_S = 0.010
+_UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 
 log = structlog.get_logger("angarium.recorder")
@@ -70,6 +72,7 @@ class Recorder:
         self._away = False
         self._open: list[tuple[Settlement, SettlementOwner]] = []  # being written
         self.on_relief: Callable[[], None] | None = None
+        self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
         self.congested = False
         self._groups = self._settlements = 0
 
@@ -203,6 +206,10 @@ class Recorder:
             settlements.append(settlement)
         for owner, settlements in by_owner.items():
             owner.committed(settlements)
+        if self.on_replayed is not None:
+            replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
+            if replayed:
+                self.on_replayed(replayed)
         if self.congested and len(self._waiting) <= self._group:
             self.congested = False
             if self.on_relief is not None:
@@ -225,7 +232,31 @@ def build_group(
         snapshots=snapshots,
         shards=sorted({shard_of(each) for each in destinations}),
         now_ms=0,
+        replays=_replays(settlements),
     )
+
+
+def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
+    """Count the ends of replays. What came out of the DLQ was counted as failed when it went in."""
+    deltas: dict[str, ReplayDelta] = {}
+    for settlement in settlements:
+        delivery = settlement.delivery
+        job = delivery.replay_job
+        if job is None or settlement.status in _UNSETTLED:
+            continue
+        failed = settlement.status is DeliveryStatus.FAILED
+        again = delivery.dlq_status is not None
+        if failed and again:
+            continue
+        delta = deltas.get(job)
+        if delta is None:
+            delta = deltas[job] = ReplayDelta(delivery.event.environment, job)
+        if failed:
+            delta.failed += 1
+        else:
+            delta.delivered += 1
+            delta.failed -= again
+    return list(deltas.values())
 
 
 def _minutes(settlements: list[Settlement]) -> list[MinuteDelta]:

@@ -21,6 +21,7 @@ from storage.counters import Counted, bind_minutes, counted, minutes_clause
 from storage.ownership import SETTLE_OWNER
 from storage.partitions import Partition, day_of
 from storage.standing import bind_standing, standing_clauses
+from storage.tallies import bind_tallies, tallies_clause
 
 _SUCCESS = (
     Column("environment", "integer", shared=True),
@@ -139,6 +140,7 @@ class Shape(Struct, frozen=True):
     again: bool
     counted: Counted | None
     standing: bool
+    replays: bool
 
 
 class Statement(Struct, frozen=True):
@@ -171,6 +173,10 @@ def settle_statement(shape: Shape) -> str:
     if shape.counted is not None:
         gate = _ONLY_IF_CHANGED if shape.again else ""
         clause, number = minutes_clause(number, shape.counted, uniform=shape.uniform, gate=gate)
+        parts.append(clause)
+    if shape.replays:
+        gate = _ONLY_IF_CHANGED if shape.again else ""
+        clause, number = tallies_clause(number, gate)
         parts.append(clause)
     if shape.standing:
         parts.append(standing_clauses(number))
@@ -207,6 +213,8 @@ def bind(group: SettleGroup) -> Statement:
     kind = counted(group.minutes)
     if kind is not None:
         bind_minutes(arguments, group.minutes, kind)
+    if group.replays:
+        bind_tallies(arguments, group.replays)
     standing = bool(group.marks or group.snapshots)
     if standing:
         bind_standing(arguments, group)
@@ -217,6 +225,7 @@ def bind(group: SettleGroup) -> Statement:
         group.again,
         kind,
         standing,
+        bool(group.replays),
     )
     return Statement(settle_statement(shape), arguments.bound())
 
