@@ -1,28 +1,51 @@
 """The console command `angarium`. Each subcommand is a file of its own; nothing is decided here."""
 
+import os
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from api import logs
 from api.cli.errors import explain
 
-# A command is imported when it is called, so that `--help` and `listen` do not load the whole server.
-COMMANDS = {
-    "serve": "api.cli.serve",
-    "demo": "api.cli.demo",
-    "keys": "api.cli.keys",
-    "workspaces": "api.cli.workspaces",
-    "listen": "api.cli.listen",
-    "doctor": "api.cli.doctor",
-    "version": "api.cli.version",
+
+class Entry(NamedTuple):
+    """Where a command is, and what it is for: said here, so that `--help` imports none of them."""
+
+    module: str
+    short_help: str
+
+
+# On the machine of the server, with its data or beside it.
+LOCAL = {
+    "serve": Entry("api.cli.serve", "Run the service."),
+    "demo": Entry("api.cli.demo", "Show it at work (needs a running server)."),
+    "keys": Entry("api.cli.keys", "Make, list, rotate and revoke keys."),
+    "workspaces": Entry("api.cli.workspaces", "Make and list workspaces (tenants)."),
+    "listen": Entry("api.cli.listen", "Print and verify webhooks on a port."),
+    "doctor": Entry("api.cli.doctor", "Say what is wrong with a setup."),
+    "version": Entry("api.cli.version", "Show the versions of Angarium and of what it stands on."),
 }
+# From anywhere, over HTTP, with a key.
+REMOTE = {
+    "auth": Entry("api.cli.remote.auth", "Show who a key is."),
+    "events": Entry("api.cli.remote.events", "Send and look up events."),
+    "destinations": Entry("api.cli.remote.destinations", "Receivers: make, change, test, watch."),
+    "rules": Entry("api.cli.remote.rules", "Routing rules: which events go where."),
+    "deliveries": Entry("api.cli.remote.deliveries", "Look up deliveries, and follow new ones."),
+    "dlq": Entry("api.cli.remote.dlq", "Deliveries that died: retry or discard them."),
+    "replay": Entry("api.cli.remote.replay", "Send past deliveries again."),
+    "schemas": Entry("api.cli.remote.schemas", "What events of a type must look like."),
+    "throughput": Entry("api.cli.remote.throughput", "An environment's rates, now."),
+    "audit": Entry("api.cli.remote.audit", "Who changed what, when."),
+    "embed": Entry("api.cli.remote.embed", "Sessions for end-customers' browsers."),
+}
+COMMANDS = LOCAL | REMOTE
 
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
-        ctx.invoke(import_module(COMMANDS["version"]).command)
+        ctx.invoke(import_module(COMMANDS["version"].module).command)
         ctx.exit()
 
 
@@ -35,11 +58,20 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by its name, importing it."""
-        module = COMMANDS.get(cmd_name)
-        if module is None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
             return None
-        command: click.Command = import_module(module).command
+        command: click.Command = import_module(entry.module).command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        for title, commands in (
+            ("Commands on the server's machine", LOCAL),
+            ("Commands over HTTP", REMOTE),
+        ):
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.short_help) for name, entry in commands.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what goes wrong is said in words."""
@@ -56,13 +88,20 @@ class Program(click.Group):
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
     help="Show the versions, as the command does.",
 )  # fmt: skip
-def main() -> None:
+@click.pass_context
+def main(ctx: click.Context) -> None:
     """Angarium delivers events: signed webhooks, in order, with nothing lost.
 
-    Start with `angarium serve`, then `angarium demo` in a second terminal.
+    Start with `angarium serve`, then `angarium demo` in a second terminal. Commands over HTTP find the
+    server by ANGARIUM_URL (or --url) and act with the key in ANGARIUM_KEY (or --key-file).
 
     \b
-    Exit codes: 0 done; 1 failed; 2 wrong usage or settings; 3 the server or its
-    database cannot be reached; 130 interrupted.
+    Exit codes: 0 done; 1 failed or refused; 2 wrong usage or settings; 3 the server or
+    its database cannot be reached, or has no room now; 4 not found; 5 not allowed;
+    130 interrupted.
     """
-    logs.configure("console", "warning")  # standard output is for answers; `serve` sets its own
+    if "NO_COLOR" in os.environ:
+        ctx.color = False
+    if ctx.invoked_subcommand in LOCAL:
+        # standard output is for answers; `serve` sets its own
+        import_module("api.logs").configure("console", "warning")

@@ -1,22 +1,22 @@
 """What the commands fail with, in words for people, and the exit codes that scripts rely on.
 
 0 done; 1 it failed, or what was promised was not so; 2 wrong usage or settings; 3 the server or its
-database cannot be reached; 130 interrupted by Ctrl-C.
+database cannot be reached, or has no room now; 4 not found; 5 not allowed; 130 interrupted by Ctrl-C.
+Nothing is imported to judge an error: what raised it has been.
 """
 
-from typing import NoReturn
+import os
+import sys
+from contextlib import suppress
+from typing import Any, NoReturn
 
 import click
-from pydantic import ValidationError
-
-from angarium import AngariumError, ConnectionFailedError
-from engine.errors import Refusal
-from engine.ports import StoreAwayError, StoreError
-from engine.settings import PREFIX
 
 FAILED = 1
 USAGE = 2
 UNREACHABLE = 3
+NOT_FOUND = 4
+NOT_ALLOWED = 5
 INTERRUPTED = 130
 
 
@@ -38,35 +38,68 @@ class UnreachableTrouble(Trouble):
     exit_code = UNREACHABLE
 
 
+class NotFoundTrouble(Trouble):
+    """What was named is unknown here."""
+
+    exit_code = NOT_FOUND
+
+
+class NotAllowedTrouble(Trouble):
+    """The key is missing, wrong, or of another scope or environment."""
+
+    exit_code = NOT_ALLOWED
+
+
 def explain(error: BaseException) -> NoReturn:
     """Raise what a person should see of an error; what nobody foresaw is raised as it is."""
-    cause = _only_cause(error)
+    cause: Any = _only_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
     if isinstance(cause, KeyboardInterrupt):
         raise click.exceptions.Exit(INTERRUPTED) from None
-    if isinstance(cause, ValidationError):
+    if _is(cause, "pydantic_core._pydantic_core.ValidationError"):
         raise SettingsTrouble(settings_trouble(cause)) from None
-    if isinstance(cause, Refusal):
+    if _is(cause, "engine.errors.Refusal"):
         places = "".join(f"\n  {detail.path}: {detail.message}" for detail in cause.details)
         raise Trouble(cause.message + places) from None
-    if isinstance(cause, ConnectionFailedError):
+    if _is(cause, "angarium.errors.ConnectionFailedError"):
         raise UnreachableTrouble(f"the server cannot be reached: {cause}") from None
-    if isinstance(cause, AngariumError):
+    if _is(cause, "angarium.errors.ApiError"):
+        raise trouble_of(cause.status)(refusal_text(cause)) from None
+    if _is(cause, "angarium.errors.AngariumError"):
         raise Trouble(f"the server refused: {cause}") from None
-    if isinstance(cause, StoreAwayError):
+    if _is(cause, "engine.ports.StoreAwayError"):
         raise UnreachableTrouble(f"the database cannot be reached: {cause}") from None
-    if isinstance(cause, StoreError) or type(cause).__module__.startswith("storage."):
+    if _is(cause, "engine.ports.StoreError") or type(cause).__module__.startswith("storage."):
         raise Trouble(str(cause)) from None  # storage's errors are written for operators
     if isinstance(cause, BrokenPipeError):
+        _let_go_of_output()
         raise click.exceptions.Exit(0) from None  # whoever read our output has seen enough
     if isinstance(cause, OSError):
         raise Trouble(str(cause)) from None
     raise error
 
 
-def settings_trouble(error: ValidationError) -> str:
+def refusal_text(error: Any) -> str:
+    """Return what the server refused, in one line, with the request's id for its operator."""
+    line = " ".join(str(error).split())
+    request = f"; request {error.request_id}" if error.request_id else ""
+    return f"the server refused: {line}{request}"
+
+
+def trouble_of(status: int) -> type[Trouble]:
+    """Return what a status of the API is to whoever runs a command."""
+    if status == 404:
+        return NotFoundTrouble
+    if status in (401, 403):
+        return NotAllowedTrouble
+    return UnreachableTrouble if status in (408, 429) or status >= 500 else Trouble
+
+
+def settings_trouble(error: Any) -> str:
     """Return what is wrong with the settings, one line each, by both of its names."""
+    from engine.settings import PREFIX
+
     lines = []
     for fault in error.errors(include_url=False, include_input=False):
         name = str(fault["loc"][0]) if fault["loc"] else ""
@@ -79,8 +112,19 @@ def settings_trouble(error: ValidationError) -> str:
     return "the settings are wrong:\n" + "\n".join(lines)
 
 
+def _is(error: BaseException, name: str) -> bool:
+    """Whether an error is of a class, by its full name, or of one derived from it."""
+    return any(f"{kind.__module__}.{kind.__qualname__}" == name for kind in type(error).__mro__)
+
+
 def _only_cause(error: BaseException) -> BaseException:
     """Return the one error within nested groups of one, as task nurseries make them."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
+
+
+def _let_go_of_output() -> None:
+    """Send what is still buffered nowhere, or the interpreter complains of the pipe at its end."""
+    with suppress(OSError, ValueError):  # no file behind it, as in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

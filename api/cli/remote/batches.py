@@ -1,0 +1,106 @@
+"""Sends a stream of events, a line each, in batches within the API's bounds; bad lines are named."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from api.cli.errors import FAILED, refusal_text
+from api.cli.remote.output import Output, note
+
+if TYPE_CHECKING:
+    from angarium import Client
+
+MOST_EVENTS = 1_000  # as the API has it
+MOST_BYTES = 4 * 1024 * 1024  # of 5 MiB: keys and brackets are added
+MOST_NAMED = 100  # rejected lines that are named one by one
+
+
+class Line(NamedTuple):
+    """A line of the stream and its number."""
+
+    number: int
+    raw: bytes
+
+
+class Tally:
+    """What became of the lines."""
+
+    def __init__(self) -> None:
+        self.accepted = 0
+        self.duplicates = 0
+        self.rejected = 0
+
+    def reject(self, line: Line, why: str) -> None:
+        """Count and name a line that was not taken."""
+        self.rejected += 1
+        if self.rejected <= MOST_NAMED:
+            note(f"line {line.number}: {why}")
+        elif self.rejected == MOST_NAMED + 1:
+            note("... and more, which are only counted")
+
+
+def send_lines(client: "Client", lines: Iterable[bytes], output: Output) -> None:
+    """Send all lines and print the totals. Raises Exit 1 where one was rejected, AngariumError."""
+    tally = Tally()
+    try:
+        for chunk in _chunks(_objects(lines, tally)):
+            _send(client, chunk, tally)
+    finally:  # also when it breaks off: what is durable is durable
+        output.one(
+            {
+                "accepted": tally.accepted,
+                "duplicates": tally.duplicates,
+                "rejected": tally.rejected,
+            }
+        )
+    if tally.rejected:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _objects(lines: Iterable[bytes], tally: Tally) -> Iterator[Line]:
+    for number, raw in enumerate(lines, 1):
+        line = Line(number, raw.strip())
+        if not line.raw:
+            continue
+        try:
+            if not isinstance(json.loads(line.raw), dict):
+                raise ValueError("it is no JSON object")  # noqa: TRY004, TRY301 - one way out
+        except ValueError as error:
+            tally.reject(line, f"not JSON: {error}")
+        else:
+            yield line
+
+
+def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    chunk: list[Line] = []
+    size = 0
+    for line in lines:
+        if chunk and (len(chunk) == MOST_EVENTS or size + len(line.raw) > MOST_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(line)
+        size += len(line.raw) + 64  # a key that is added, at most
+    if chunk:
+        yield chunk
+
+
+def _send(client: "Client", chunk: list[Line], tally: Tally) -> None:
+    from angarium import InvalidRequestError
+
+    try:
+        answer = client.events.send_batch([line.raw for line in chunk])
+    except InvalidRequestError as error:
+        # no event of it is valid, or it cannot be read as a whole
+        for line in chunk:
+            told = f"events[{line.number - chunk[0].number}]"
+            own = [d.message for d in error.details if d.path.startswith(told)]
+            tally.reject(line, "; ".join(own) or refusal_text(error))
+        return
+    tally.accepted += answer["accepted"]
+    tally.duplicates += answer["duplicates"]
+    for entry in answer["results"]:
+        refusal = entry["error"]
+        if refusal is not None:
+            tally.reject(chunk[entry["index"]], f"{refusal['message']} ({refusal['code']})")

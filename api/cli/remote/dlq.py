@@ -1,0 +1,133 @@
+"""`angarium dlq`: deliveries that died, one by one and by filter."""
+
+from typing import Any
+
+import click
+
+from api.cli.errors import NotFoundTrouble
+from api.cli.remote.deliveries import CATEGORIES
+from api.cli.remote.output import note
+from api.cli.remote.parameters import paged, since_until
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+COLUMNS = (
+    Column("DEAD SINCE", "deadLetteredAt"),
+    Column("DELIVERY", "deliveryId"),
+    Column("TRIES", "attemptCount"),
+    Column("ERROR", "errorCategory"),
+    Column("HTTP", "responseStatus"),
+    Column("DESTINATION", "destinationId"),
+    Column("EVENT TYPE", "eventType"),
+    Column("LAST ERROR", "lastError"),
+)
+
+
+@click.group("dlq", help="Deliveries that died: look at them, retry them, discard them.")
+def command() -> None:
+    """Group the commands on the dead-letter queue."""
+
+
+def _filters(decorated: Any) -> Any:
+    for option in (
+        click.option(
+            "--error-category", type=click.Choice(CATEGORIES, case_sensitive=False),
+            help="Of the last attempt.",
+        ),
+        click.option("--event-type", metavar="EVENT_TYPE"),
+        click.option("--destination", "destination_id", metavar="ID"),
+    ):  # fmt: skip
+        decorated = option(decorated)
+    return since_until(decorated)
+
+
+@command.command("list")
+@_filters
+@paged
+@over_http
+def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any) -> None:
+    """List what is in the queue, newest first."""
+    with session.client() as client:
+        session.output.listing(
+            lambda count, after: client.dlq.list(limit=count, cursor=after, **chosen),
+            COLUMNS,
+            limit,
+            cursor,
+        )
+
+
+@command.command("get")
+@click.argument("delivery_id", metavar="DELIVERY_ID")
+@over_http
+def get(session: Session, delivery_id: str) -> None:
+    """Show an entry; exit code 4 for a delivery that is not in the queue."""
+    with session.client() as client:
+        entry = client.dlq.get(delivery_id)
+    if entry is None:
+        raise NotFoundTrouble(f"the delivery {delivery_id} is not in the dead-letter queue")
+    session.output.one(entry)
+
+
+def _bulk(decorated: Any) -> Any:
+    """Add what the two commands on many have in common."""
+    for option in (
+        click.option("--yes", "-y", is_flag=True, help="Do not ask."),
+        click.option("--dry-run", is_flag=True, help="Only say how many."),
+    ):
+        decorated = option(decorated)
+    return click.argument("ids", metavar="[DELIVERY_ID]...", nargs=-1)(_filters(decorated))
+
+
+@command.command("retry")
+@_bulk
+@over_http
+def retry(session: Session, **given: Any) -> None:
+    """Send again, with a fresh schedule: these deliveries, or all that the filters allow.
+
+    It asks first, saying how many; what more dies meanwhile with --to absent is retried as well.
+    """
+    _all(session, "retry", "retried", **given)
+
+
+@command.command("discard")
+@_bulk
+@over_http
+def discard(session: Session, **given: Any) -> None:
+    """Give up for good: these deliveries, or all that the filters allow. The record stays."""
+    _all(session, "discard", "discarded", **given)
+
+
+def _all(
+    session: Session,
+    verb: str,
+    done: str,
+    *,
+    ids: tuple[str, ...],
+    yes: bool,
+    dry_run: bool,
+    **filters: Any,
+) -> None:
+    chosen = {name: value for name, value in filters.items() if value is not None}
+    if ids:
+        chosen["delivery_ids"] = ids
+    if not chosen:
+        raise click.UsageError("name deliveries, or give at least one filter")
+    with session.client() as client:
+        act = client.dlq.retry_all if verb == "retry" else client.dlq.discard_all
+        if dry_run or not yes:
+            counted = act(dry_run=True, **chosen)
+            if dry_run:
+                session.output.one(counted)
+                return
+            deliveries = (
+                "1 delivery" if counted["matched"] == 1 else f"{counted['matched']} deliveries"
+            )
+            session.confirm(f"{verb.capitalize()} {deliveries}?", yes=counted["matched"] == 0)
+        total, left = 0, 1
+        while left:  # a request has a bound; what is beyond it is the next one's
+            answer: Any = act(**chosen)
+            total += answer[done]
+            left = answer.get("remaining", 0) if answer[done] else 0
+            if left:
+                note(f"{total} {done}, {left} to go")
+        session.output.one({**answer, done: total})

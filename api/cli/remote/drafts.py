@@ -1,0 +1,142 @@
+"""The flags that make up a destination or a rule, and the body that they stand for."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from api.cli.remote.output import note
+from api.cli.remote.parameters import JSON, JSON_HELP, PAIR
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+PRIVATE = 0o600
+PRIORITIES = ("STANDARD", "HIGH", "CRITICAL")
+
+DELIVERY = {  # flag's name -> the API's field of `delivery`
+    "concurrency": "concurrency",
+    "ordering": "ordering",
+    "timeout_ms": "timeoutMs",
+    "rate_limit": "rateLimitPerSecond",
+    "retry_schedule": "retrySchedule",
+    "dry_run": "dryRun",
+}
+data_option = click.option(
+    "--data", type=JSON, metavar="JSON",
+    help=f"The body as the API has it ({JSON_HELP}); other flags win over it.",
+)  # fmt: skip
+secret_option = click.option(
+    "--secret-file", type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the signing secret there, for its owner's eyes only, instead of showing it.",
+)  # fmt: skip
+
+
+def destination_options(command: Command) -> Command:
+    """Add what a destination can be made of."""
+    for option in reversed(
+        (
+            click.option("--description", metavar="TEXT", help="What it is for."),
+            click.option(
+                "--header", "headers", type=PAIR, multiple=True, metavar="NAME=VALUE",
+                help="Sent with every request; may be repeated.",
+            ),
+            click.option(
+                "--concurrency", type=click.IntRange(1, 256), help="Requests in flight at once."
+            ),
+            click.option(
+                "--ordering", type=click.Choice(("NONE", "KEY", "STRICT"), case_sensitive=False),
+                help="What first-in first-out holds for: nothing, one key, the destination.",
+            ),
+            click.option("--timeout-ms", type=click.IntRange(100, 60_000), help="Of an attempt."),
+            click.option(
+                "--rate-limit", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+                help="Attempts a second.",
+            ),
+            click.option(
+                "--retry-schedule", callback=_seconds, metavar="SECONDS,...",
+                help='Waits after failed attempts: 5,300,1800. "" for no retries.',
+            ),
+            click.option(
+                "--dry-run/--no-dry-run", default=None, help="Route and record, but send nothing."
+            ),
+            data_option,
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def destination_body(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the API's body of flags; what was not given is absent."""
+    body = dict(given.get("data") or {})
+    put(body, name=given.get("name"), url=given.get("address"))
+    put(body, description=given.get("description"), customerExternalId=given.get("customer"))
+    headers = dict(given["headers"]) | dict.fromkeys(given.get("removed_headers", ()))
+    if headers:
+        body["headers"] = {**(body.get("headers") or {}), **headers}
+    delivery = {field: given[flag] for flag, field in DELIVERY.items() if given[flag] is not None}
+    if given.get("no_rate_limit"):
+        delivery["rateLimitPerSecond"] = None
+    if delivery:
+        body["delivery"] = {**(body.get("delivery") or {}), **delivery}
+    if given.get("algorithm") is not None:
+        body["signing"] = {"algorithm": given["algorithm"]}
+    return body
+
+
+def rule_options(command: Command) -> Command:
+    """Add what a rule can be made of."""
+    for option in reversed(
+        (
+            click.option(
+                "--filter", "expression", metavar="CEL",
+                help="Only events for which it is true: event.payload.total > 100.",
+            ),
+            click.option("--priority", type=click.Choice(PRIORITIES, case_sensitive=False)),
+            data_option,
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def rule_body(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the API's body of flags; what was not given is absent."""
+    body = dict(given.get("data") or {})
+    put(
+        body,
+        name=given.get("name"),
+        destinationId=given.get("destination"),
+        eventTypes=list(given["types"]) if given.get("types") else None,
+        filter=given.get("expression"),
+        priority=given.get("priority"),
+        enabled=given.get("enabled"),
+    )
+    if given.get("no_filter"):
+        body["filter"] = None
+    return body
+
+
+def put(body: dict[str, Any], **fields: Any) -> None:
+    """Set the fields that were given."""
+    body.update((name, value) for name, value in fields.items() if value is not None)
+
+
+def keep_secret(made: Any, file: Path | None) -> Any:
+    """Write the secret of an answer into a file, where one is wanted; return what is to be shown."""
+    if file is None or not made.get("secret"):
+        return made
+    file.touch(PRIVATE)
+    file.chmod(PRIVATE)
+    file.write_text(made["secret"] + "\n", "utf-8")
+    note(f"the signing secret is in {file}")
+    return {name: value for name, value in made.items() if name != "secret"}
+
+
+def _seconds(_ctx: click.Context, _param: click.Parameter, value: str | None) -> list[int] | None:
+    if value is None:
+        return None
+    try:
+        return [int(part) for part in value.split(",")] if value.strip() else []
+    except ValueError:
+        raise click.BadParameter("must be seconds with commas between, such as 5,300") from None

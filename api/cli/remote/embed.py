@@ -1,0 +1,20 @@
+"""`angarium embed`: sessions for end-customers' browsers."""
+
+import click
+
+from api.cli.remote.session import Session, over_http
+
+
+@click.group("embed", help="Sessions for end-customers' browsers.")
+def command() -> None:
+    """Group the commands on embed sessions."""
+
+
+@command.command("session")
+@click.argument("customer", metavar="EXTERNAL_ID")
+@click.option("--ttl", type=click.IntRange(60, 900), metavar="SECONDS", help="How long. [300]")
+@over_http
+def session(session: Session, customer: str, ttl: int | None) -> None:
+    """Make a token with which an end-customer's browser sees its own destinations, and no others."""
+    with session.client() as client:
+        session.output.one(client.embed_sessions.create(customer, ttl_seconds=ttl))

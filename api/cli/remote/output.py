@@ -1,0 +1,115 @@
+"""How answers are printed: a table for people, JSON and lines of JSON for programs.
+
+Answers go to standard output, everything else to standard error, so that a pipe gets answers alone.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import click
+
+from api.cli.remote.tables import Column, Table, shown
+
+FORMS = ("table", "json", "jsonl")
+PAGE = 100  # the most that the API gives at once
+Fetch = Callable[[int, str | None], Any]
+
+
+class Output:
+    """Prints in one form: a table on a terminal and lines of JSON elsewhere, unless told."""
+
+    def __init__(self, form: str | None) -> None:
+        self.form = form or ("table" if sys.stdout.isatty() else "jsonl")
+
+    @property
+    def for_people(self) -> bool:
+        """Whether a person reads it."""
+        return self.form == "table"
+
+    def one(self, document: Any) -> None:
+        """Print one object: in a table, a line a field."""
+        if self.form == "table":
+            for line in _fields(document):
+                click.echo(line)
+        else:
+            click.echo(dumped(document, indent=self.form == "json"))
+
+    def rows(self, items: Iterable[Any], columns: Sequence[Column]) -> None:
+        """Print objects as they come: lines of a table, or of JSON."""
+        table = Table(columns)
+        for item in items:
+            if self.form == "table":
+                for line in table.lines([item]):
+                    click.echo(line)
+            else:
+                click.echo(dumped(item))
+            sys.stdout.flush()
+
+    def listing(
+        self,
+        fetch: Fetch,
+        columns: Sequence[Column],
+        limit: int | None,
+        cursor: str | None,
+    ) -> None:
+        """Print a list, following its pages until `limit` items (None: all) are shown.
+
+        `fetch` takes a limit and a cursor and returns a page. With `json` it is one document like the
+        API's, whose `nextCursor` goes on where this ended.
+        """
+        table, kept, shown = Table(columns), [], 0
+        while True:
+            page = fetch(PAGE if limit is None else min(PAGE, limit - shown), cursor)
+            items, cursor = page["items"], page["nextCursor"]
+            shown += len(items)
+            if self.form == "json":
+                kept += items
+            elif self.form == "jsonl":
+                for item in items:
+                    click.echo(dumped(item))
+            else:
+                for line in table.lines(items):
+                    click.echo(line)
+            if cursor is None or (limit is not None and shown >= limit):
+                break
+        if self.form == "json":
+            click.echo(dumped({"items": kept, "nextCursor": cursor}, indent=True))
+        elif self.form == "table":
+            if not shown:
+                note("nothing found")
+            elif cursor is not None:
+                note(f"there are more: --all, --limit, or --cursor {cursor}")
+
+
+def note(text: str) -> None:
+    """Say something beside the answers, on standard error."""
+    click.echo(text, err=True)
+
+
+def dumped(document: Any, *, indent: bool = False) -> str:
+    """Return JSON: in one line, or laid out."""
+    return json.dumps(document, ensure_ascii=False, indent=2 if indent else None)
+
+
+def _fields(document: Any, prefix: str = "") -> list[str]:
+    """Return an object as lines `field  value`, nested ones with dots."""
+    pairs = list(_flat(document, prefix))
+    width = max((len(name) for name, _ in pairs), default=0)
+    return [f"{name:<{width}}  {value}" for name, value in pairs]
+
+
+def _flat(document: Any, prefix: str) -> Iterable[tuple[str, str]]:
+    if not isinstance(document, dict):
+        yield prefix or "-", shown(document)
+        return
+    for name, value in document.items():
+        path = f"{prefix}.{name}" if prefix else name
+        if isinstance(value, dict) and value:
+            yield from _flat(value, path)
+        elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
+            for number, each in enumerate(value):
+                yield from _flat(each, f"{path}[{number}]")
+        else:
+            yield path, shown(value)

@@ -1,0 +1,139 @@
+"""Kinds of arguments: JSON from a flag, file or pipe; instants; `name=value`; lists and their paging."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+if TYPE_CHECKING:
+    _Kind = click.ParamType[Any]
+else:
+    _Kind = click.ParamType  # generic since click 8.2 only
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+SHOWN = 20  # as the API's own pages
+_AGO = re.compile(r"(\d{1,6})(s|m|h|d)", re.ASCII)
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+class InstantType(_Kind):
+    """An instant as ISO 8601 with an offset, or how long ago: `90s`, `30m`, `24h`, `7d`."""
+
+    name = "instant"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime | str:
+        """Return the API's form."""
+        text = str(value)
+        if match := _AGO.fullmatch(text):
+            return datetime.now(UTC) - timedelta(**{_UNITS[match[2]]: int(match[1])})
+        try:
+            zone = datetime.fromisoformat(text).tzinfo
+        except ValueError:
+            zone = None
+        if zone is None:
+            self.fail(
+                f"{text!r} is neither 2026-11-20T12:00:00Z nor an age: 90s, 30m, 24h, 7d",
+                param,
+                ctx,
+            )
+        return text
+
+
+class PairType(_Kind):
+    """`NAME=VALUE`."""
+
+    name = "pair"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """Return name and value."""
+        name, sign, rest = str(value).partition("=")
+        if not sign or not name.strip():
+            self.fail(f"{value!r} is not NAME=VALUE", param, ctx)
+        return name.strip(), rest.strip()
+
+
+class RawJsonType(_Kind):
+    """A JSON object: as it stands, `@FILE`, or `-` for standard input. Its bytes are kept."""
+
+    name = "json"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> bytes:
+        """Return the bytes, which are a JSON object."""
+        if isinstance(value, bytes):
+            return value
+        raw = self.read(str(value), param, ctx)
+        try:
+            document = json.loads(raw)
+        except ValueError as error:
+            self.fail(f"is not JSON: {error}", param, ctx)
+        if not isinstance(document, dict):
+            self.fail("must be a JSON object", param, ctx)
+        return raw
+
+    def read(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """Return what the argument stands for."""
+        if text == "-":
+            return sys.stdin.buffer.read()
+        if not text.startswith("@"):
+            return text.encode()
+        try:
+            return Path(text[1:]).read_bytes()
+        except OSError as error:
+            self.fail(f"{text[1:]} cannot be read: {error.strerror}", param, ctx)
+
+
+class JsonType(RawJsonType):
+    """A JSON object, read."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the object."""
+        return value if isinstance(value, dict) else json.loads(super().convert(value, param, ctx))
+
+
+INSTANT = InstantType()
+PAIR = PairType()
+RAW_JSON = RawJsonType()
+JSON = JsonType()
+JSON_HELP = "JSON, @FILE, or - for standard input"
+
+
+def paged(command: Command) -> Command:
+    """Add the options of a list; the command gets `limit` (None: all) and `cursor`."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        if options.pop("everything"):
+            options["limit"] = None
+        return command(*arguments, **options)
+
+    decorated: Any = run
+    for option in (
+        click.option("--cursor", metavar="CURSOR", help="Go on where an earlier list ended."),
+        click.option("--all", "everything", is_flag=True, help="All of them."),
+        click.option("--limit", type=click.IntRange(1), default=SHOWN, help=f"How many. [{SHOWN}]"),
+    ):
+        decorated = option(decorated)
+    return cast(Command, decorated)
+
+
+def since_until(command: Command) -> Command:
+    """Add `--from` and `--to`, as `since` and `until`."""
+    command = click.option(
+        "--to", "until", type=INSTANT, metavar="INSTANT", help="Created before. Like --from."
+    )(command)
+    return click.option(
+        "--from", "since", type=INSTANT, metavar="INSTANT",
+        help="Created at or after: 2026-11-20T12:00:00Z, or an age: 90s, 30m, 24h, 7d.",
+    )(command)  # fmt: skip

@@ -1,0 +1,136 @@
+"""`angarium replay`: past deliveries, sent again."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from api.cli.errors import FAILED
+from api.cli.remote.deliveries import STATUSES
+from api.cli.remote.output import note
+from api.cli.remote.parameters import paged, since_until
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+if TYPE_CHECKING:
+    from angarium import Client
+
+COLUMNS = (
+    Column("CREATED", "createdAt"),
+    Column("ID", "id"),
+    Column("STATUS", "status"),
+    Column("DRY RUN", "dryRun"),
+    Column("FINISHED", "finishedAt"),
+    Column("DESTINATION", "destinationId"),
+)
+JOB_STATUSES = ("PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
+the_id = click.argument("job_id", metavar="ID")
+wait_option = click.option(
+    "--wait", is_flag=True, help="Until it is finished, with a progress bar; 1 unless COMPLETED."
+)
+
+
+@click.group("replay", help="Send past deliveries again, as a job beside live traffic.")
+def command() -> None:
+    """Group the commands on replay jobs."""
+
+
+@command.command("start")
+@click.argument("ids", metavar="[DELIVERY_ID]...", nargs=-1)
+@click.option("--destination", "destination_id", metavar="ID", help="Deliveries to this one.")
+@click.option("--customer-account", "customer_account_id", metavar="ID", help="To this one's.")
+@click.option("--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="May be repeated.")
+@click.option(
+    "--status", "statuses", multiple=True, type=click.Choice(STATUSES, case_sensitive=False),
+    help="May be repeated.",
+)  # fmt: skip
+@since_until
+@click.option(
+    "--rate", "rate_per_second", type=click.FloatRange(0, min_open=True), metavar="NUMBER",
+    help="Deliveries a second, at most.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Only count.")
+@wait_option
+@over_http
+def start(
+    session: Session,
+    ids: tuple[str, ...],
+    event_types: tuple[str, ...],
+    statuses: Any,
+    dry_run: bool,
+    wait: bool,
+    **chosen: Any,
+) -> None:
+    """Replay these deliveries, or those of a destination, of an account, or since an instant."""
+    with session.client() as client:
+        job = client.replay_jobs.create(
+            delivery_ids=ids or None,
+            event_types=event_types or None,
+            statuses=statuses or None,
+            dry_run=dry_run or None,
+            **chosen,
+        )
+        if wait:
+            _wait(session, client, job["id"])
+        else:
+            session.output.one(job)
+
+
+@command.command("list")
+@click.option("--status", type=click.Choice(JOB_STATUSES, case_sensitive=False))
+@click.option("--customer-account", "customer_account_id", metavar="ID")
+@paged
+@over_http
+def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any) -> None:
+    """List jobs, newest first."""
+    with session.client() as client:
+        session.output.listing(
+            lambda count, after: client.replay_jobs.list(limit=count, cursor=after, **chosen),
+            COLUMNS,
+            limit,
+            cursor,
+        )
+
+
+@command.command("get")
+@the_id
+@over_http
+def get(session: Session, job_id: str) -> None:
+    """Show a job."""
+    with session.client() as client:
+        session.output.one(client.replay_jobs.get(job_id))
+
+
+@command.command("cancel")
+@the_id
+@over_http
+def cancel(session: Session, job_id: str) -> None:
+    """End a job: what it has not sent yet is not sent."""
+    with session.client() as client:
+        session.output.one(client.replay_jobs.cancel(job_id))
+
+
+@command.command("progress")
+@the_id
+@wait_option
+@over_http
+def progress(session: Session, job_id: str, wait: bool) -> None:
+    """Show how far a job is."""
+    with session.client() as client:
+        if wait:
+            _wait(session, client, job_id)
+        else:
+            session.output.one(client.replay_jobs.progress(job_id))
+
+
+def _wait(session: Session, client: "Client", job_id: str) -> None:
+    """Show a job's progress until it is finished, then print the last of it."""
+    from api.cli.remote.progress import watch
+
+    try:
+        last = watch(client.replay_jobs.watch(job_id))
+    except KeyboardInterrupt:
+        note(f"the job goes on; angarium replay cancel {job_id} ends it")
+        raise
+    session.output.one(last)
+    if last["status"] != "COMPLETED":
+        raise click.exceptions.Exit(FAILED)

@@ -1,0 +1,128 @@
+"""What every command over HTTP takes: the server's address, a key, and a form of output."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+from api.cli.errors import SettingsTrouble
+from api.cli.remote.output import FORMS, Output
+
+if TYPE_CHECKING:
+    from angarium import Client
+    from angarium.shapes import Environment
+
+ENVIRONMENTS = ("DEVELOPMENT", "STAGING", "PRODUCTION")
+DEFAULT_URL = "http://127.0.0.1:8080"
+TIMEOUT_S = 30.0
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One command's way to the server, and its output."""
+
+    url: str
+    key: str
+    environment: "Environment | None"
+    timeout_s: float
+    output: Output
+
+    def client(self) -> "Client":
+        """Return a client; close it (`with`). Raises SettingsTrouble for a wrong address or key."""
+        from angarium import Client
+
+        try:
+            return Client(
+                self.url,
+                self.key,
+                environment=self.environment,
+                timeout_s=self.timeout_s,
+                trust_env=urlsplit(self.url).hostname not in LOOPBACK,
+            )
+        except ValueError as error:
+            raise SettingsTrouble(str(error)) from None
+
+    def confirm(self, question: str, *, yes: bool) -> None:
+        """Ask before what cannot be undone. Raises Abort, or SettingsTrouble where nobody can answer."""
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise SettingsTrouble("nobody is there to be asked: give --yes")
+        click.confirm(question, abort=True, err=True)
+
+
+def over_http(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the common options to a command, and hand it a `Session` before its own arguments."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> Any:
+        session = Session(
+            url=options.pop("url"),
+            key=_key(options.pop("key"), options.pop("key_file")),
+            environment=options.pop("environment"),
+            timeout_s=options.pop("timeout"),
+            output=Output(options.pop("output")),
+        )
+        return command(session, *arguments, **options)
+
+    decorated: Callable[..., Any] = run
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+_OPTIONS = (
+    click.option(
+        "--url", envvar="ANGARIUM_URL", default=DEFAULT_URL, metavar="URL",
+        help=f"Address of the server. [{DEFAULT_URL}; ANGARIUM_URL]",
+    ),
+    click.option(
+        "--key", envvar="ANGARIUM_KEY", metavar="KEY",
+        help="The key. Others on this machine see a command line: better in [ANGARIUM_KEY].",
+    ),
+    click.option(
+        "--key-file", envvar="ANGARIUM_KEY_FILE", type=click.Path(path_type=Path, dir_okay=False),
+        help="A file with the key. [ANGARIUM_KEY_FILE]",
+    ),
+    click.option(
+        "--environment", envvar="ANGARIUM_ENVIRONMENT",
+        type=click.Choice(ENVIRONMENTS, case_sensitive=False),
+        help="For an MCP key, which belongs to none. [ANGARIUM_ENVIRONMENT]",
+    ),
+    click.option(
+        "--timeout", type=click.FloatRange(0, min_open=True), default=TIMEOUT_S, metavar="SECONDS",
+        help=f"How long to wait for each answer. [{TIMEOUT_S:g}]",
+    ),
+    click.option(
+        "--output", "-o", type=click.Choice(FORMS),
+        help="table, json, or jsonl: a line an object. [table on a terminal, else jsonl]",
+    ),
+)  # fmt: skip
+
+
+def _key(given: object, file: object) -> str:
+    """Return the key; the flag wins over the file, and either over the other's variable."""
+    context = click.get_current_context()
+    source = context.get_parameter_source("key_file")
+    if isinstance(file, Path) and (
+        not given
+        or (
+            source is click.core.ParameterSource.COMMANDLINE
+            and context.get_parameter_source("key") is not source
+        )
+    ):
+        try:
+            given = file.read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsTrouble(f"the key file {file} cannot be read: {error}") from None
+    if not given:
+        raise SettingsTrouble(
+            "no key: set ANGARIUM_KEY or give --key-file FILE (`angarium keys create` makes one)"
+        )
+    return str(given)

@@ -1,0 +1,129 @@
+"""Follows deliveries as they come and change, by looking again and again; bounded in what it keeps.
+
+New ones are above the highest id seen. Of those not yet settled, the oldest looks are repeated one by
+one, some at each turn: newer ones push them off the first page of the list.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from api.cli.remote.output import note
+
+if TYPE_CHECKING:
+    from angarium import Client
+    from angarium.shapes import Delivery
+
+PAGE = 100
+MOST_PAGES = 10  # of new ones at one look; what is beyond is said to be skipped
+MOST_WATCHED = 1_000  # unsettled ones that are looked at again
+LOOKS = 5  # at single ones, each turn
+AWAY_S = 5.0  # between looks for a server that is away
+OPEN = ("PENDING", "DELIVERING", "RETRYING")
+
+
+def follow(
+    client: "Client", destination_id: str | None, lines: int, interval_s: float
+) -> Iterator["Delivery"]:
+    """Yield the last deliveries, then each new one and each change, for ever.
+
+    Raises AngariumError at the first look only; later a server that is away is waited for.
+    """
+    from angarium import ConnectionFailedError, OverloadedError, RateLimitedError, ServerError
+
+    tail = _Tail(client, destination_id)
+    yield from tail.first(lines)
+    away = False
+    while True:
+        time.sleep(AWAY_S if away else interval_s)
+        try:
+            yield from tail.look()
+        except (ConnectionFailedError, OverloadedError, RateLimitedError, ServerError) as error:
+            if not away:
+                note(f"{error}; looking again")
+            away = True
+        else:
+            away = False
+
+
+class _Tail:
+    """What has been seen, and in which state."""
+
+    def __init__(self, client: "Client", destination_id: str | None) -> None:
+        self._client = client
+        self._destination = destination_id
+        self._highest = ""
+        self._watched: OrderedDict[str, tuple[object, ...]] = OrderedDict()  # the longest ago first
+
+    def first(self, lines: int) -> Iterator["Delivery"]:
+        """Yield the last ones, the newest at the end."""
+        page = self._client.deliveries.list(limit=PAGE, destination_id=self._destination)
+        newest = page["items"][:lines]
+        if page["items"]:
+            self._highest = page["items"][0]["id"]
+        for delivery in reversed(page["items"]):
+            changed = self._changed(delivery)
+            if changed and delivery in newest:
+                yield delivery
+
+    def look(self) -> Iterator["Delivery"]:
+        """Yield what is new or has changed since the last look."""
+        seen = set()
+        for delivery in reversed(self._newest()):
+            seen.add(delivery["id"])
+            new = delivery["id"] > self._highest
+            if self._changed(delivery) if delivery["id"] in self._watched else new:
+                self._changed(delivery)
+                yield delivery
+            if new:
+                self._highest = delivery["id"]
+        for identifier in [each for each in self._watched if each not in seen][:LOOKS]:
+            yield from self._again(identifier)
+
+    def _newest(self) -> list["Delivery"]:
+        """Return the first page, and more of them until one that had been seen."""
+        found: list[Delivery] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = self._client.deliveries.list(
+                limit=PAGE, cursor=cursor, destination_id=self._destination
+            )
+            found += page["items"]
+            cursor = page["nextCursor"]
+            if cursor is None or not found or found[-1]["id"] <= self._highest:
+                return found
+        note("... more came than is shown: see `angarium deliveries list`")
+        return found
+
+    def _again(self, identifier: str) -> Iterator["Delivery"]:
+        from angarium import NotFoundError
+
+        try:
+            detail = self._client.deliveries.get(identifier)
+        except NotFoundError:  # retention has removed it
+            del self._watched[identifier]
+            return
+        item: Delivery = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail is an item and more
+        if self._changed(item):
+            yield item
+        elif identifier in self._watched:
+            self._watched.move_to_end(identifier)
+
+    def _changed(self, delivery: "Delivery") -> bool:
+        """Note a delivery's state; return whether it is another one than before."""
+        identifier = delivery["id"]
+        state = (delivery["status"], delivery["attemptCount"], delivery["dlqStatus"])
+        before = self._watched.pop(identifier, None)
+        if delivery["status"] in OPEN:
+            self._watched[identifier] = state
+            if len(self._watched) > MOST_WATCHED:
+                self._watched.popitem(last=False)
+        return before != state
+
+
+_ITEM = (
+    "id", "eventId", "eventType", "destinationId", "environment", "status", "kind", "priority",
+    "originKind", "isReplay", "attemptCount", "errorCategory", "responseStatus", "dlqStatus",
+    "createdAt", "updatedAt", "nextAttemptAt", "deliveredAt",
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""`angarium throughput`: an environment's rates, now."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from api.cli.errors import SettingsTrouble
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+if TYPE_CHECKING:
+    from angarium import Client
+
+COLUMNS = (
+    Column("AT", "at"),
+    Column("ACCEPTED/s", "accepted"),
+    Column("DELIVERED/s", "delivered"),
+    Column("FAILED/s", "failed"),
+    Column("ATTEMPTS/s", "attempts"),
+    Column("PENDING", "pending"),
+    Column("IN FLIGHT", "inFlight"),
+)
+EVERY_S = 2.0
+
+
+@click.command("throughput")
+@click.option("--watch", is_flag=True, help="A line again and again, until Ctrl-C.")
+@click.option(
+    "--interval", type=click.FloatRange(0.1, 3600), default=EVERY_S, metavar="SECONDS",
+    help=f"With --watch: how often. [{EVERY_S:g}]",
+)  # fmt: skip
+@over_http
+def command(session: Session, watch: bool, interval: float) -> None:
+    """Show rates per second over the last minute: of the key's environment."""
+    with session.client() as client:
+        environment = session.environment or client.auth_context()["environment"]
+        if environment is None:
+            raise SettingsTrouble("an MCP key belongs to no environment: give --environment")
+        if watch:
+            session.output.rows(_looks(client, environment, interval), COLUMNS)
+        elif session.output.for_people:
+            session.output.rows([client.throughput(environment)], COLUMNS)
+        else:
+            session.output.one(client.throughput(environment))
+
+
+def _looks(client: "Client", environment: Any, interval_s: float) -> Iterator[Any]:
+    while True:
+        found = client.throughput(environment)
+        # the series is the same again and again, shifted
+        yield {name: value for name, value in found.items() if name != "series"}
+        time.sleep(interval_s)
