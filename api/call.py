@@ -93,10 +93,11 @@ class Call:
         credential = self.admitted.credential
         return Actor(
             kind=credential.kind.name,
-            id=credential.key_id,
+            id=credential.key_id if self.customer is None else self.customer.account,
             workspace=credential.workspace,
             environment=self.number,
             request_id=self.request_id,
+            customer=self.customer,
         )
 
     def identifier(self, name: str = "id") -> str:

@@ -16,6 +16,8 @@ from pathlib import Path
 import structlog
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 log = structlog.get_logger("angarium.storage")
 
@@ -43,8 +45,17 @@ class SecretBox:
         """`keys` are 32 bytes each: the first one seals, all of them open."""
         if not keys or any(len(key) != KEY_BYTES for key in keys):
             raise SecretBoxError(f"a master key must have exactly {KEY_BYTES} bytes")
-        self._ciphers = {key_id(key): AESGCM(key) for key in keys}
+        self._keys = {key_id(key): key for key in keys}
+        self._ciphers = {identifier: AESGCM(key) for identifier, key in self._keys.items()}
         self._first = key_id(keys[0])
+
+    def derived(self, purpose: bytes) -> dict[bytes, bytes]:
+        """Return keys of 32 bytes for another purpose, by the ids of those that they were derived from, the
+        present one first. What is known of one tells nothing about the others."""
+        return {
+            identifier: HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
+            for identifier, key in self._keys.items()
+        }
 
     def seal(self, plain: bytes, place: str) -> bytes:
         """Encrypt. `place` names table and row; the value opens nowhere else."""

@@ -8,19 +8,26 @@ from msgspec import Struct
 
 from engine.control.records import AuditEntry
 from engine.identity import Identity
+from engine.models import Customer
 
 
 class Actor(Struct, frozen=True, kw_only=True):
     """Whoever asks for a change: a key, the command line, or the service itself.
 
-    `environment` is the number of the one that is acted in, None for what concerns all of them.
+    `environment` is the number of the one that is acted in, None for what concerns all of them. With a
+    `customer` nothing exists for it but what is tied to that customer's account.
     """
 
-    kind: str  # API_KEY, MCP_KEY, CLI, SYSTEM
-    id: str
+    kind: str  # API_KEY, MCP_KEY, EMBED_SESSION, CLI, SYSTEM
+    id: str  # of the key; of an embed session that of the customer's account
     workspace: str
     environment: int | None = None
     request_id: str | None = None
+    customer: Customer | None = None
+
+    def sees(self, account: str | None) -> bool:
+        """Whether what is tied to a customer's account (None: to none) exists for it."""
+        return self.customer is None or self.customer.account == account
 
 
 class Auditor:
