@@ -16,7 +16,7 @@ PAGE = 100  # the most that paginated lists give at once
 _RENAMED = {"since": "from", "until": "to", "json_schema": "schema"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots, which `Call[Event](...)` does not get on with
 class Call(Generic[Answer]):
     """One request, and the type of its answer.
 

@@ -1,0 +1,80 @@
+"""Runs the commands of `angarium` within the test's process, against its server, as a shell would."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import trio
+from click.testing import CliRunner
+
+from api.cli import main
+from engine.control.records import Tenant
+from engine.core.vocabulary import Environment, Scope
+from tests.service.house import ServiceHouse
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[Any]:
+        """Standard output as lines of JSON."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def one(self) -> Any:
+        """The one object on standard output."""
+        (found,) = self.lines
+        return found
+
+
+class Terminal:
+    """A shell with an address and a key in its environment."""
+
+    def __init__(self, house: ServiceHouse, secret: str) -> None:
+        self.url = f"http://127.0.0.1:{house.door.address[1]}"
+        self.secret = secret
+        self.env: dict[str, str | None] = {
+            "ANGARIUM_URL": self.url,
+            "ANGARIUM_KEY": secret,
+            "ANGARIUM_KEY_FILE": None,
+            "ANGARIUM_ENVIRONMENT": None,
+        }
+
+    async def __call__(
+        self, *words: str, typed: str | bytes | None = None, **env: str | None
+    ) -> Ended:
+        """Run a command to its end; it is not to take long. No secret key may be in what it prints."""
+
+        def run() -> Ended:
+            done = CliRunner().invoke(main, words, env={**self.env, **env}, input=typed)
+            if done.exception is not None and not isinstance(done.exception, SystemExit):
+                raise done.exception
+            return Ended(done.exit_code, done.stdout, done.stderr)
+
+        with trio.fail_after(20):
+            done = await trio.to_thread.run_sync(run)
+        assert self.secret not in done.out + done.err
+        return done
+
+    async def ok(self, *words: str, **more: Any) -> Ended:
+        """Run a command that has to succeed."""
+        done = await self(*words, **more)
+        assert done.code == 0, (words, done)
+        return done
+
+
+async def open_terminal(
+    house: ServiceHouse,
+    tenant: Tenant,
+    scope: Scope = Scope.MANAGE,
+    environment: Environment | None = Environment.DEVELOPMENT,
+) -> Terminal:
+    """Return a shell with a key of its own."""
+    made = await house.keys.create(tenant, scope, environment, "a terminal's")
+    return Terminal(house, made.secret)
