@@ -12,9 +12,12 @@ from engine.control.commands import Commands
 from engine.control.destinations import Destinations
 from engine.control.inspection import Inspections
 from engine.control.ports import DestinationStore, RuleStore
+from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from engine.delivery_log import DeliveryLog, EventLog
+from engine.filters.failures import FilterFailures
 from engine.models import Models
+from engine.replay.ports import JobStore
 
 
 class Directory(Protocol):
@@ -40,8 +43,12 @@ class Services:
     destinations: Destinations
     rules: RoutingRules
     inspections: Inspections
+    replays: Replays
+    replay_store: JobStore
+    replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
     destination_store: DestinationStore
     rule_store: RuleStore
+    filter_failures: FilterFailures
     delivery_log: DeliveryLog
     event_log: EventLog
     directory: Directory

@@ -6,7 +6,17 @@ import orjson
 
 from api.docs_page import page_of
 from api.openapi import document
-from api.resources import auth, deliveries, destinations, events, health, ingestion, meta, rules
+from api.resources import (
+    auth,
+    deliveries,
+    destinations,
+    events,
+    health,
+    ingestion,
+    meta,
+    replays,
+    rules,
+)
 from api.routes import Route
 
 
@@ -29,6 +39,7 @@ ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
     *rules.ROUTES,
     *deliveries.ROUTES,
+    *replays.ROUTES,
     *auth.ROUTES,
     *meta.routes(openapi_json, docs_html),
 )

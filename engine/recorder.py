@@ -32,8 +32,8 @@ RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
 # for it, so a group gathers for this long; whatever somebody may be waiting for goes at once.
 LINGER_S = 0.010
-_UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
+_UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 
 log = structlog.get_logger("angarium.recorder")
 

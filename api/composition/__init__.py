@@ -23,6 +23,7 @@ from api.ingestion import Ingestion
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
+from engine.announcements import silent
 from engine.background import Background
 from engine.clock import Clock
 from engine.control.commands import Commands
@@ -32,12 +33,14 @@ from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.core.destination import Destination
 from engine.errors import Refusal
+from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.intake import Intake
 from engine.models import Models
 from engine.reactor import Reactor
 from engine.recorder import Recorder
+from engine.replay.runner import ReplayRunner
 from engine.router import Router
 from engine.settings import Settings
 from engine.timers import Timers
@@ -54,6 +57,8 @@ from storage.migrate import migrate
 from storage.ownership import Ownership
 from storage.partitions import Range
 from storage.profiles import UPKEEP, hot
+from storage.replaying import READERS as REPLAY_READERS
+from storage.replaying import REPLAYING, PostgresReplays
 from storage.secretbox import SecretBox, open_secret_box
 from storage.settle import PostgresSettle
 from storage.warden import keep_running
@@ -150,6 +155,16 @@ class Server:
             PostgresIntake(accept, self.ownership), self.directory, self.identity, settings, now
         )
         self.directory.forgettable_signal = self.intake.nudge
+        replaying = bridge.make_pool(REPLAYING, REPLAY_READERS)
+        self.replays = ReplayRunner(
+            PostgresReplays(replaying, accept, self.ownership),
+            self.intake.entrance,
+            self.models.destinations.get,
+            self.identity,
+            now,
+            silent,
+        )
+        self.recorder.on_replayed = self.replays.settled
 
         self.tables = ConfigurationTables(bridge.pool, box)
         self.projection = ModelProjection(self.models, self.directory.configure)
@@ -162,6 +177,8 @@ class Server:
         self.housekeeping = Housekeeping(
             self.upkeep, settings.retention_days, lambda: int(now() * 1000), self._covered
         )
+        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
+        self.router = Router(self.models, self.filter_failures.note)
         self.background = Background()
         self.directory.on_gone = lambda gone: self.background.spawn(self._disable_gone, gone)
         self.door = self._door()
@@ -176,7 +193,7 @@ class Server:
             settings.ingest_rate_limit,
             lambda: self.stale,
         )
-        ingest = Ingest(Router(models), self.intake.submit, self.identity, self.background.spawn)
+        ingest = Ingest(self.router, self.intake.submit, self.identity, self.background.spawn)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)
         app = make_app(services_of(self, gate, ingestion))
@@ -228,6 +245,8 @@ class Server:
             Child(name="read models", run=self._watch_models),
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
+            Child(name="replays", run=self.replays.run),
+            Child(name="filter failures", run=self.filter_failures.run),
             Child(name="housekeeping", run=self._keep_house),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),

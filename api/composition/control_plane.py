@@ -7,9 +7,11 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import Services
 from engine.control.inspection import Inspections
+from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from storage.deliveries import PostgresDeliveries
 from storage.events import PostgresEvents
+from storage.replays import PostgresJobs
 
 if TYPE_CHECKING:
     from api.composition import Server
@@ -19,6 +21,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     """Return everything that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
     deliveries = PostgresDeliveries(server.bridge.pool)
+    jobs = PostgresJobs(server.bridge.pool)
     return Services(
         gate=gate,
         models=models,
@@ -40,8 +43,14 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.commands,
             server.identity,
         ),
+        replays=Replays(
+            jobs, tables.destinations, server.commands, server.replays, server.identity, now
+        ),
+        replay_store=jobs,
+        replay_speed=server.replays.per_second,
         destination_store=tables.destinations,
         rule_store=tables.rules,
+        filter_failures=server.filter_failures,
         delivery_log=deliveries,
         event_log=PostgresEvents(server.bridge.pool),
         directory=server.directory,

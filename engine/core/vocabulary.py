@@ -140,6 +140,17 @@ class CredentialKind(IntEnum):
     EMBED_SESSION = 3
 
 
+class ReplayStatus(IntEnum):
+    """Where a replay job stands. Below COMPLETED it is unfinished, which an index relies on."""
+
+    PENDING = 0  # being counted
+    RUNNING = 1
+    PAUSED = 2  # all its destinations are disabled
+    COMPLETED = 3
+    FAILED = 4
+    CANCELLED = 5
+
+
 CLASS_OF_PRIORITY = {
     Priority.STANDARD: DeliveryClass.STANDARD,
     Priority.HIGH: DeliveryClass.HIGH,

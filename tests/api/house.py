@@ -32,6 +32,7 @@ from engine.control.keys import Keys
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.records import Tenant
+from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
@@ -50,10 +51,12 @@ from engine.ingest import Done, Reply
 from engine.models import EnvironmentModel, Models
 from engine.ports import Transmission
 from engine.reactor import Reactor
+from engine.replay.job import ReplayJob
 from engine.settings import Settings
 from engine.timers import Timers
 from storage.bridge import Bridge
 from storage.configuration import ConfigurationTables
+from storage.replays import PostgresJobs
 from storage.secretbox import SecretBox
 from tests.door.house import Client
 
@@ -232,6 +235,20 @@ class FakeIngest:
         done(Reply(202, orjson.dumps({"accepted": True})))
 
 
+class FakeRunner:
+    """Runs no replay job, and knows that it was asked to."""
+
+    def __init__(self) -> None:
+        self.nudges = 0
+        self.ended: list[ReplayJob] = []
+
+    def nudge(self) -> None:
+        self.nudges += 1
+
+    def finished(self, job: ReplayJob) -> None:
+        self.ended.append(job)
+
+
 class House:
     """All parts, and a client for each key."""
 
@@ -245,6 +262,8 @@ class House:
         self.log = FakeLog()
         self.sender = FakeSender()
         self.commands = Commands()
+        self.runner = FakeRunner()
+        self.jobs = PostgresJobs(bridge.pool)
         self.unready: list[str] = []
         self.streams: list[trio.SocketStream] = []
         self.tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
@@ -295,8 +314,19 @@ class House:
                 self.commands,
                 self.identity,
             ),
+            replays=Replays(
+                self.jobs,
+                self.tables.destinations,
+                self.commands,
+                self.runner,
+                self.identity,
+                self.clock.now,
+            ),
+            replay_store=self.jobs,
+            replay_speed=lambda _: None,
             destination_store=self.tables.destinations,
             rule_store=self.tables.rules,
+            filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,
             directory=self.directory,

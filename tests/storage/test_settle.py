@@ -297,12 +297,12 @@ async def test_groups_of_several_days_are_settled_as_well(world: World) -> None:
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
     await world.settle_connection.ensure()
     kinds = [None, *(Counted(*each) for each in itertools.product((False, True), repeat=2))]
-    for *flags, standing in itertools.product((False, True), repeat=4):
+    for *flags, standing, replays in itertools.product((False, True), repeat=5):
         successes, uniform, again = flags
         if successes and again:
             continue  # never asked for
         for kind in kinds:
-            shape = Shape("deliveries", successes, uniform, again, kind, standing)
+            shape = Shape("deliveries", successes, uniform, again, kind, standing, replays)
             await try_out(world, settle_statement(shape))
 
 

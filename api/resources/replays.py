@@ -1,0 +1,175 @@
+"""Replay jobs: create, list, get, cancel, progress."""
+
+from typing import Any, Literal
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import position, whole_page
+from api.queries import PageQuery
+from api.routes import MANAGE, READ, Embed, Route
+from api.shapes.replays import ReplayJob as ReplayJobShape
+from api.shapes.replays import ReplayJobDetail, ReplayProgress
+from engine.control.drafts import Uuid
+from engine.control.replay_draft import ReplayDraft
+from engine.core.vocabulary import ReplayStatus
+from engine.replay.job import ReplayJob
+from engine.replay.progress import progress as progress_of
+from engine.replay.views import job_view, legs_view, progress_view
+
+TAG = "Replay jobs"
+LISTING = "/replay-jobs"
+SHARES = 100  # destinations that a job is shown with
+EXAMPLE = {
+    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+    "eventTypes": ["order.*"],
+    "statuses": ["FAILED"],
+    "from": "2026-11-20T00:00:00.000Z",
+    "to": "2026-11-21T00:00:00.000Z",
+    "ratePerSecond": 100,
+}
+
+
+class ReplayQuery(PageQuery):
+    """Filters of replay jobs."""
+
+    status: Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] | None = (
+        None
+    )
+    customer_account_id: Uuid | None = None
+
+
+async def _detail(call: Call, job: ReplayJob) -> dict[str, Any]:
+    legs = await call.services.replay_store.legs(call.number, job.id, SHARES)
+    return {**job_view(job, call.environment_name), "destinations": legs_view(legs)}
+
+
+async def _required(call: Call) -> ReplayJob:
+    return await call.services.replays.get(call.number, call.identifier(), call.customer)
+
+
+async def create(call: Call) -> Answer:
+    """Make a job."""
+    draft = call.body_as(ReplayDraft)
+    job = await call.services.replays.create(call.actor, call.number, draft, call.customer)
+    return Answer(201, await _detail(call, job))
+
+
+async def listing(call: Call) -> Answer:
+    """List jobs, newest first."""
+    query = call.query_as(ReplayQuery)
+    below = position(LISTING, call.number, query.cursor)
+    status = None if query.status is None else ReplayStatus[query.status]
+    account = query.customer_account_id
+    jobs: list[ReplayJob] = []
+    if account is None or call.sees(account):
+        if call.customer is not None:
+            account = call.customer.account
+        jobs = await call.services.replay_store.page(
+            call.number, status, account, below, query.limit + 1
+        )
+    return Answer(
+        200,
+        whole_page(
+            jobs,
+            query.limit,
+            LISTING,
+            call.number,
+            lambda job: job.id,
+            lambda job: job_view(job, call.environment_name),
+        ),
+    )
+
+
+async def get(call: Call) -> Answer:
+    """Show one job."""
+    return Answer(200, await _detail(call, await _required(call)))
+
+
+async def cancel(call: Call) -> Answer:
+    """End a job."""
+    identifier = call.identifier()
+    job = await call.services.replays.cancel(call.actor, call.number, identifier, call.customer)
+    return Answer(200, await _detail(call, job))
+
+
+async def progress(call: Call) -> Answer:
+    """Show how far a job is."""
+    job = await _required(call)
+    measured = call.services.replay_speed(job.id)
+    found = progress_of(job, measured, int(call.services.now() * 1000))
+    return Answer(200, progress_view(job, found))
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/replay-jobs",
+        name="createReplayJob",
+        summary="Replay deliveries",
+        description="Makes new deliveries of events that were delivered, failed or were dry runs: the same "
+        "`webhook-id` and the same body, behind whatever is live. Selected is what was settled when the "
+        "job was created; replays themselves only by `deliveryIds`, test deliveries never. At least one of "
+        "`destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. With `dryRun` nothing is "
+        "sent: the job is COMPLETED as soon as `total` is counted, mostly in this very answer.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        handler=create,
+        body=ReplayDraft,
+        responses={201: ReplayJobDetail},
+        refusals=(404, 409),
+        example=EXAMPLE,
+    ),
+    Route(
+        method="GET",
+        path="/replay-jobs",
+        name="listReplayJobs",
+        summary="List replay jobs",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=listing,
+        query=ReplayQuery,
+        responses={200: shapes.Page[ReplayJobShape]},
+    ),
+    Route(
+        method="GET",
+        path="/replay-jobs/{id}",
+        name="getReplayJob",
+        summary="Show a replay job",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=get,
+        responses={200: ReplayJobDetail},
+        refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/replay-jobs/{id}/progress",
+        name="getReplayJobProgress",
+        summary="Show how far a replay job is",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=progress,
+        responses={200: ReplayProgress},
+        refusals=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/replay-jobs/{id}/cancel",
+        name="cancelReplayJob",
+        summary="Cancel a replay job",
+        description="After the answer nothing more is enqueued. What was enqueued, at most some hundred "
+        "deliveries a destination that were not attempted yet, is still sent. A job that has ended is a "
+        "400.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        handler=cancel,
+        action=True,
+        responses={200: ReplayJobDetail},
+        refusals=(404,),
+    ),
+)

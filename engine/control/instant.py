@@ -1,0 +1,31 @@
+"""Instants as callers write them: a date-time with an offset, read as milliseconds since the epoch."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
+)
+
+
+def _instant(value: object) -> object:
+    """Return an ISO 8601 date-time with an offset as milliseconds since the epoch."""
+    if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
+        raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
+    try:
+        instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
+        # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
+        return -((_EPOCH - instant) // timedelta(milliseconds=1))
+    except (ValueError, OverflowError):
+        raise ValueError("is not an instant") from None
+
+
+Instant = Annotated[
+    int,
+    BeforeValidator(_instant),
+    Field(json_schema_extra={"type": "string", "format": "date-time"}),
+]

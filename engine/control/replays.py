@@ -1,0 +1,179 @@
+"""Commands on replay jobs: create and cancel. What runs them is in `engine.replay`."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+import trio
+
+from engine.control.actor import Actor, Auditor, differences
+from engine.control.commands import Commands, written
+from engine.control.documents import invalid
+from engine.control.ports import DestinationStore
+from engine.control.replay_draft import ReplayDraft
+from engine.core.vocabulary import DeliveryOrigin, DestinationStatus, ReplayStatus
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.models import Customer
+from engine.replay.job import UNFINISHED, ReplayJob, Selection
+from engine.replay.ports import JobStore, Named
+from engine.replay.views import selection_document
+
+MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more would only be slower
+COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
+LOOK_EVERY_S = 0.02
+
+
+class Runner(Protocol):
+    """What runs the jobs."""
+
+    def nudge(self) -> None:
+        """Look at once for what is to be done."""
+
+    def finished(self, job: ReplayJob) -> None:
+        """Announce that a job has ended."""
+
+
+class Replays:
+    """The replay jobs of all environments, written."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        destinations: DestinationStore,
+        commands: Commands,
+        runner: Runner,
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._destinations = destinations
+        self._commands = commands
+        self._runner = runner
+        self._identity = identity
+        self._auditor = Auditor(identity)
+        self._now = now
+
+    async def create(
+        self, actor: Actor, environment: int, draft: ReplayDraft, own: Customer | None
+    ) -> ReplayJob:
+        """Add a job; `own` is the customer whose browser asks, who reaches nothing else.
+
+        Raises Refusal 400, 404 for what is not there, 409 where something named is archived. A dry run
+        is waited for, a while.
+        """
+
+        async def command() -> ReplayJob:
+            selection = await self._judged(environment, draft.selection(), own)
+            account = selection.account
+            customer = None
+            if account is not None:
+                customer = await self._destinations.account_name(environment, account)
+            job = ReplayJob(
+                id=self._identity.other(),
+                environment=environment,
+                status=ReplayStatus.PENDING,
+                dry_run=draft.dry_run,
+                selection=selection,
+                rate_per_second=draft.rate_per_second,
+                customer=customer,
+            )
+            changes = differences({}, selection_document(job))
+            entry = self._auditor.entry(actor, "replay_job.create", job.id, changes)
+            if not await written(self._store.create(job, MAX_UNFINISHED, entry)):
+                raise Refusal(
+                    "conflict",
+                    f"an environment has at most {MAX_UNFINISHED} unfinished replay jobs",
+                )
+            self._runner.nudge()
+            return job
+
+        job = await self._commands.run_beside(command)
+        return await self._counted(job) if job.dry_run else job
+
+    async def cancel(
+        self, actor: Actor, environment: int, identifier: str, own: Customer | None
+    ) -> ReplayJob:
+        """End a job: nothing more is enqueued. Raises Refusal 404, and 400 for one that has ended."""
+
+        async def command() -> ReplayJob:
+            job = await self.get(environment, identifier, own)
+            if job.status in UNFINISHED:
+                changes = {"status": {"from": job.status.name, "to": "CANCELLED"}}
+                entry = self._auditor.entry(actor, "replay_job.cancel", identifier, changes)
+                at_ms = int(self._now() * 1000)
+                done = await written(self._store.cancel(environment, identifier, at_ms, entry))
+                job = await self.get(environment, identifier, own)
+                if done:
+                    self._runner.nudge()
+                    self._runner.finished(job)
+                    return job
+            raise Refusal(
+                "invalid_request", f"the job is {job.status.name}: it cannot be cancelled"
+            )
+
+        return await self._commands.run_beside(command)
+
+    async def get(self, environment: int, identifier: str, own: Customer | None) -> ReplayJob:
+        """Return a job. Raises Refusal 404."""
+        job = await self._store.get(environment, identifier)
+        if job is None or (own is not None and job.selection.account != own.account):
+            raise Refusal("not_found", "no such replay job")
+        return job
+
+    async def _counted(self, job: ReplayJob) -> ReplayJob:
+        with trio.move_on_after(COUNTED_WITHIN_S):
+            while True:
+                present = await self._store.get(job.environment, job.id)
+                if present is None or present.status not in UNFINISHED:
+                    return present or job
+                await trio.sleep(LOOK_EVERY_S)
+        return await self._store.get(job.environment, job.id) or job
+
+    # --- what a selection names
+
+    async def _judged(
+        self, environment: int, selection: Selection, own: Customer | None
+    ) -> Selection:
+        """Return the selection with the account that all of it belongs to, if there is one."""
+        account = selection.account
+        if own is not None:
+            if account not in (None, own.account):
+                raise _missing("customerAccountId", "customer account")
+            account = own.account
+        elif account is not None:
+            if await self._destinations.account_name(environment, account) is None:
+                raise _missing("customerAccountId", "customer account")
+        accounts: set[str | None] = set()
+        if selection.destination is not None:
+            destination = await self._destinations.get(environment, selection.destination)
+            if destination is None or account not in (None, destination.customer_account):
+                raise _missing("destinationId", "destination")
+            if destination.status is DestinationStatus.ARCHIVED:
+                raise Refusal("conflict", "destinationId: the destination is archived")
+            accounts.add(destination.customer_account)
+        if selection.deliveries is not None:
+            named = await self._store.named(environment, selection.deliveries)
+            _check_named(selection, named, account)
+            if selection.destination is None:
+                accounts.update(each.account for each in named)
+        if account is None and len(accounts) == 1:
+            account = accounts.pop()
+        return msgspec.structs.replace(selection, account=account)
+
+
+def _check_named(selection: Selection, named: list[Named], account: str | None) -> None:
+    present = {each.id: each for each in named}
+    for place, identifier in enumerate(selection.deliveries or ()):
+        path = f"deliveryIds[{place}]"
+        found = present.get(identifier)
+        if found is None or account not in (None, found.account):
+            raise _missing(path, "delivery")
+        if found.origin is DeliveryOrigin.INSPECTION:
+            raise invalid(path, "is a test delivery, which is not replayed")
+        if found.destination_status is DestinationStatus.ARCHIVED:
+            raise Refusal("conflict", f"{path}: its destination is archived")
+
+
+def _missing(path: str, what: str) -> Refusal:
+    return Refusal("not_found", f"{path}: no such {what}")

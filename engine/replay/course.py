@@ -1,0 +1,110 @@
+"""A job under way: its legs, and where among them the runner stands. Nothing here awaits."""
+
+from collections.abc import Iterator
+
+from msgspec import structs
+
+from engine.core.records import Settlement
+from engine.core.vocabulary import DeliveryStatus, ReplayStatus
+from engine.replay.job import Leg, ReplayJob
+from engine.replay.pace import Meter
+from engine.replay.ports import Chunk
+
+LOOKED_AT = 256  # legs that one turn looks at for one that has room, of what may be thousands
+_UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+
+
+class Course:
+    """One job. Owner: the runner. `lost`: memory and store differ, so it is to be taken up anew."""
+
+    def __init__(self, job: ReplayJob, legs: list[Leg], now: float) -> None:
+        self.job = job
+        self.meter = Meter(now)
+        self.lost = False
+        self.stirred = True  # something ended, so that the job may have ended
+        self.blocked: dict[str, str] = {}  # by destination: the lane that has no room
+        self.destinations = [leg.destination for leg in legs]
+        self._uncounted = [leg for leg in legs if not leg.all_counted]
+        self._legs = {leg.destination: leg for leg in legs if not leg.exhausted}
+        self._line = list(self._legs)
+        self._next = 0
+
+    # --- what the store says
+
+    def renew(self, job: ReplayJob) -> None:
+        """Take the job as the store has it; nobody else moves it but who cancels."""
+        if job.status is not self.job.status:
+            self.lost = True
+        self.job = job
+
+    def began(self, now_ms: int) -> None:
+        """Note that all is counted: legs without anything are no more."""
+        self._legs = {key: leg for key, leg in self._legs.items() if leg.total}
+        self.destinations = list(self._legs)
+        self._line = list(self._legs)
+        self.job = structs.replace(self.job, status=ReplayStatus.RUNNING, started_at_ms=now_ms)
+
+    def became(self, status: ReplayStatus) -> None:
+        """Note that it was paused or goes on."""
+        self.job = structs.replace(self.job, status=status)
+
+    def heard(self, settlement: Settlement) -> None:
+        """Note the end of one of its deliveries."""
+        if settlement.status not in _UNSETTLED:
+            self.meter.add(1)
+            self.stirred = True
+
+    # --- counting
+
+    def uncounted(self) -> Leg | None:
+        """Return the leg that is to be counted next."""
+        return self._uncounted[-1] if self._uncounted else None
+
+    def put(self, leg: Leg) -> None:
+        """Replace the leg that was counted on."""
+        self._legs[leg.destination] = leg
+        if leg.all_counted:
+            self._uncounted.pop()
+        else:
+            self._uncounted[-1] = leg
+
+    # --- going on
+
+    @property
+    def open(self) -> bool:
+        """Whether a leg has more to be looked at."""
+        return bool(self._legs)
+
+    def legs_in_turn(self) -> Iterator[Leg]:
+        """A bounded number of open legs, from the one after the last that was served."""
+        for _ in range(min(LOOKED_AT, len(self._line))):
+            if self._next >= len(self._line):
+                self._next = 0
+            leg = self._legs.get(self._line[self._next])
+            self._next += 1
+            if leg is not None:
+                yield leg
+
+    def moved(self, chunk: Chunk, written: int) -> None:
+        """Note that a chunk, or a step without any, is durable."""
+        leg = self._legs[chunk.destination]
+        skipped = chunk.skipped + len(chunk.deliveries) - written
+        leg.cursor = chunk.through
+        leg.enqueued += written
+        leg.skipped += skipped
+        self.job = structs.replace(
+            self.job,
+            enqueued=self.job.enqueued + written,
+            skipped=self.job.skipped + skipped,
+            paced_until_ms=chunk.paced_until_ms,
+        )
+        if chunk.exhausted:
+            self.close(leg)
+
+    def close(self, leg: Leg) -> None:
+        """Note that a leg has nothing more."""
+        leg.exhausted = True
+        self._legs.pop(leg.destination, None)
+        self.blocked.pop(leg.destination, None)
+        self._line = list(self._legs)
+        self.stirred = True

@@ -1,0 +1,90 @@
+"""A replay job as it is kept: what it selects, how far it is. Data, and what follows from it alone."""
+
+from msgspec import Struct
+
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
+from engine.identity import created_at_ms
+from engine.router import compile_pattern
+
+UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
+# What is not settled is sent anyway: to replay it would send it twice.
+SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_RUN)
+
+
+class Selection(Struct, frozen=True, kw_only=True):
+    """Which deliveries a job replays; what is None does not matter. All that is given must hold.
+
+    Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
+    exclusive. `event_types` are patterns, as in a routing rule.
+    """
+
+    destination: str | None = None
+    account: str | None = None  # of the deliveries' destination
+    event_types: tuple[str, ...] | None = None
+    statuses: tuple[DeliveryStatus, ...] | None = None
+    deliveries: tuple[str, ...] | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+    @property
+    def wanted_statuses(self) -> tuple[DeliveryStatus, ...]:
+        """The statuses that are replayed: all that are settled, where none is given."""
+        return SETTLED if self.statuses is None else self.statuses
+
+    @property
+    def origins(self) -> tuple[DeliveryOrigin, ...]:
+        """A replay is replayed only where it is named: else each job would double the ones before."""
+        if self.deliveries is None:
+            return (DeliveryOrigin.NORMAL,)
+        return (DeliveryOrigin.NORMAL, DeliveryOrigin.REPLAY)
+
+    @property
+    def type_expression(self) -> str | None:
+        """One regular expression for all of `event_types`."""
+        if self.event_types is None:
+            return None
+        return f"^(?:{'|'.join(compile_pattern(each).pattern for each in self.event_types)})$"
+
+
+class ReplayJob(Struct, frozen=True, kw_only=True):
+    """One version of a job. It selects what was settled when it was created, which is in its id."""
+
+    id: str
+    environment: int
+    status: ReplayStatus
+    dry_run: bool
+    selection: Selection
+    rate_per_second: float | None = None
+    customer: str | None = None  # external id of the account in `selection`
+    total: int = 0  # while it is PENDING, what has been counted so far
+    enqueued: int = 0
+    skipped: int = 0  # cannot be replayed: the event is gone, or the destination archived
+    delivered: int = 0
+    failed: int = 0
+    paced_until_ms: int = 0
+    started_at_ms: int | None = None
+    finished_at_ms: int | None = None
+    error: str | None = None
+
+    @property
+    def created_at_ms(self) -> int:
+        """When it was created."""
+        return created_at_ms(self.id)
+
+    @property
+    def settled(self) -> int:
+        """How many have come to their end."""
+        return self.delivered + self.failed
+
+
+class Leg(Struct, kw_only=True):
+    """One destination's share of a job. `cursor` and `counted` are ids of deliveries that were looked at."""
+
+    destination: str
+    counted: str
+    total: int
+    cursor: str
+    enqueued: int
+    skipped: int
+    all_counted: bool
+    exhausted: bool

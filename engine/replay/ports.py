@@ -1,0 +1,137 @@
+"""What replay jobs need of a store. Every method may raise `StoreAwayError`.
+
+Writes are guarded by what they expect and by the right to write; they return whether it was so. What
+is no longer so (a job was cancelled, another process took over) is left as it is.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.control.records import AuditEntry
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryOrigin, DestinationStatus, ReplayStatus
+from engine.ports import DirtyDestination
+from engine.replay.job import Leg, ReplayJob
+
+
+class Named(Struct, frozen=True):
+    """A delivery that a selection names."""
+
+    id: str
+    origin: DeliveryOrigin
+    destination: str
+    account: str | None  # of its destination
+    destination_status: DestinationStatus
+
+
+class Stretch(Struct):
+    """What was read of a leg: originals in order of id, whole. Everything up to `through` was looked at;
+    those in `lost` (ids) have no event any more. `end`: nothing is beyond."""
+
+    originals: list[Delivery]
+    through: str
+    lost: list[str]
+    end: bool
+
+
+class Chunk(Struct):
+    """Replays that enter together, and the step of the leg's cursor that they are."""
+
+    environment: int
+    job: str
+    destination: str
+    before: str  # the cursor that the leg must have
+    through: str  # the cursor that it gets
+    exhausted: bool
+    skipped: int
+    paced_until_ms: int
+    deliveries: list[Delivery]
+
+
+class Enqueued(Struct):
+    """What became of a chunk: the ids that were written, None where it was not the chunk's turn."""
+
+    ids: list[str] | None
+
+
+class Waiting(Struct, frozen=True):
+    """A replay that was enqueued and not attempted yet."""
+
+    id: str
+    lane: str | None
+    size: int
+
+
+class JobStore(Protocol):
+    """Jobs, as callers see and change them."""
+
+    async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
+        """Return those of these deliveries that there are."""
+
+    async def create(self, job: ReplayJob, at_most: int, audit: AuditEntry) -> bool:
+        """Add a job with a leg for each destination that it can concern, unless the environment has
+        `at_most` unfinished ones."""
+
+    async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
+        """End an unfinished job: when this returns nothing more of it is enqueued."""
+
+    async def get(self, environment: int, job: str) -> ReplayJob | None:
+        """Return a job."""
+
+    async def page(
+        self,
+        environment: int,
+        status: ReplayStatus | None,
+        account: str | None,
+        below: str | None,
+        limit: int,
+    ) -> list[ReplayJob]:
+        """Return jobs with an id below `below`, newest first."""
+
+    async def legs(self, environment: int, job: str, limit: int) -> list[Leg]:
+        """Return a job's legs, those with most deliveries first."""
+
+
+class ReplayStore(Protocol):
+    """What runs jobs."""
+
+    async def unfinished(self) -> list[ReplayJob]:
+        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first."""
+
+    async def all_legs(self, job: ReplayJob) -> list[Leg]:
+        """Return a job's legs, in order of destination."""
+
+    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+        """Return what of a job waits at a destination and was never attempted."""
+
+    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
+        """Count on, a bounded number of rows; return the leg as it is then."""
+
+    async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
+        """End the counting of a PENDING job: it is RUNNING now, or COMPLETED where it was a dry run."""
+
+    async def read(self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int) -> Stretch:
+        """Read on from the leg's cursor: at most `limit` and about `max_bytes` of payload."""
+
+    async def enqueue(
+        self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
+    ) -> Enqueued:
+        """Write a chunk's deliveries and move the cursor, in one transaction on the intake connection;
+        see `entrance.Entry`. Deliveries whose event is gone are not written but skipped."""
+
+    async def pass_over(self, chunk: Chunk) -> bool:
+        """Move the cursor without deliveries."""
+
+    async def abandon(self, job: ReplayJob, destination: str) -> bool:
+        """Skip the rest of a leg: its destination was archived."""
+
+    async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
+        """Pause or resume a job."""
+
+    async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
+        """End a job whose legs are exhausted and whose deliveries are settled; None: it is not so yet."""
+
+    async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
+        """End a job that cannot go on."""

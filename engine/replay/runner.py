@@ -1,0 +1,332 @@
+"""Runs replay jobs: one step of each in turn, so that jobs of many tenants go on side by side.
+
+It decides what is next and holds nothing that the store does not have: after a crash it reads on from
+the cursors, which move in the transaction that writes the replays.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import structlog
+import trio
+
+from engine.announcements import Announce
+from engine.core.destination import Destination
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
+from engine.entrance import Entrance
+from engine.identity import Identity
+from engine.ports import ContentionError, PoisonError, StoreAwayError
+from engine.replay.ahead import LANE, WINDOW, Ahead
+from engine.replay.course import Course
+from engine.replay.entry import ChunkEntry, replay_of
+from engine.replay.job import Leg, ReplayJob
+from engine.replay.pace import SPAN_S, allowed, paced_until
+from engine.replay.ports import Chunk, ReplayStore, Stretch
+from engine.replay.views import finished_payload
+
+CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
+CHUNK_BYTES = 512 * 1024  # of payload in one
+TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
+RETRY_S = 1.0  # after the database was away
+POISON = "a delivery of the job could not be written"
+
+log = structlog.get_logger("angarium.replay")
+
+
+class Finder(Protocol):
+    """The read model of destinations."""
+
+    def __call__(self, destination: str, /) -> Destination | None:
+        """Return a destination by its id."""
+
+
+class ReplayRunner:
+    """Owner of the jobs that are under way in this process."""
+
+    def __init__(
+        self,
+        store: ReplayStore,
+        entrance: Entrance,
+        find: Finder,
+        identity: Identity,
+        now: Callable[[], float],
+        announce: Announce,
+    ) -> None:
+        self._store = store
+        self._entrance = entrance
+        self._find = find
+        self._identity = identity
+        self._now = now
+        self._announce = announce
+        self._courses: dict[str, Course] = {}
+        self._ahead = Ahead()
+        self._heard: set[str] | None = None  # attempted while what waits is being read
+        self._look_at = 0.0  # when the store is to be asked again, on trio's clock
+        self._wake = trio.Event()
+
+    # --- what it is told
+
+    def nudge(self) -> None:
+        """Look at once for what is to be done: a job was created or cancelled."""
+        self._look_at = 0.0
+        self._wake.set()
+
+    def settled(self, settlements: Sequence[Settlement]) -> None:
+        """Learn of settlements of replays that are durable."""
+        identifiers = [each.delivery.id for each in settlements]
+        self._ahead.remove(identifiers, trio.current_time())
+        if self._heard is not None:
+            self._heard.update(identifiers)
+        for each in settlements:
+            course = self._courses.get(each.delivery.replay_job or "")
+            if course is not None:
+                course.heard(each)
+        self._wake.set()
+
+    def per_second(self, job: str) -> float | None:
+        """Return how many of a job's deliveries end in a second lately, None where it is not known."""
+        course = self._courses.get(job)
+        return None if course is None else course.meter.per_second
+
+    # --- the loop
+
+    async def run(self) -> None:
+        """Run jobs until cancelled."""
+        self._forget()
+        while True:
+            try:
+                again = True
+                while again:
+                    if trio.current_time() >= self._look_at:
+                        await self._look()
+                    again = await self._round()
+                    await trio.lowlevel.checkpoint()
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+                continue
+            except StoreAwayError as error:
+                log.warning("replays wait for the database", error=str(error))
+                self._forget()
+                await trio.sleep(RETRY_S)
+                continue
+            with trio.move_on_after(self._pause_s()):
+                await self._wake.wait()
+            self._wake = trio.Event()
+
+    def _forget(self) -> None:
+        self._courses.clear()
+        self._ahead = Ahead()
+
+    def _pause_s(self) -> float:
+        paced = any(course.job.rate_per_second is not None for course in self._courses.values())
+        return SPAN_S / 2 if paced else TICK_S
+
+    async def _look(self) -> None:
+        """Take up what is new, let go what has ended, pause and resume."""
+        self._look_at = trio.current_time() + TICK_S
+        found = {job.id: job for job in await self._store.unfinished()}
+        for gone in self._courses.keys() - found.keys():
+            del self._courses[gone]
+        for job in found.values():
+            course = self._courses.get(job.id)
+            if course is not None:
+                course.renew(job)
+            if course is None or course.lost:
+                course = self._courses[job.id] = await self._taken_up(job)
+            course.meter.tick(trio.current_time())
+            if job.status is not ReplayStatus.PENDING:
+                await self._stand(course)
+
+    async def _taken_up(self, job: ReplayJob) -> Course:
+        legs = await self._store.all_legs(job)
+        if job.enqueued > job.settled:
+            await self._restore(job, [leg.destination for leg in legs if leg.enqueued])
+        return Course(job, legs, trio.current_time())
+
+    async def _restore(self, job: ReplayJob, destinations: Sequence[str]) -> None:
+        for destination in destinations:
+            self._heard = set()
+            try:
+                waiting = await self._store.waiting(job, destination)
+                unheard = [each for each in waiting if each.id not in self._heard]
+            finally:
+                self._heard = None
+            self._ahead.restore(destination, unheard, trio.current_time())
+
+    def _turns(self) -> Iterator[Course]:
+        """All jobs, in such an order that no environment's many come before another's first."""
+        places: dict[int, int] = {}
+        ranked = []
+        for course in self._courses.values():
+            place = places[course.job.environment] = places.get(course.job.environment, 0) + 1
+            ranked.append((place, course))
+        return iter([course for _, course in sorted(ranked, key=lambda each: each[0])])
+
+    async def _round(self) -> bool:
+        """Do one step of each job. Returns whether there is more to be done at once."""
+        worked = False
+        for course in self._turns():
+            worked = await self._step(course) or worked
+        return worked
+
+    async def _step(self, course: Course) -> bool:
+        job = course.job
+        if course.lost:
+            return False
+        if job.status is ReplayStatus.PENDING:
+            return await self._count(course)
+        if job.status is ReplayStatus.RUNNING and course.open:
+            return await self._advance(course)
+        if course.stirred and not course.open:
+            course.stirred = False
+            await self._complete(course)
+        return False
+
+    async def _count(self, course: Course) -> bool:
+        job, now_ms = course.job, self._now_ms()
+        leg = course.uncounted()
+        if leg is not None:
+            counted = await self._store.count(job, leg)
+            if counted is None:
+                course.lost = True
+                return False
+            course.put(counted)
+            return True
+        status = ReplayStatus.COMPLETED if job.dry_run else ReplayStatus.RUNNING
+        if not await self._store.counted(job, status, now_ms):
+            course.lost = True
+            return False
+        if job.dry_run:
+            del self._courses[job.id]
+            return False
+        course.began(now_ms)
+        return True
+
+    async def _stand(self, course: Course) -> None:
+        """Pause a job while all its destinations are disabled."""
+        job, found = course.job, [self._find(each) for each in course.destinations]
+        held = bool(found) and all(
+            each is not None and each.status is DestinationStatus.DISABLED for each in found
+        )
+        after = ReplayStatus.PAUSED if held else ReplayStatus.RUNNING
+        if after is not job.status:
+            course.lost = not await self._store.turn(job, job.status, after)
+            course.became(after)
+            course.stirred = True
+
+    async def _complete(self, course: Course) -> None:
+        ended = await self._store.complete(course.job, self._now_ms())
+        if ended is not None:
+            self._end(ended)
+
+    def _end(self, job: ReplayJob) -> None:
+        self._courses.pop(job.id, None)
+        self.finished(job)
+
+    def finished(self, job: ReplayJob) -> None:
+        """Announce that a job has ended."""
+        log.info("replay finished", job=job.id, status=job.status.name, enqueued=job.enqueued)
+        if not job.dry_run:
+            self._announce(
+                job.environment, "angarium.replay.finished", finished_payload(job), job.customer
+            )
+
+    # --- going on
+
+    async def _advance(self, course: Course) -> bool:
+        """Enqueue a chunk of the next leg that may have one."""
+        now_ms = self._now_ms()
+        job = course.job
+        quota = allowed(job.rate_per_second, job.paced_until_ms, now_ms, CHUNK)
+        if not quota:
+            return False
+        crowded = self._ahead.crowded(trio.current_time())
+        for leg in course.legs_in_turn():
+            destination = self._find(leg.destination)
+            if destination is None:
+                continue  # its version is on its way from another process
+            if destination.status is DestinationStatus.ARCHIVED:
+                course.lost = not await self._store.abandon(job, leg.destination)
+                course.close(leg)
+                return True
+            if destination.status is DestinationStatus.DISABLED:
+                continue
+            room = self._room(course, leg, destination, crowded=crowded)
+            if room:
+                return await self._enqueue(course, leg, destination, min(room, quota), now_ms)
+        return False
+
+    def _room(self, course: Course, leg: Leg, destination: Destination, *, crowded: bool) -> int:
+        blocked = course.blocked.get(leg.destination)
+        if blocked is not None:
+            if not self._ahead.lane_open(leg.destination, blocked):
+                return 0
+            del course.blocked[leg.destination]
+        window = LANE if destination.ordering is Ordering.STRICT else WINDOW
+        rate = course.job.rate_per_second
+        if rate is not None:  # what waits would go all at once when the destination can again
+            window = min(window, max(1, int(rate)))
+        return self._ahead.room(leg.destination, window, crowded=crowded)
+
+    async def _enqueue(
+        self, course: Course, leg: Leg, destination: Destination, limit: int, now_ms: int
+    ) -> bool:
+        job = course.job
+        stretch = await self._store.read(job, leg, limit, CHUNK_BYTES)
+        fits = len(stretch.originals)
+        if destination.ordering is Ordering.KEY:
+            fits = self._ahead.fitting(stretch.originals)
+        if fits < len(stretch.originals):
+            course.blocked[leg.destination] = stretch.originals[fits].lane or ""
+            if not fits:
+                return True  # other legs may go on
+            stretch = _cut(stretch, fits)
+        replays = [
+            replay_of(original, self._identity.other(), job.id) for original in stretch.originals
+        ]
+        until_ms = paced_until(job.rate_per_second, job.paced_until_ms, now_ms, len(replays))
+        chunk = Chunk(
+            job.environment, job.id, leg.destination, leg.cursor, stretch.through, stretch.end,
+            len(stretch.lost), until_ms, replays,
+        )  # fmt: skip
+        if not replays:
+            course.lost = not await self._store.pass_over(chunk)
+            course.moved(chunk, 0)
+            return True
+        entered = await self._enter(course, chunk, replays)
+        if entered is not None:
+            course.moved(chunk, len(entered))
+        return True
+
+    async def _enter(
+        self, course: Course, chunk: Chunk, replays: list[Delivery]
+    ) -> list[Delivery] | None:
+        """Have a chunk written; None where it was not its turn any more."""
+        entry = ChunkEntry(self._store, chunk)
+        # Counted before, since the first attempts may be over before this task runs again.
+        self._ahead.add(replays, trio.current_time())
+        entered: list[Delivery] = []
+        try:
+            entered = await self._entrance.enter(entry)
+        except PoisonError as error:
+            log.warning("replay refused by the database", job=chunk.job, cause=str(error))
+            ended = await self._store.fail(course.job, POISON, self._now_ms())
+            if ended is not None:
+                self._end(ended)
+        finally:
+            written = {each.id for each in entered}
+            missing = [each.id for each in replays if each.id not in written]
+            self._ahead.remove(missing, trio.current_time())
+        course.lost = not entry.passed
+        return entered if entry.passed else None
+
+    def _now_ms(self) -> int:
+        return int(self._now() * 1000)
+
+
+def _cut(stretch: Stretch, count: int) -> Stretch:
+    """Return the first part of a stretch."""
+    kept = stretch.originals[:count]
+    through = kept[-1].id
+    return Stretch(kept, through, [each for each in stretch.lost if each < through], end=False)
