@@ -58,6 +58,7 @@ _STATE = (
     Column("environment", "integer", shared=True),
     Column("id", "uuid"),
     Column("expects", "integer"),
+    Column("seq", "bigint"),
     Column("attempt_count", "integer"),
     Column("at_ms", "bigint"),
     Column("status", "smallint", shared=True),
@@ -112,7 +113,7 @@ changed AS (
         last_error = {last_error}, skipped = {skipped}
     FROM owner, {source}
     WHERE d.environment = {environment} AND d.id = o.id AND d.attempt_count = o.expects
-      AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
+      AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
     RETURNING 1
 )"""
 # A failure without an attempt (archived, discarded) leaves what the last attempt had said.
@@ -296,6 +297,7 @@ def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> Non
     arguments.add(
         [s.delivery.id for s in settlements],
         [s.expects for s in settlements],
+        [s.delivery.seq for s in settlements],
         [s.expects if s.attempt is None else s.attempt.number for s in settlements],
         [_ended_at_ms(s) for s in settlements],
     )

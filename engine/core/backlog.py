@@ -202,7 +202,7 @@ class Backlog:
         full = len(deliveries) >= outstanding.request.limit
         present = {delivery.id for delivery in self.queue.waiting()}
         taken = 0
-        all_due = True
+        all_due, no_room = True, False
         last_due = latest = now
         for delivery in deliveries:
             last_due = delivery.next_attempt_at or now
@@ -210,19 +210,21 @@ class Backlog:
                 continue
             latest = self._judge_wait(delivery, now)
             due = delivery.next_attempt_at or now
-            if due <= now + SOON_S and self.window.fits_urgently(delivery):
+            near = due <= now + SOON_S
+            if near and self.window.fits_urgently(delivery):
                 self.window.take(delivery)
                 self.window.stored -= 1
                 self.queue.offer(delivery)
                 taken += 1
             else:
                 self.reader.leaves(due)
-                all_due = False
+                all_due, no_room = False, no_room or near
         if full:
             # Beyond a page of waits that had to be corrected are others: soon, when those are written.
             self.reader.leaves(last_due if last_due <= max(latest, now) else now + RETRY_READ_S)
         self.reader.grow(all_due=full and all_due)
-        self.reader.fed(progress=taken > 0 or not full or last_due > now + SOON_S)
+        well = not no_room and (not full or last_due > now + SOON_S)
+        self.reader.fed(progress=taken > 0 or well)
         self.recount()
 
     def _admit(self, delivery: Delivery, now: float) -> bool:
@@ -248,7 +250,7 @@ class Backlog:
             if self.lanes is not None:
                 self.lanes.resume(known)
             return False
-        return identifier not in outstanding.settled
+        return not outstanding.is_stale(delivery)
 
     def abandoned(self, outstanding: Outstanding) -> None:
         """Let go what was put by until the answer of a read."""

@@ -50,7 +50,7 @@ class Discarder:
     def dead(self, read: Outstanding, deliveries: list[Delivery], now: float) -> None:
         """Settle what is IN_DLQ; there is more until an answer brings none."""
         for delivery in deliveries:
-            if delivery.id not in self._uncommitted and delivery.id not in read.settled:
+            if delivery.id not in self._uncommitted and not read.is_stale(delivery):
                 self._backlog.window.take(delivery)
                 self._end_unsent(delivery, DeliveryStatus.FAILED, DeliverySignal.ARCHIVE, now)
         self._backlog.reader.no_more_dead = not deliveries
@@ -61,7 +61,7 @@ class Discarder:
             identifier = delivery.id
             if identifier in self._in_flight or identifier in self._uncommitted:
                 continue
-            if identifier in read.settled:
+            if read.is_stale(delivery):
                 continue
             self._backlog.window.take(delivery)
             self._backlog.window.stored -= 1

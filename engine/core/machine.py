@@ -14,6 +14,7 @@ from engine.core.destination import Destination
 from engine.core.discarder import Discarder
 from engine.core.gates import Gates
 from engine.core.health import Health
+from engine.core.lives import forget_former
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.core.report import health_of
 from engine.core.schedule import exhausted, longest_wait_s
@@ -63,9 +64,7 @@ class DestinationMachine:
             self._backlog, self.in_flight, self.uncommitted, self._end_unsent
         )
         self._settle: list[Settlement] = []
-        self._sent_with: dict[
-            str, int
-        ] = {}  # in flight under an older version of the configuration
+        self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
         self._quarantined: set[str] = set()  # taken out of flight: their outcomes come to nothing
         self._correcting: set[str] = set()  # their corrected waits are not durable yet
         self._disable_asked = False
@@ -89,6 +88,7 @@ class DestinationMachine:
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Take deliveries that were just committed, in seq order."""
+        forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
@@ -111,6 +111,7 @@ class DestinationMachine:
         read = self._backlog.reader.finish(request)
         if read is None:
             return
+        forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
         if self._archived() and not read.void:
             self._discarder.loaded(read, deliveries, through, now, end=end)
             return
@@ -177,12 +178,13 @@ class DestinationMachine:
                 self._correcting.discard(identifier)
                 continue  # the delivery is where it was
             if read is not None:
-                read.settled.add(identifier)
+                read.settled[identifier] = settlement.delivery.seq
             if retrying:
                 self._committed_retry(settlement.delivery, now)
                 continue
-            delivery = uncommitted.pop(identifier, None)
-            if delivery is not None:
+            delivery = uncommitted.get(identifier)
+            if delivery is not None and delivery.seq == settlement.delivery.seq:
+                del uncommitted[identifier]
                 backlog.ended(delivery, now)
 
     def _committed_retry(self, delivery: Delivery, now: float) -> None:
@@ -348,16 +350,9 @@ class DestinationMachine:
 
     def health(self, now: float) -> Health:
         """Return everything that the machine knows of the destination's health."""
-        return health_of(
-            self.config,
-            self._gates,
-            self._counters,
-            self._backlog,
-            self.pending,
-            len(self.in_flight),
-            len(self.uncommitted),
-            now,
-        )
+        under_way = len(self.in_flight), len(self.uncommitted)
+        known = self.config, self._gates, self._counters, self._backlog
+        return health_of(*known, self.pending, *under_way, now)
 
     def snapshot(self) -> bytes:
         """Return what a successor is to be made with."""

@@ -32,10 +32,13 @@ class Outstanding(Struct):
     last: int = 0  # the highest seq known in the group when it was asked for
     ahead: list[Delivery] = []  # arrivals of the group since then, without a gap
     contiguous: bool = True  # whether the next arrival may go there
-    settled: set[str] = (
-        set()
-    )  # deliveries whose rows changed since: their rows in the answer are stale
+    settled: dict[str, int] = {}  # whose rows changed since, with the seq that they had
     void: bool = False  # the answer is of no use any more
+
+    def is_stale(self, delivery: Delivery) -> bool:
+        """Tell whether a row of the answer has changed since it was read. One with a later seq than the
+        one that was settled is of a new life: it was requeued."""
+        return delivery.seq <= self.settled.get(delivery.id, -1)
 
 
 class Reader:

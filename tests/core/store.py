@@ -52,6 +52,21 @@ class Store:
         self.rows[delivery.id] = self.open[delivery.id] = Row(delivery)
         self.last_seqs[delivery.queue] = delivery.seq
 
+    def requeue(self, identifier: str, seq: int) -> Delivery:
+        """The requeue statement: out of the DLQ, with a fresh schedule, at the tail. Returns the row."""
+        row = self.rows[identifier]
+        assert row.status is DeliveryStatus.FAILED
+        assert row.dlq is DlqStatus.IN_DLQ
+        row.delivery = copy(row.delivery)
+        row.delivery.seq = seq
+        row.delivery.schedule_start = row.attempt_count
+        row.status, row.dlq = DeliveryStatus.PENDING, DlqStatus.RETRIED_FROM_DLQ
+        row.not_before = row.after_commit = 0.0
+        row.ended = False
+        self.open[identifier] = row  # at the end: it was not in there
+        self.last_seqs[row.delivery.queue] = seq
+        return row.read()
+
     def write(self, settlement: Settlement) -> None:
         """The settle statement: guarded, so that what is written twice changes nothing."""
         row = self.rows[settlement.delivery.id]
@@ -60,6 +75,7 @@ class Store:
         dead = row.status is DeliveryStatus.FAILED and row.dlq is DlqStatus.IN_DLQ
         discard = settlement.dlq_status is DlqStatus.DISCARDED
         assert row.attempt_count == settlement.expects, "a settlement would be refused"
+        assert row.seq == settlement.delivery.seq, "a settlement of a former life"
         assert row.status in UNSETTLED or (dead and discard), "settled twice"
         row.status = settlement.status
         row.dlq = settlement.dlq_status

@@ -325,3 +325,16 @@ def test_a_dry_run_drains_a_lane_at_once_and_in_order() -> None:
     assert step(machine).send == [], "the lane waits until all of it is recorded"
     machine.committed(commands.settle[2:], NOW)
     assert seqs(step(machine).send) == [4]
+
+
+def test_what_is_due_and_finds_no_room_is_not_asked_for_again_before_some_has_come_free() -> None:
+    machine = a_machine(Limits(64, 1000))
+    machine.restore(1, {}, 1, NOW)
+    large = a_delivery(1, size=900, next_attempt_at=NOW, attempt_count=1)
+    machine.arrive([a_delivery(2, size=900)], NOW)
+    read = step(machine, may_send=0).read
+    assert isinstance(read, DueRequest)
+    machine.due(read, [large], NOW)
+    assert step(machine, may_send=0).read is None
+    finish(machine, step(machine).send)
+    assert isinstance(step(machine).read, DueRequest)

@@ -15,7 +15,11 @@ KINDS = list(DeliveryClass)
 def happen(world: World, chance: Random) -> None:
     """Let one thing happen."""
     pick = chance.random()
-    if pick < 0.16:
+    if pick < 0.02:
+        world.requeue(chance.randrange(1000))
+        if chance.random() < 0.5:
+            world.tell(100, spill=chance.random() < 0.3)
+    elif pick < 0.16:
         kinds = [
             (chance.choice(KINDS), chance.choice(LANES))
             for _ in range(chance.choice([1, 2, 5, 20]))

@@ -51,6 +51,10 @@ class Destination(RuleBasedStateMachine):
         if told:
             self.here.tell(1000, spill=False)
 
+    @rule(index=st.integers(0, 5))
+    def requeue(self, index: int) -> None:
+        self.here.requeue(index)
+
     @rule(count=st.integers(1, 10), spill=st.booleans())
     def tell(self, count: int, spill: bool) -> None:
         self.here.tell(count, spill=spill)

@@ -59,6 +59,7 @@ class World:
     gone: bool = False
     passing: bool = False  # the machine only judges late outcomes
     last_seq: int = 0
+    requeued: int = 0
     sent: int = 0
     machine: DestinationMachine = field(init=False)
 
@@ -76,6 +77,16 @@ class World:
             delivery = a_delivery(self.last_seq, lane=lane, queue=queue, size=size)
             self.store.accept(delivery)
             self.untold.append(copy(delivery))
+
+    def requeue(self, index: int) -> None:
+        """Commit that a dead delivery is to be tried anew; its actor is told later."""
+        dead = [row for row in self.store.rows.values() if row.dlq is DlqStatus.IN_DLQ]
+        if not dead or self.config.status is DestinationStatus.ARCHIVED:
+            return
+        self.last_seq += 1
+        identifier = dead[index % len(dead)].delivery.id
+        self.untold.append(self.store.requeue(identifier, self.last_seq))
+        self.requeued += 1
 
     def tell(self, count: int, *, spill: bool) -> None:
         """Tell the machine of what was committed first."""
@@ -117,7 +128,10 @@ class World:
             assert commands.wake_at > self.now - 1e-9, "a wake that has passed would spin"
         if commands.rebuild:
             assert not self.in_flight
-            assert all(map(is_correction, (*self.recording, *self.durable)))
+            assert all(
+                is_correction(each) or self.store.rows[each.delivery.id].seq != each.delivery.seq
+                for each in (*self.recording, *self.durable)
+            )
             self._succeed(self.machine.snapshot())
         self._check_state()
         return commands
@@ -214,9 +228,9 @@ class World:
         self.awake()
         old = self.config
         values = {name: getattr(old, name) for name in old.__struct_fields__}
+        level = None if old.rate_per_second is None else self._level()  # by the old rate
         self.config = new = Destination(**(values | changes | {"version": old.version + 1}))
         if old.rate_per_second != new.rate_per_second:
-            level = None if old.rate_per_second is None else self._level()
             self._fill_bucket()
             self.tokens = self.tokens if level is None else min(self.tokens, level)
         if new.url != old.url:
@@ -365,9 +379,12 @@ class World:
         assert not row.ended, "sent after its end"
         assert delivery.id not in self.in_flight, "sent while in flight"
         under_way = {
-            s.delivery.id for s in (*self.recording, *self.durable) if not is_correction(s)
+            (s.delivery.id, s.delivery.seq)
+            for s in (*self.recording, *self.durable)
+            if not is_correction(s)
         }
-        assert delivery.id not in under_way, "sent while uncommitted"
+        assert (delivery.id, row.seq) not in under_way, "sent while uncommitted"
+        assert delivery.seq == row.seq
         assert row.status in UNSETTLED, f"sent although {row.status.name}"
         assert delivery.attempt_count == row.attempt_count
         used = row.attempt_count - row.delivery.schedule_start
