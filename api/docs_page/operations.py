@@ -1,0 +1,129 @@
+"""One operation on the page: what it takes, what it answers, and how to call it with curl."""
+
+import json
+from html import escape
+from typing import Any
+
+from api.docs_page.markup import block, code, inline, pretty, prose, table
+from api.docs_page.shapes import about, fields, kind
+
+
+class OperationsView:
+    """Shows the operations of one document."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self._document = document
+
+    def of(self, method: str, path: str, operation: dict[str, Any]) -> str:
+        """Return an operation of the API."""
+        return (
+            f"{_head(method, path, operation)}"
+            f"{prose(operation.get('description', ''))}"
+            f'<div class="sides"><div>{self._takes(operation)}{self._errors(operation)}</div>'
+            f"<div><h4>Request</h4>{block(curl(method, path, operation))}"
+            f"{self._answers(operation)}</div></div></article>"
+        )
+
+    def webhook(self, name: str, operation: dict[str, Any]) -> str:
+        """Return a request that receivers get."""
+        media = operation["requestBody"]["content"]["application/json"]
+        lines = [f"{each['name']}: {each['example']}" for each in operation["parameters"]]
+        rows = [
+            (code(status), inline(answer["description"]))
+            for status, answer in operation["responses"].items()
+        ]
+        return (
+            f"{_head('post', name, operation)}{prose(operation['description'])}"
+            f'<div class="sides"><div>{self._takes(operation)}<h4>What your answer means</h4>'
+            f"{table(rows)}</div><div><h4>Request</h4>"
+            f"{block(chr(10).join([*lines, '', pretty(media['example'])]))}</div></div></article>"
+        )
+
+    def _takes(self, operation: dict[str, Any]) -> str:
+        parts = []
+        for where, title in (("path", "Path"), ("query", "Query"), ("header", "Headers")):
+            rows = [
+                (f"{code(each['name'])}{_needed(each)}", about(_described(each)))
+                for each in operation.get("parameters", ())
+                if each["in"] == where
+            ]
+            parts.append(f"<h4>{title}</h4>{table(rows)}" if rows else "")
+        schema = _json(operation.get("requestBody", {})).get("schema")
+        if schema is not None:
+            parts.append(f"<h4>Body {kind(schema) if '$ref' in schema else ''}</h4>")
+            parts.append(fields(self._resolved(schema), needed=True) or _words(schema))
+        return "".join(parts)
+
+    def _answers(self, operation: dict[str, Any]) -> str:
+        parts = []
+        for status, response in operation["responses"].items():
+            if status >= "400":
+                continue
+            media = _json(response)
+            shape = kind(media["schema"]) if media else ""
+            shown = block(pretty(media["example"])) if "example" in media else ""
+            parts.append(f"<h4>Answer {escape(status)}: {shape}</h4>{shown}")
+        return "".join(parts)
+
+    def _errors(self, operation: dict[str, Any]) -> str:
+        rows = []
+        for status, given in operation["responses"].items():
+            if status >= "400":
+                response = self._resolved(given)
+                link = f'<a href="#errors"><code>{escape(status)}</code></a>'
+                rows.append((link, inline(response["description"])))
+        return f"<details><summary>Errors</summary>{table(rows)}</details>" if rows else ""
+
+    def _resolved(self, given: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = given
+        while "$ref" in found:
+            node: Any = self._document
+            for part in found["$ref"].removeprefix("#/").split("/"):
+                node = node[part]
+            found = node
+        return found
+
+
+def curl(method: str, path: str, operation: dict[str, Any]) -> str:
+    """Return an example of a call, to be pasted into a shell."""
+    target = path
+    for each in operation.get("parameters", ()):
+        if each["in"] == "path":
+            target = target.replace(f"{{{each['name']}}}", str(each.get("example", "")))
+    lines = [f"curl -sS -X {method.upper()} $URL{target}"]
+    if method == "get":
+        lines = [f"curl -sS $URL{target}"]
+    if operation.get("security"):
+        lines.append('-H "Authorization: Bearer $KEY"')
+    media = _json(operation.get("requestBody", {}))
+    if media and media["example"] != {}:
+        body = pretty(media["example"]).replace("'", "'\\''")
+        lines += ["-H 'Content-Type: application/json'", f"-d '{body}'"]
+    return " \\\n  ".join(lines)
+
+
+def _head(method: str, path: str, operation: dict[str, Any]) -> str:
+    return (
+        f'<article id="{escape(operation["operationId"])}"><h3>{escape(operation["summary"])}</h3>'
+        f'<p class="line"><span class="method {escape(method)}">{escape(method.upper())}</span> '
+        f"{code(path)}</p>"
+    )
+
+
+def _json(holder: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON of a body or an answer; nothing where it has none."""
+    found: dict[str, Any] = holder.get("content", {}).get("application/json", {})
+    return found
+
+
+def _needed(parameter: dict[str, Any]) -> str:
+    required = parameter.get("required") and parameter["in"] != "path"
+    return ' <span class="needed">required</span>' if required else ""
+
+
+def _described(parameter: dict[str, Any]) -> dict[str, Any]:
+    return {**parameter["schema"], "description": parameter.get("description", "")}
+
+
+def _words(schema: dict[str, Any]) -> str:
+    return f"<p>{inline(schema.get('description', json.dumps(schema.get('type', 'any'))))}</p>"

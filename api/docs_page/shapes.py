@@ -1,0 +1,108 @@
+"""Schemas in words: the kind of a value with its bounds, and the fields of an object as a table."""
+
+import json
+from html import escape
+from typing import Any
+
+from api.docs_page.markup import code, inline, prose, table
+
+# A schema's bounds, as they are said.
+_BOUNDS = {
+    "minLength": "at least {} long",
+    "maxLength": "at most {} long",
+    "minimum": "from {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "to {}",
+    "exclusiveMaximum": "below {}",
+    "minItems": "at least {}",
+    "maxItems": "at most {}",
+    "maxProperties": "at most {}",
+}
+_LONGEST_PATTERN = 60  # characters; a longer one is for programs
+
+
+def kind(schema: dict[str, Any]) -> str:
+    """Return what a value may be, as HTML: a link to its shape, or its type with its bounds."""
+    if "$ref" in schema:
+        name = escape(schema["$ref"].rpartition("/")[2])
+        return f'<a href="#shape-{name}">{name}</a>'
+    choices = schema.get("anyOf") or schema.get("oneOf")
+    if choices:
+        return " or ".join(kind(choice) for choice in choices)
+    if "enum" in schema:
+        return " | ".join(code(str(value)) for value in schema["enum"])
+    if "const" in schema:
+        return code(str(schema["const"]))
+    if schema.get("type") == "array":
+        return _bounded(f"array of {kind(schema.get('items', {}))}", schema)
+    return _bounded(escape(str(schema.get("format") or schema.get("type") or "any")), schema)
+
+
+def _bounded(text: str, schema: dict[str, Any]) -> str:
+    said = [form.format(schema[name]) for name, form in _BOUNDS.items() if name in schema]
+    pattern = schema.get("pattern")
+    if pattern and "format" not in schema and len(pattern) <= _LONGEST_PATTERN:
+        said.append(f"like {code(pattern)}")
+    return ", ".join([text, *said])
+
+
+def fields(schema: dict[str, Any], *, needed: bool) -> str:
+    """Return an object's fields as a table; `needed`: say which a caller must give, else which an answer
+    may lack."""
+    required = schema.get("required", ())
+    rows = []
+    for name, property_ in schema.get("properties", {}).items():
+        mark = ""
+        if needed and name in required:
+            mark = ' <span class="needed">required</span>'
+        elif not needed and name not in required:
+            mark = ' <span class="note">optional</span>'
+        rows.append((f"{code(name)}{mark}", about(property_)))
+    return table(rows)
+
+
+def about(schema: dict[str, Any]) -> str:
+    """Return a field's kind, default and description."""
+    default = schema.get("default")
+    said = f'<div class="type">{kind(schema)}'
+    if default is not None and default != {}:
+        said += (
+            f"; default {code(json.dumps(default) if isinstance(default, bool) else str(default))}"
+        )
+    return f"{said}</div>{inline(schema.get('description', ''))}"
+
+
+def shapes(document: dict[str, Any]) -> str:
+    """Return every shape of the document."""
+    found = document["components"]["schemas"]
+    requested = _requested(document)
+    parts = [
+        f'<article id="shape-{escape(name)}"><h3>{escape(name)}</h3>'
+        f"{prose(schema.get('description', ''))}{fields(schema, needed=name in requested)}"
+        f"{'' if 'properties' in schema else kind(schema)}</article>"
+        for name, schema in sorted(found.items())
+    ]
+    return f'<h2 id="shapes">Shapes</h2>{"".join(parts)}'
+
+
+def _requested(document: dict[str, Any]) -> set[str]:
+    """Return the shapes that bodies of requests are made of."""
+    found: set[str] = set()
+    schemas = document["components"]["schemas"]
+
+    def visit(node: Any) -> None:
+        if isinstance(node, dict):
+            name = str(node.get("$ref", "")).rpartition("/")[2]
+            if name in schemas and name not in found:
+                found.add(name)
+                visit(schemas[name])
+            for inner in node.values():
+                visit(inner)
+        elif isinstance(node, list):
+            for inner in node:
+                visit(inner)
+
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            visit(operation.get("requestBody", {}))
+    return found
