@@ -39,8 +39,8 @@ class TenantStore(Protocol):
 class KeyStore(Protocol):
     """Keys and what is kept of their secrets."""
 
-    async def create(self, key: KeyRecord, audit: AuditEntry) -> None:
-        """Add a key with its first secret."""
+    async def create(self, key: KeyRecord, at_most: int, audit: AuditEntry) -> bool:
+        """Add a key with its first secret, unless there are `at_most` of its environment."""
 
     async def rotate(
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
@@ -56,6 +56,12 @@ class KeyStore(Protocol):
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
         """Return a workspace's keys, newest first."""
+
+    async def page(
+        self, workspace: str, environment: int, before: str | None, limit: int, *, mcp: bool
+    ) -> list[KeyRecord]:
+        """Return an environment's keys with an id below `before`, newest first, with the workspace's MCP
+        keys among them where `mcp` says so."""
 
 
 class DestinationStore(Protocol):

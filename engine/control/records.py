@@ -71,6 +71,7 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
     scope: Scope
     version: int
     revoked_at_ms: int | None = None
+    last_used_at_ms: int | None = None  # as written; a process that sees it used knows better
     secrets: tuple[KeySecret, ...] = ()
 
 
