@@ -54,6 +54,11 @@ class Settings(BaseModel):
     retention_days: int = Field(
         30, ge=1, description="days that events and deliveries are kept; what is unsettled stays"
     )
+    portal_url: str | None = Field(
+        None,
+        pattern="^https?://[^\\s#]+$",
+        description="where the portal for end-customers is; embed sessions are given out as links to it",
+    )
     log_format: str = Field(
         "auto", pattern="^(auto|console|json)$", description="console on a terminal, else json"
     )
