@@ -4,6 +4,7 @@ Path 404, 405, 401, 429, 403, 415, 413, 400, then what the route itself says. Th
 as a blueprint, since the front door answers most of that traffic itself.
 """
 
+import re
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -25,6 +26,7 @@ from engine.ports import ContentionError, StoreAwayError
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about what a database that restarts is away
 JSON = "application/json"
+METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 
 def make_app(services: Services) -> QuartTrio:
@@ -57,12 +59,33 @@ def make_app(services: Services) -> QuartTrio:
         app.add_url_rule(
             _rule(path), f"OPTIONS {path}", _options(_allowed(routes)), methods=["OPTIONS"]
         )
+        if any(_covers(other, path) for other in by_path):
+            app.add_url_rule(
+                _rule(path),
+                f"others {path}",
+                _not_allowed(_allowed(routes)),
+                methods=sorted(METHODS - {route.method for route in routes}),
+                provide_automatic_options=False,
+            )
     _register_endings(app, services, {path: _allowed(routes) for path, routes in by_path.items()})
     return app
 
 
 def _rule(path: str) -> str:
     return path.replace("{", "<").replace("}", ">")
+
+
+def _covers(template: str, path: str) -> bool:
+    """Whether a template matches a path that is a route of its own, whose methods it must not lend."""
+    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template))
+    return template != path and "{" not in path and re.fullmatch(pattern, path) is not None
+
+
+def _not_allowed(allowed: str) -> Callable[..., Awaitable[Response]]:
+    async def not_allowed(**_: str) -> Response:
+        raise MethodNotAllowed(allowed.split(", "))
+
+    return not_allowed
 
 
 def _allowed(routes: list[Route]) -> str:

@@ -135,7 +135,7 @@ class Ingest:
         if route.check is not None:
             route.check.check(payload)
         event = self._event(environment, given, payload)
-        deliveries = _deliveries(event, route.choices(event.customer))
+        deliveries = deliveries_of(event, route.choices(event))
         if event.idempotency_key is None:
             return Accepted(event, deliveries, None)
         return Accepted(event, deliveries, _claim(event, event.idempotency_key, len(deliveries)))
@@ -158,7 +158,8 @@ class Ingest:
         )
 
 
-def _deliveries(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
+def deliveries_of(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
+    """Return an event's deliveries, one for each choice. Raises Refusal past the most of them."""
     if not choices:
         return []
     if len(choices) > MAX_FANOUT:

@@ -52,7 +52,8 @@ class Credential(Struct, frozen=True, kw_only=True):
 
 
 class Rule(Struct, frozen=True, kw_only=True):
-    """A routing rule. `event_types` are patterns: `*` is one segment, at the end one or more."""
+    """A routing rule. `event_types` are patterns: `*` is one segment, at the end one or more. `filter` is
+    CEL source, which was checked when it was written."""
 
     id: str
     environment: int
@@ -64,6 +65,7 @@ class Rule(Struct, frozen=True, kw_only=True):
     created_at_ms: int
     updated_at_ms: int
     version: int = 1  # counts from 1
+    filter: str | None = None
 
 
 class PayloadCheck(Protocol):

@@ -23,17 +23,20 @@ _TYPES = (
 )
 
 
-def witnessed(change: str, first: int, kind: str, also: str = "") -> str:
+def witnessed(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
     """Return `change`, a data-modifying statement that returns the `id` it changed, with its witnesses.
 
     The audit entry's values are the arguments from `$first` on (see `values`). `also` are further
-    expressions of the WITH, which write by the row of `changed`. Nothing is written or notified where
-    the change changed nothing. The statement returns the changed row's id.
+    expressions of the WITH, which write by the row of `changed`; `before` are those that the change
+    reads. Nothing is written or notified where the change changed nothing. The statement returns the
+    changed row's id.
     """
     arguments = ", ".join(f"${first + index}::{type_}" for index, type_ in enumerate(_TYPES))
     further = f"{also}," if also else ""
+    earlier = f"{before}," if before else ""
     return f"""
-        WITH changed AS ({change}),
+        WITH {earlier}
+        changed AS ({change}),
         {further}
         audited AS (
             INSERT INTO audit_log (workspace, id, environment, action, object_type, object_id,

@@ -1,10 +1,11 @@
-"""Routing rules."""
+"""Routing rules, and how their filters fail."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from asyncpg import Record
 
-from engine.control.records import AuditEntry
+from engine.control.records import AuditEntry, FilteredRules, FilterErrors, FilterFailure
 from engine.core.vocabulary import Priority
 from engine.identity import created_at_ms
 from engine.models import Rule
@@ -14,49 +15,105 @@ from storage.writing import write
 
 SELECT_RULES = """
     SELECT environment, id::text AS id, version, destination::text AS destination, name, event_types,
-           priority, enabled, updated_at_ms
+           filter, priority, enabled, updated_at_ms
     FROM routing_rules
 """
+# The environment's tally is taken before a rule, always: two writers wait for each other in one place.
 _CREATE = witnessed(
     """
-        INSERT INTO routing_rules
-            (environment, id, version, destination, name, event_types, priority, enabled, updated_at_ms)
-        SELECT $1::integer, $2::uuid, $3::integer, $4::uuid, $5, $6::text[], $7::smallint, $8::boolean,
-               $9::bigint
-        WHERE (SELECT count(*) FROM routing_rules WHERE environment = $1::integer) < $10::bigint
+        INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,
+                                   priority, enabled, updated_at_ms)
+        SELECT $1::integer, $2::uuid, $3::integer, $4::uuid, $5, $6::text[], $7, $8::smallint,
+               $9::boolean, $10::bigint
+        FROM tally
         RETURNING id
     """,
-    11,
+    13,
     "rule",
+    before="""tally AS (
+            INSERT INTO routing_tallies AS t (environment, rules) VALUES ($1::integer, 1)
+            ON CONFLICT (environment) DO UPDATE SET rules = t.rules + 1, version = t.version + 1
+            WHERE t.rules < $11::integer AND ($12::bigint IS NULL OR t.version = $12::bigint)
+            RETURNING environment
+        )""",
 )
 _REPLACE = witnessed(
     """
-        UPDATE routing_rules SET
+        UPDATE routing_rules r SET
             version = $3::integer, destination = $4::uuid, name = $5, event_types = $6::text[],
-            priority = $7::smallint, enabled = $8::boolean, updated_at_ms = $9::bigint
-        WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
-        RETURNING id
+            filter = $7, priority = $8::smallint, enabled = $9::boolean, updated_at_ms = $10::bigint
+        FROM tally
+        WHERE r.environment = $1::integer AND r.id = $2::uuid AND r.version = $3::integer - 1
+        RETURNING r.id
     """,
-    10,
+    12,
     "rule",
+    also="""forgotten AS (
+            DELETE FROM filter_failures f USING changed, routing_rules r
+            WHERE f.environment = $1::integer AND f.rule = changed.id AND r.environment = $1::integer
+              AND r.id = changed.id AND r.filter IS DISTINCT FROM $7
+        )""",  # it sees the row as it was
+    before="""tally AS (
+            UPDATE routing_tallies SET version = version + 1
+            WHERE environment = $1::integer AND ($11::bigint IS NULL OR version = $11::bigint)
+            RETURNING environment
+        )""",
 )
 _REMOVE = witnessed(
     """
-        DELETE FROM routing_rules WHERE environment = $1 AND id = $2::uuid AND version = $3
-        RETURNING id
+        DELETE FROM routing_rules r USING tally
+        WHERE r.environment = $1::integer AND r.id = $2::uuid AND r.version = $3::integer
+        RETURNING r.id
     """,
     4,
     "rule",
+    also="""counted AS (
+            UPDATE routing_tallies SET rules = rules - 1, version = version + 1
+            FROM changed WHERE environment = $1::integer
+        ),
+        forgotten AS (
+            DELETE FROM filter_failures f USING changed
+            WHERE f.environment = $1::integer AND f.rule = changed.id
+        )""",
+    before="""tally AS MATERIALIZED (
+            SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
+        )""",
 )
 _PAGE = (
-    SELECT_RULES
+    SELECT_RULES  # noqa: S608 - made of constants only
     + """
     WHERE environment = $1 AND ($2::uuid IS NULL OR destination = $2::uuid)
       AND ($3::boolean IS NULL OR enabled = $3::boolean)
       AND ($4::uuid IS NULL OR id < $4::uuid)
+      AND ($6::uuid IS NULL OR destination IN (
+          SELECT d.id FROM destinations d WHERE d.environment = $1 AND d.customer_account = $6::uuid))
     ORDER BY id DESC LIMIT $5
 """
 )
+_FILTERED = """
+    SELECT t.rules, t.version, r.id::text AS id, r.event_types
+    FROM routing_tallies t
+    LEFT JOIN routing_rules r ON r.environment = t.environment AND r.filter IS NOT NULL
+    WHERE t.environment = $1
+"""
+_FAILURES = """
+    SELECT rule::text AS rule, failures, last_at_ms, last_message
+    FROM filter_failures WHERE environment = $1 AND rule = ANY($2::uuid[])
+"""
+# Counted only for the filter that failed, and for a rule that is still there.
+_FAILED = """
+    INSERT INTO filter_failures AS f (environment, rule, failures, last_at_ms, last_message)
+    SELECT n.environment, n.rule, n.failures, n.last_at_ms, n.last_message
+    FROM unnest($1::integer[], $2::uuid[], $3::text[], $4::bigint[], $5::bigint[], $6::text[])
+         n (environment, rule, filter, failures, last_at_ms, last_message)
+    JOIN routing_rules r ON r.environment = n.environment AND r.id = n.rule AND r.filter = n.filter
+    ORDER BY n.environment, n.rule
+    ON CONFLICT (environment, rule) DO UPDATE SET
+        failures = f.failures + excluded.failures,
+        last_at_ms = greatest(f.last_at_ms, excluded.last_at_ms),
+        last_message = CASE WHEN excluded.last_at_ms >= f.last_at_ms THEN excluded.last_message
+                            ELSE f.last_message END
+"""
 
 
 class Rules:
@@ -65,13 +122,45 @@ class Rules:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def create(self, rule: Rule, at_most: int, audit: AuditEntry) -> bool:
-        """Add a rule, unless the environment has `at_most` of them."""
-        return bool(await write(self._pool, _CREATE, *_columns(rule), at_most, *values(audit)))
+    async def create(
+        self, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None = None
+    ) -> bool:
+        """Add a rule, unless the environment has `at_most` of them; see the port."""
+        columns = _columns(rule)
+        return bool(await write(self._pool, _CREATE, *columns, at_most, tally, *values(audit)))
 
-    async def replace(self, rule: Rule, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
-        return bool(await write(self._pool, _REPLACE, *_columns(rule), *values(audit)))
+    async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
+        """Write the next version, if the present one is its predecessor; see the port."""
+        return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
+
+    async def filtered(self, environment: int) -> FilteredRules:
+        """Return which rules have a filter, and the tally that this holds for."""
+        rows = await self._pool.fetch(_FILTERED, environment)
+        if not rows:
+            return FilteredRules(rules=0, tally=0, patterns={})
+        patterns = {row["id"]: tuple(row["event_types"]) for row in rows if row["id"] is not None}
+        return FilteredRules(rules=rows[0]["rules"], tally=rows[0]["version"], patterns=patterns)
+
+    async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
+        """Return what is recorded of filters that could not be evaluated, by rule."""
+        rows = await self._pool.fetch(_FAILURES, environment, list(rules))
+        return {
+            row["rule"]: FilterErrors(row["failures"], row["last_at_ms"], row["last_message"])
+            for row in rows
+        }
+
+    async def failed(self, failures: Sequence[FilterFailure]) -> None:
+        """Add to what is recorded."""
+        await write(
+            self._pool,
+            _FAILED,
+            [each.environment for each in failures],
+            [each.rule for each in failures],
+            [each.filter for each in failures],
+            [each.errors.count for each in failures],
+            [each.errors.last_at_ms for each in failures],
+            [each.errors.last_message for each in failures],
+        )
 
     async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
         """Remove the version that is given."""
@@ -99,9 +188,12 @@ class Rules:
         enabled: bool | None,
         before: str | None,
         limit: int,
+        account: str | None = None,
     ) -> list[Rule]:
         """Return rules with an id below `before`, newest first."""
-        rows = await self._pool.fetch(_PAGE, environment, destination, enabled, before, limit)
+        rows = await self._pool.fetch(
+            _PAGE, environment, destination, enabled, before, limit, account
+        )
         return [rule_record(row) for row in rows]
 
 
@@ -113,6 +205,7 @@ def _columns(rule: Rule) -> tuple[Any, ...]:
         rule.destination,
         rule.name,
         list(rule.event_types),
+        rule.filter,
         int(rule.priority),
         rule.enabled,
         rule.updated_at_ms,
@@ -127,6 +220,7 @@ def rule_record(row: Record) -> Rule:
         destination=row["destination"],
         name=row["name"],
         event_types=tuple(row["event_types"]),
+        filter=row["filter"],
         priority=Priority(row["priority"]),
         enabled=row["enabled"],
         created_at_ms=created_at_ms(row["id"]),

@@ -1,36 +1,53 @@
 """Routing rules: all operations."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import position, whole_page
+from api.pages import page, position
 from api.queries import RuleQuery
+from api.resources import preview
 from api.routes import MANAGE, READ, Embed, Route
+from api.shapes.rules import RULE_EXAMPLE, RoutingRule
 from engine.control.drafts import RuleDraft, RulePatch
+from engine.control.records import FilterErrors
 from engine.control.views import rule_view
 from engine.errors import Refusal
 from engine.models import Rule
 
 TAG = "Routing rules"
 LISTING = "/routing-rules"
-EXAMPLE = {
-    "name": "Orders to billing",
-    "destinationId": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
-    "eventTypes": ["order.*"],
-    "priority": "STANDARD",
-}
 
 
-def view(call: Call, rule: Rule) -> dict[str, Any]:
+async def views(call: Call, rules: Sequence[Rule]) -> list[dict[str, Any]]:
+    """Return rules as callers see them, with what is known of their filters' failures."""
+    filtered = [rule.id for rule in rules if rule.filter is not None]
+    recorded: dict[str, FilterErrors] = {}
+    if filtered:
+        recorded = await call.services.rule_store.failures(call.number, filtered)
+    failures = call.services.filter_failures
+    return [
+        rule_view(rule, call.environment_name, failures.of(rule, recorded.get(rule.id)))
+        for rule in rules
+    ]
+
+
+async def view(call: Call, rule: Rule) -> dict[str, Any]:
     """Return a rule as callers see it."""
-    return rule_view(rule, call.environment_name)
+    return (await views(call, [rule]))[0]
+
+
+def account(call: Call) -> str | None:
+    """Return the customer's account whose rules alone the caller has to do with."""
+    return None if call.customer is None else call.customer.account
 
 
 async def create(call: Call) -> Answer:
     """Make a rule."""
     draft = call.body_as(RuleDraft)
-    return Answer(201, view(call, await call.services.rules.create(call.actor, call.number, draft)))
+    rule = await call.services.rules.create(call.actor, call.number, draft, account(call))
+    return Answer(201, await view(call, rule))
 
 
 async def listing(call: Call) -> Answer:
@@ -38,48 +55,53 @@ async def listing(call: Call) -> Answer:
     query = call.query_as(RuleQuery)
     below = position(LISTING, call.number, query.cursor)
     rules = await call.services.rule_store.page(
-        call.number, query.destination_id, query.enabled, below, query.limit + 1
+        call.number, query.destination_id, query.enabled, below, query.limit + 1, account(call)
     )
-    return Answer(
-        200,
-        whole_page(
-            rules, query.limit, LISTING, call.number, lambda r: r.id, lambda r: view(call, r)
-        ),
-    )
+    shown = rules[: query.limit]
+    following = shown[-1].id if len(rules) > query.limit else None
+    return Answer(200, page(await views(call, shown), LISTING, call.number, following))
 
 
 async def get(call: Call) -> Answer:
     """Show one rule."""
     rule = await call.services.rule_store.get(call.number, call.identifier())
+    if rule is not None and call.customer is not None:
+        destination = call.services.models.destinations.get(rule.destination)
+        if destination is None or not call.sees(destination.customer_account):
+            rule = None
     if rule is None:
         raise Refusal("not_found", "no such routing rule")
-    return Answer(200, view(call, rule))
+    return Answer(200, await view(call, rule))
 
 
 async def patch(call: Call) -> Answer:
     """Apply a merge patch."""
     rule = await call.services.rules.update(
-        call.actor, call.number, call.identifier(), call.document
+        call.actor, call.number, call.identifier(), call.document, account(call)
     )
-    return Answer(200, view(call, rule))
+    return Answer(200, await view(call, rule))
 
 
 async def remove(call: Call) -> Answer:
     """Remove a rule."""
-    await call.services.rules.remove(call.actor, call.number, call.identifier())
+    await call.services.rules.remove(call.actor, call.number, call.identifier(), account(call))
     return Answer(200, {"success": True})
 
 
 async def enable(call: Call) -> Answer:
     """Route by it."""
-    rule = await call.services.rules.enable(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, rule))
+    rule = await call.services.rules.enable(
+        call.actor, call.number, call.identifier(), account(call)
+    )
+    return Answer(200, await view(call, rule))
 
 
 async def disable(call: Call) -> Answer:
     """Route by it no more, for now."""
-    rule = await call.services.rules.disable(call.actor, call.number, call.identifier())
-    return Answer(200, view(call, rule))
+    rule = await call.services.rules.disable(
+        call.actor, call.number, call.identifier(), account(call)
+    )
+    return Answer(200, await view(call, rule))
 
 
 def _action(verb: str, handler: Any) -> Route:
@@ -93,7 +115,7 @@ def _action(verb: str, handler: Any) -> Route:
         embed=Embed.OWN,
         handler=handler,
         action=True,
-        responses={200: shapes.RoutingRule},
+        responses={200: RoutingRule},
         refusals=(404,),
     )
 
@@ -105,15 +127,17 @@ ROUTES = (
         name="createRoutingRule",
         summary="Create a routing rule",
         description="Several matching rules of one destination make one delivery, of the highest "
-        "priority. An environment has at most 1,000 rules.",
+        "priority. An environment has at most 1,000 rules, and at most 20 with a filter for any one "
+        "event type. A filter that cannot be evaluated for an event does not match; `filterErrors` "
+        "counts that.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
         handler=create,
         body=RuleDraft,
-        responses={201: shapes.RoutingRule},
+        responses={201: RoutingRule},
         refusals=(404, 409),
-        example=EXAMPLE,
+        example=RULE_EXAMPLE,
     ),
     Route(
         method="GET",
@@ -125,7 +149,7 @@ ROUTES = (
         embed=Embed.OWN,
         handler=listing,
         query=RuleQuery,
-        responses={200: shapes.Page[shapes.RoutingRule]},
+        responses={200: shapes.Page[RoutingRule]},
     ),
     Route(
         method="GET",
@@ -136,7 +160,7 @@ ROUTES = (
         scopes=READ,
         embed=Embed.OWN,
         handler=get,
-        responses={200: shapes.RoutingRule},
+        responses={200: RoutingRule},
         refusals=(404,),
     ),
     Route(
@@ -150,7 +174,7 @@ ROUTES = (
         embed=Embed.OWN,
         handler=patch,
         body=RulePatch,
-        responses={200: shapes.RoutingRule},
+        responses={200: RoutingRule},
         refusals=(404, 409),
         example={"eventTypes": ["order.*", "refund.created"]},
     ),
@@ -167,6 +191,7 @@ ROUTES = (
         responses={200: shapes.Success},
         refusals=(404,),
     ),
+    preview.ROUTE,
     _action("enable", enable),
     _action("disable", disable),
 )

@@ -158,21 +158,6 @@ class DestinationHealth(Document):
     actor: ActorState
 
 
-class RoutingRule(Document):
-    """A routing rule."""
-
-    id: Uuid
-    environment: EnvironmentName
-    name: str
-    destination_id: Uuid
-    event_types: list[str]
-    filter: None
-    priority: Literal["STANDARD", "HIGH", "CRITICAL"]
-    enabled: bool
-    created_at: Timestamp
-    updated_at: Timestamp
-
-
 class DeliveryItem(Document):
     """A delivery, as lists show it."""
 

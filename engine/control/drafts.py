@@ -20,6 +20,8 @@ from pydantic.alias_generators import to_camel
 
 from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
 from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
+from engine.filters import compile_filter
+from engine.filters.program import SOURCE_BYTES as FILTER_BYTES
 
 NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
 DESCRIPTION_LENGTH = 2_000  # some paragraphs
@@ -119,6 +121,16 @@ def _check_pattern(pattern: str) -> str:
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
 
 
+def _check_filter(source: str) -> str:
+    compile_filter(source)
+    return source
+
+
+FilterSource = Annotated[
+    str, StringConstraints(min_length=1, max_length=FILTER_BYTES), AfterValidator(_check_filter)
+]
+
+
 class RuleDraft(Document):
     """A routing rule as a caller writes it."""
 
@@ -129,7 +141,11 @@ class RuleDraft(Document):
         description="Patterns: * is one segment, at the end one or more; * alone is everything but "
         "angarium.*.",
     )  # fmt: skip
-    filter: None = Field(None, description="Null: every event of these types.")
+    filter: FilterSource | None = Field(
+        None,
+        description="A CEL expression over `event` (eventType, payload, metadata, source, "
+        "customerExternalId, occurredAt), at most 2 KiB. Null: every event of these types.",
+    )  # fmt: skip
     priority: Annotated[
         Literal["STANDARD", "HIGH", "CRITICAL"],
         BeforeValidator(lambda v: "STANDARD" if v is None else v),

@@ -12,6 +12,9 @@ from engine.control.records import (
     AuditEntry,
     Configuration,
     DestinationRecord,
+    FilteredRules,
+    FilterErrors,
+    FilterFailure,
     KeyRecord,
     KeySecret,
     Tenant,
@@ -99,11 +102,23 @@ class DestinationStore(Protocol):
 class RuleStore(Protocol):
     """Routing rules."""
 
-    async def create(self, rule: Rule, at_most: int, audit: AuditEntry) -> bool:
-        """Add a rule, unless the environment has `at_most` of them."""
+    async def create(
+        self, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None = None
+    ) -> bool:
+        """Add a rule, unless the environment has `at_most` of them, or is past `tally`."""
 
-    async def replace(self, rule: Rule, audit: AuditEntry) -> bool:
-        """Write the next version, if the present one is its predecessor."""
+    async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
+        """Write the next version, if the present one is its predecessor and the environment not past
+        `tally`."""
+
+    async def filtered(self, environment: int) -> FilteredRules:
+        """Return which rules have a filter, and the tally that this holds for."""
+
+    async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
+        """Return what is recorded of filters that could not be evaluated, by rule."""
+
+    async def failed(self, failures: Sequence[FilterFailure]) -> None:
+        """Add to what is recorded, for rules that still have the filter that failed."""
 
     async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
         """Remove the version that is given."""
@@ -121,8 +136,10 @@ class RuleStore(Protocol):
         enabled: bool | None,
         before: str | None,
         limit: int,
+        account: str | None = None,
     ) -> list[Rule]:
-        """Return rules with an id below `before`, newest first."""
+        """Return rules with an id below `before`, newest first; with `account`, those of destinations
+        that are tied to it."""
 
 
 class ConfigurationStore(Protocol):

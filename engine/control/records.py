@@ -75,6 +75,37 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
     secrets: tuple[KeySecret, ...] = ()
 
 
+class FilteredRules(Struct, frozen=True, kw_only=True):
+    """Which of an environment's rules have a filter, and the state of its rules that this holds for."""
+
+    rules: int  # with and without one
+    tally: int  # rises with every write of a rule
+    patterns: dict[str, tuple[str, ...]]  # by rule: its event types
+
+
+class FilterErrors(Struct, frozen=True):
+    """How often a rule's filter gave neither true nor false, and what was wrong the last time."""
+
+    count: int
+    last_at_ms: int
+    last_message: str
+
+    def plus(self, later: "FilterErrors | None") -> "FilterErrors":
+        """Return both together."""
+        if later is None:
+            return self
+        return FilterErrors(self.count + later.count, later.last_at_ms, later.last_message)
+
+
+class FilterFailure(Struct, frozen=True):
+    """What is to be added to what is recorded of a rule's filter."""
+
+    environment: int
+    rule: str
+    filter: str
+    errors: FilterErrors
+
+
 class AuditEntry(Struct, frozen=True, kw_only=True):
     """Who changed what. `changes` is JSON, without secrets."""
 

@@ -8,8 +8,9 @@ import trio
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import merged, read
+from engine.control.documents import invalid, merged, read
 from engine.control.drafts import RuleDraft
+from engine.control.overlap import too_many_at_once
 from engine.control.ports import DestinationStore, RuleStore
 from engine.control.projection import Projection
 from engine.control.views import rule_document
@@ -19,7 +20,9 @@ from engine.identity import Identity, created_at_ms
 from engine.models import Rule
 
 MAX_RULES = 1_000  # of an environment
+MAX_FILTERS = 20  # that one event can meet: each takes at most some 3 ms
 ATTEMPTS = 5  # as with destinations
+BUSY = "the rules are being changed by others: try again"
 
 
 class RoutingRules:
@@ -42,65 +45,94 @@ class RoutingRules:
         self._auditor = Auditor(identity)
         self._now = now
 
-    async def create(self, actor: Actor, environment: int, draft: RuleDraft) -> Rule:
-        """Add a rule. Raises Refusal 404 or 409 for its destination, 400 past the limit."""
+    async def create(
+        self, actor: Actor, environment: int, draft: RuleDraft, account: str | None = None
+    ) -> Rule:
+        """Add a rule. Raises Refusal 404 or 409 for its destination, 400 past the limits.
+
+        With `account`, here and below, only what is of a destination tied to it exists.
+        """
 
         async def command() -> Rule:
-            await self._require_destination(environment, draft.destination_id)
+            await self._require_destination(environment, draft.destination_id, account)
             identifier = self._identity.other()
             now_ms = created_at_ms(identifier)
             rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
             changes = differences({}, rule_document(rule))
             entry = self._auditor.entry(actor, "routing_rule.create", identifier, changes)
-            if not await written(self._store.create(rule, MAX_RULES, entry)):
-                raise Refusal("invalid_request", f"an environment has at most {MAX_RULES} rules")
-            self._projection.rule(rule)
-            return rule
+            for _ in range(ATTEMPTS):
+                tally = await self._tally(rule, None)
+                if await written(self._store.create(rule, MAX_RULES, entry, tally)):
+                    self._projection.rule(rule)
+                    return rule
+                if (await self._store.filtered(environment)).rules >= MAX_RULES:
+                    raise Refusal(
+                        "invalid_request", f"an environment has at most {MAX_RULES} rules"
+                    )
+                await trio.lowlevel.checkpoint()
+            raise Refusal("conflict", BUSY)
 
         return await self._commands.run(command)
 
     async def update(
-        self, actor: Actor, environment: int, identifier: str, patch: Mapping[str, Any]
+        self,
+        actor: Actor,
+        environment: int,
+        identifier: str,
+        patch: Mapping[str, Any],
+        account: str | None = None,
     ) -> Rule:
         """Apply a merge patch; return the next version."""
 
         def change(present: Rule) -> RuleDraft:
             return read(RuleDraft, merged(rule_document(present), patch))
 
-        return await self._change(actor, environment, identifier, "update", change)
+        return await self._change(actor, environment, identifier, "update", change, account)
 
-    async def enable(self, actor: Actor, environment: int, identifier: str) -> Rule:
+    async def enable(
+        self, actor: Actor, environment: int, identifier: str, account: str | None = None
+    ) -> Rule:
         """Route by it."""
-        return await self._switch(actor, environment, identifier, enabled=True)
+        return await self._switch(actor, environment, identifier, account, enabled=True)
 
-    async def disable(self, actor: Actor, environment: int, identifier: str) -> Rule:
+    async def disable(
+        self, actor: Actor, environment: int, identifier: str, account: str | None = None
+    ) -> Rule:
         """Route by it no more, for now."""
-        return await self._switch(actor, environment, identifier, enabled=False)
+        return await self._switch(actor, environment, identifier, account, enabled=False)
 
-    async def remove(self, actor: Actor, environment: int, identifier: str) -> None:
+    async def remove(
+        self, actor: Actor, environment: int, identifier: str, account: str | None = None
+    ) -> None:
         """Remove a rule. Raises Refusal 404 when there is none."""
 
         async def command() -> None:
             for _ in range(ATTEMPTS):
-                present = await self._get(environment, identifier)
+                present = await self._get(environment, identifier, account)
                 changes = differences(rule_document(present), {})
                 entry = self._auditor.entry(actor, "routing_rule.delete", identifier, changes)
                 if await written(self._store.remove(present, entry)):
                     self._projection.rule_removed(identifier)
                     return
                 await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the rule is being changed by others: try again")
+            raise Refusal("conflict", BUSY)
 
         await self._commands.run(command)
 
     async def _switch(
-        self, actor: Actor, environment: int, identifier: str, *, enabled: bool
+        self,
+        actor: Actor,
+        environment: int,
+        identifier: str,
+        account: str | None,
+        *,
+        enabled: bool,
     ) -> Rule:
         def change(present: Rule) -> RuleDraft:
             return read(RuleDraft, {**rule_document(present), "enabled": enabled})
 
         action = "enable" if enabled else "disable"
-        return await self._change(actor, environment, identifier, action, change)
+        return await self._change(actor, environment, identifier, action, change, account)
 
     async def _change(
         self,
@@ -109,13 +141,14 @@ class RoutingRules:
         identifier: str,
         action: str,
         change: Callable[[Rule], RuleDraft],
+        account: str | None,
     ) -> Rule:
         async def command() -> Rule:
             for _ in range(ATTEMPTS):
-                present = await self._get(environment, identifier)
+                present = await self._get(environment, identifier, account)
                 draft = change(present)
                 if draft.destination_id != present.destination:
-                    await self._require_destination(environment, draft.destination_id)
+                    await self._require_destination(environment, draft.destination_id, account)
                 same = _drafted(
                     draft, identifier, environment, present.version, present.updated_at_ms
                 )
@@ -127,23 +160,46 @@ class RoutingRules:
                 )
                 changes = differences(rule_document(present), rule_document(rule))
                 entry = self._auditor.entry(actor, f"routing_rule.{action}", identifier, changes)
-                if await written(self._store.replace(rule, entry)):
+                tally = await self._tally(rule, present)
+                if await written(self._store.replace(rule, entry, tally)):
                     self._projection.rule(rule)
                     return rule
                 await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the rule is being changed by others: try again")
+            raise Refusal("conflict", BUSY)
 
         return await self._commands.run(command)
 
-    async def _get(self, environment: int, identifier: str) -> Rule:
+    async def _tally(self, rule: Rule, present: Rule | None) -> int | None:
+        """Return the tally at which the rule's filter is one of few enough, None where that is no
+        question. Raises Refusal where there are too many."""
+        if rule.filter is None:
+            return None
+        filtered_before = present is not None and present.filter is not None
+        if filtered_before and present is not None and present.event_types == rule.event_types:
+            return None
+        known = await self._store.filtered(rule.environment)
+        others = {key: types for key, types in known.patterns.items() if key != rule.id}
+        if too_many_at_once(rule.event_types, others, MAX_FILTERS):
+            raise invalid(
+                "filter", f"one event type would meet more than {MAX_FILTERS} rules with a filter"
+            )
+        return known.tally
+
+    async def _get(self, environment: int, identifier: str, account: str | None) -> Rule:
         rule = await self._store.get(environment, identifier)
+        if rule is not None and account is not None:
+            destination = await self._destinations.get(environment, rule.destination)
+            if destination is None or destination.customer_account != account:
+                rule = None
         if rule is None:
             raise Refusal("not_found", "no such routing rule")
         return rule
 
-    async def _require_destination(self, environment: int, identifier: str) -> None:
+    async def _require_destination(
+        self, environment: int, identifier: str, account: str | None
+    ) -> None:
         destination = await self._destinations.get(environment, identifier)
-        if destination is None:
+        if destination is None or (account is not None and destination.customer_account != account):
             raise Refusal("not_found", "destinationId: no such destination")
         if destination.status is DestinationStatus.ARCHIVED:
             raise Refusal("conflict", "destinationId: the destination is archived")
@@ -163,4 +219,5 @@ def _drafted(
         created_at_ms=created_at_ms(identifier),
         updated_at_ms=updated_at_ms,
         version=version,
+        filter=draft.filter,
     )

@@ -3,7 +3,7 @@
 from typing import Any
 
 from engine.control.headers import shown
-from engine.control.records import DestinationRecord
+from engine.control.records import DestinationRecord, FilterErrors
 from engine.control.rotation import public_key_texts
 from engine.core.vocabulary import Environment
 from engine.identity import created_at_ms
@@ -59,20 +59,32 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "name": rule.name,
         "destinationId": rule.destination,
         "eventTypes": list(rule.event_types),
-        "filter": None,
+        "filter": rule.filter,
         "priority": rule.priority.name,
         "enabled": rule.enabled,
     }
 
 
-def rule_view(rule: Rule, environment: Environment) -> dict[str, Any]:
-    """Return a rule whole."""
+def rule_view(
+    rule: Rule, environment: Environment, errors: FilterErrors | None = None
+) -> dict[str, Any]:
+    """Return a rule whole, with what is known of its filter's failures."""
     return {
         "id": rule.id,
         "environment": environment.name,
         **rule_document(rule),
+        "filterErrors": None if errors is None else filter_errors_view(errors),
         "createdAt": iso(rule.created_at_ms),
         "updatedAt": iso(rule.updated_at_ms),
+    }
+
+
+def filter_errors_view(errors: FilterErrors) -> dict[str, Any]:
+    """Return what is known of a filter's failures."""
+    return {
+        "count": errors.count,
+        "lastAt": iso(errors.last_at_ms),
+        "lastMessage": errors.last_message,
     }
 
 

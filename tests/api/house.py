@@ -46,9 +46,11 @@ from engine.delivery_log import (
     EventFilter,
     EventPage,
 )
+from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Done, Reply
 from engine.models import EnvironmentModel, Models
+from engine.plans import BUILT_IN, Plans, overridden
 from engine.ports import Transmission
 from engine.reactor import Reactor
 from engine.replay.job import ReplayJob
@@ -271,13 +273,15 @@ class House:
         self.loader = Loader(self.tables, self.projection, self.commands)
         now = self.clock.now
         self.keys = Keys(self.tables.tenants, self.tables.keys, self.identity, now, self.projection)
-        self.gate = Gate(self.models, now, control_limit, None)
+        self.plans = Plans(self.models, overridden(BUILT_IN, control_limit))
+        self.gate = Gate(self.models, now, self.plans)
         self.ingestion = Ingestion(
             self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
         )
         self.destinations = Destinations(
             self.tables.destinations, self.commands, self.projection, self.identity, now
         )
+        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.rules = RoutingRules(
             self.tables.rules,
             self.tables.destinations,

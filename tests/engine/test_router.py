@@ -3,6 +3,7 @@
 import pytest
 
 from engine.core.destination import Destination, Target
+from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.models import Models, Rule
 from engine.router import Router, compile_pattern
@@ -37,6 +38,10 @@ def rule(identifier: str, to: str, *patterns: str, **changes: object) -> Rule:
     return Rule(**(values | changes))  # type: ignore[arg-type]  # a table of keywords
 
 
+def event(customer: str | None = None, payload: bytes = b"{}", type_: str = "t") -> Event:
+    return Event("e", 1, type_, 0, payload, customer=customer)
+
+
 @pytest.mark.parametrize(
     ("pattern", "matches", "not_"),
     [
@@ -64,7 +69,7 @@ def test_several_rules_of_a_destination_make_one_choice_of_the_highest_priority(
     models.put_rule(rule("r1", "d1", "order.*"))
     models.put_rule(rule("r2", "d1", "order.created", priority=Priority.CRITICAL))
     models.put_rule(rule("r3", "d1", "*", priority=Priority.HIGH, enabled=False))
-    (choice,) = Router(models).route(1, "order.created").choices(None)
+    (choice,) = Router(models).route(1, "order.created").choices(event())
     assert choice.priority is Priority.CRITICAL
 
 
@@ -78,7 +83,7 @@ def test_a_customers_events_go_to_its_destinations_and_to_those_tied_to_none() -
     route = Router(models).route(1, "order.created")
 
     def chosen(customer: str | None) -> set[str]:
-        return {choice.destination.id for choice in route.choices(customer)}
+        return {choice.destination.id for choice in route.choices(event(customer))}
 
     assert chosen(None) == {"all"}
     assert chosen("c1") == {"all", "mine"}
@@ -88,16 +93,16 @@ def test_a_customers_events_go_to_its_destinations_and_to_those_tied_to_none() -
 def test_a_change_is_seen_by_the_next_event_and_only_in_its_environment() -> None:
     models = Models()
     router = Router(models)
-    assert router.route(1, "t").choices(None) == ()
+    assert router.route(1, "t").choices(event()) == ()
     models.put_destination(destination("d1"))
     models.put_rule(rule("r1", "d1", "t"))
-    assert len(router.route(1, "t").choices(None)) == 1
-    assert router.route(2, "t").choices(None) == ()
+    assert len(router.route(1, "t").choices(event())) == 1
+    assert router.route(2, "t").choices(event()) == ()
     models.put_destination(destination("d1", version=2, status=DestinationStatus.DISABLED))
-    assert len(router.route(1, "t").choices(None)) == 1
+    assert len(router.route(1, "t").choices(event())) == 1
     models.put_destination(destination("d1", version=1))
     assert models.destinations["d1"].version == 2
     models.put_destination(destination("d1", version=3, status=DestinationStatus.ARCHIVED))
-    assert router.route(1, "t").choices(None) == ()
+    assert router.route(1, "t").choices(event()) == ()
     models.remove_rule("r1")
-    assert router.route(1, "t").choices(None) == ()
+    assert router.route(1, "t").choices(event()) == ()

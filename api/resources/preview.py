@@ -1,0 +1,180 @@
+"""What the routing rules would do with an event, without sending it."""
+
+import json
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET
+from pydantic import BeforeValidator, Field
+
+from api.call import Answer, Call
+from api.resources.ingestion import EventInput
+from api.routes import READ, Embed, Route
+from api.shapes.rules import RulePreview
+from engine.control.drafts import RULE_PATTERNS, Document, FilterSource, Name, Pattern, Uuid
+from engine.core.records import Event
+from engine.core.vocabulary import Priority
+from engine.errors import Detail, Refusal
+from engine.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
+from engine.models import Rule
+from engine.preview import Judgement, Preview, Reached, preview
+
+TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
+
+
+class RuleTrial(Document):
+    """A rule that is not there yet, to be tried. Without `destinationId` it is judged alone."""
+
+    name: Name = "trial"
+    destination_id: Uuid | None = None
+    event_types: list[Pattern] = Field(min_length=1, max_length=RULE_PATTERNS)
+    filter: FilterSource | None = None
+    priority: Annotated[
+        Literal["STANDARD", "HIGH", "CRITICAL"],
+        BeforeValidator(lambda v: "STANDARD" if v is None else v),
+    ] = "STANDARD"
+    enabled: bool = True
+
+
+class PreviewInput(Document):
+    """An example event, as for `POST /events`, and a rule to be tried with it."""
+
+    event: EventInput
+    rule: RuleTrial | None = None
+
+
+async def show(call: Call) -> Answer:
+    """Tell what would become of an event."""
+    event = _event(call)
+    trial = _trial(call)
+    account = None if call.customer is None else call.customer.account
+    found = await preview(call.services.models, event, account, trial)
+    return Answer(200, _view(event, found))
+
+
+def _event(call: Call) -> Event:
+    body = json.dumps(call.document["event"]).encode()
+    if len(body) > EVENT_BYTES:
+        raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
+    try:
+        given, payload = read_event(body)
+        if not given.eventType.startswith(OWN_PREFIX):  # rules may name the service's own, too
+            check_type(given.eventType)
+    except Refusal as refusal:
+        raise Refusal(
+            refusal.code,
+            refusal.message,
+            tuple(Detail(f"event.{each.path}", each.message) for each in refusal.details),
+        ) from None
+    return Event(
+        TRIAL,
+        call.number,
+        given.eventType,
+        given.occurred_at_ms(int(call.services.now() * 1000)),
+        payload,
+        bytes(given.metadata) if given.metadata is not UNSET else None,
+        given.source or None,
+        given.customerExternalId or None,
+    )
+
+
+def _trial(call: Call) -> Rule | None:
+    draft = call.body_as(PreviewInput).rule
+    if draft is None:
+        return None
+    if draft.destination_id is not None:
+        destination = call.services.models.destinations.get(draft.destination_id)
+        if (
+            destination is None
+            or destination.environment != call.number
+            or not call.sees(destination.customer_account)
+        ):
+            raise Refusal("not_found", "rule.destinationId: no such destination")
+    return Rule(
+        id=TRIAL,
+        environment=call.number,
+        destination=draft.destination_id or TRIAL,
+        name=draft.name,
+        event_types=tuple(draft.event_types),
+        priority=Priority[draft.priority],
+        enabled=draft.enabled,
+        created_at_ms=0,
+        updated_at_ms=0,
+        filter=draft.filter,
+    )
+
+
+def _view(event: Event, found: Preview) -> dict[str, Any]:
+    refusal = found.refusal
+    return {
+        "eventType": event.type,
+        "customerExternalId": event.customer,
+        "accepted": refusal is None,
+        "refusal": None
+        if refusal is None
+        else {
+            "code": refusal.code,
+            "message": refusal.message,
+            "details": [{"path": each.path, "message": each.message} for each in refusal.details],
+        },
+        "destinations": [_destination(each) for each in found.reached],
+        "rules": [_rule(each) for each in found.judgements],
+        "otherRules": found.others,
+    }
+
+
+def _destination(reached: Reached) -> dict[str, Any]:
+    return {
+        "destinationId": reached.destination.id,
+        "name": reached.destination.name,
+        "status": reached.destination.status.name,
+        "priority": reached.priority.name,
+        "ruleId": _id(reached.rule.id),
+    }
+
+
+def _rule(judgement: Judgement) -> dict[str, Any]:
+    rule, destination = judgement.rule, judgement.destination
+    return {
+        "ruleId": _id(rule.id),
+        "name": rule.name,
+        "destinationId": None if destination is None else destination.id,
+        "destinationStatus": None if destination is None else destination.status.name,
+        "enabled": rule.enabled,
+        "pattern": judgement.pattern,
+        "customerMatches": judgement.customer_matches,
+        "filter": rule.filter,
+        "filterValue": judgement.filter_value,
+        "filterError": judgement.filter_error,
+        "priority": rule.priority.name,
+        "matches": judgement.reason.name == "MATCHES",
+        "reason": judgement.reason.name,
+    }
+
+
+def _id(identifier: str) -> str | None:
+    return None if identifier == TRIAL else identifier
+
+
+ROUTE = Route(
+    method="POST",
+    path="/routing-rules/preview",
+    name="previewRoutingRules",
+    summary="Try an event on the rules",
+    description="Which destinations an example event would reach, and why: what each rule that names "
+    "its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule` is one that is not "
+    "there yet, to be tried.",
+    tag="Routing rules",
+    scopes=READ,
+    embed=Embed.OWN,
+    handler=show,
+    body=PreviewInput,
+    responses={200: RulePreview},
+    refusals=(404,),
+    example={
+        "event": {
+            "eventType": "order.created",
+            "payload": {"id": "ord_1042", "total": 129.5, "country": "DE"},
+        },
+        "rule": {"eventTypes": ["order.*"], "filter": "event.payload.total >= 100"},
+    },
+)

@@ -1,0 +1,60 @@
+"""Which functions there are, and in which form: another call is refused when it is written."""
+
+from msgspec import Struct
+
+from engine.filters.errors import FilterError
+from engine.filters.syntax import Call, Literal, Node, children
+
+
+class Function(Struct, frozen=True):
+    """A function: how many arguments (the target of a method among them), and in which form."""
+
+    arguments: tuple[int, ...]
+    method: bool = False
+    function: bool = False
+    native: bool = False  # evaluated by closures, not by the library
+    opaque: bool = False  # what it returns is of a kind that JSON has not
+
+
+_GETTERS = (
+    "getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear",
+    "getHours", "getMinutes", "getSeconds", "getMilliseconds",
+)  # fmt: skip
+FUNCTIONS = {
+    "size": Function((1,), method=True, function=True, native=True),
+    "contains": Function((2,), method=True, native=True),
+    "startsWith": Function((2,), method=True, native=True),
+    "endsWith": Function((2,), method=True, native=True),
+    "matches": Function((2,), method=True, function=True),
+    "dyn": Function((1,), function=True, native=True),
+    "int": Function((1,), function=True),
+    "double": Function((1,), function=True),
+    "string": Function((1,), function=True),
+    "uint": Function((1,), function=True, opaque=True),
+    "bytes": Function((1,), function=True, opaque=True),
+    "timestamp": Function((1,), function=True, opaque=True),
+    "duration": Function((1,), function=True, opaque=True),
+    "type": Function((1,), function=True, opaque=True),
+    **{name: Function((1,), method=True) for name in _GETTERS},
+}
+
+
+def check(source: str, node: Node) -> None:
+    """Refuse calls of unknown functions. Raises FilterError."""
+    for child in children(node):
+        check(source, child)
+    if not isinstance(node, Call):
+        return
+    known = FUNCTIONS.get(node.function)
+    if known is None:
+        raise FilterError(source, node.at, f"unknown function {node.function}()")
+    if not (known.method if node.method else known.function):
+        form = "x.f(y)" if known.method else "f(x)"
+        raise FilterError(source, node.at, f"{node.function}() is written as {form}")
+    if len(node.arguments) not in known.arguments:
+        given = len(node.arguments) - node.method
+        raise FilterError(source, node.at, f"{node.function}() does not take {given} arguments")
+    if node.function == "matches":
+        pattern = node.arguments[1]
+        if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
+            raise FilterError(source, pattern.at, "the pattern of matches() must be written out")

@@ -1,0 +1,18 @@
+"""What can be wrong with a filter: when it is written, and when it is evaluated."""
+
+
+class FilterError(ValueError):
+    """An expression that is refused, and where it is wrong."""
+
+    def __init__(self, source: str, position: int, message: str) -> None:
+        line = source.count("\n", 0, position) + 1
+        column = position - (source.rfind("\n", 0, position) + 1) + 1
+        super().__init__(f"line {line}, column {column}: {message}")
+        self.line, self.column = line, column
+
+
+class EvaluationError(Exception):
+    """A filter that says neither true nor false of an event. Its message names no value of the event."""
+
+
+NO_OVERLOAD = "these operands do not go together"

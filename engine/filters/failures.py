@@ -1,0 +1,96 @@
+"""Filters that could not be evaluated: counted here, durable within some seconds.
+
+Failures are summed up by rule, so that a filter that always fails costs one row. What a crash within
+those seconds loses is a part of the count.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+import structlog
+import trio
+
+from engine.control.records import FilterErrors, FilterFailure
+from engine.ports import ContentionError, StoreAwayError, StoreError
+
+FLUSH_S = 5.0  # between two writes
+MESSAGE = 500  # characters that are kept of one
+
+log = structlog.get_logger("angarium.filters")
+
+
+class FailingRule(Protocol):
+    """What is asked of a rule."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def environment(self) -> int:
+        """The environment's number."""
+
+    @property
+    def filter(self) -> str | None:
+        """Its source."""
+
+
+Write = Callable[[Sequence[FilterFailure]], Awaitable[None]]
+
+
+class FilterFailures:
+    """Owner of what is counted and not yet written."""
+
+    def __init__(self, write: Write, now: Callable[[], float]) -> None:
+        self._write = write
+        self._now = now
+        self._counted: dict[str, FilterFailure] = {}
+        self._open: dict[str, FilterFailure] = {}  # being written
+
+    def note(self, rule: FailingRule, message: str) -> None:
+        """Count a failure of a rule's filter."""
+        new = FilterErrors(1, int(self._now() * 1000), message[:MESSAGE])
+        source = rule.filter or ""
+        before = self._counted.get(rule.id)
+        if before is not None and before.filter == source:
+            new = before.errors.plus(new)
+        self._counted[rule.id] = FilterFailure(rule.environment, rule.id, source, new)
+
+    def of(self, rule: FailingRule, recorded: FilterErrors | None) -> FilterErrors | None:
+        """Return all that is known of a rule's filter: what is recorded, and what is not yet."""
+        known = recorded
+        for waiting in (self._open.get(rule.id), self._counted.get(rule.id)):
+            if waiting is not None and waiting.filter == rule.filter:
+                known = waiting.errors if known is None else known.plus(waiting.errors)
+        return known
+
+    async def run(self) -> None:
+        """Write what was counted, every some seconds, until cancelled."""
+        while True:
+            await trio.sleep(FLUSH_S)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what was counted until now. A write that failed is tried again with the next."""
+        if not self._counted:
+            return
+        self._open, self._counted = self._counted, {}
+        try:
+            await self._write(list(self._open.values()))
+        except (StoreAwayError, ContentionError):
+            self._take_back(self._open.values())
+        except StoreError:
+            log.exception("failures of filters could not be recorded", rules=len(self._open))
+        finally:
+            self._open = {}
+
+    def _take_back(self, failures: Iterable[FilterFailure]) -> None:
+        for earlier in failures:
+            later = self._counted.get(earlier.rule)
+            if later is None:
+                self._counted[earlier.rule] = earlier
+            elif later.filter == earlier.filter:
+                errors = earlier.errors.plus(later.errors)
+                self._counted[earlier.rule] = FilterFailure(
+                    later.environment, later.rule, later.filter, errors
+                )

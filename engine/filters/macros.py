@@ -1,0 +1,115 @@
+"""The macros, which go through a list: each round is paid for before it is done.
+
+As in the library, and unlike in the language's text, the first element whose body fails ends it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.filters.errors import NO_OVERLOAD, EvaluationError
+from engine.filters.scope import Facts
+from engine.filters.syntax import Macro, Node, children
+
+Evaluate = Callable[[Facts], Any]
+Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
+
+
+def cost_of(macro: Macro) -> int:
+    """Return the steps of one round: the nodes of the body, but for what a macro in it pays itself."""
+    bodies = (macro.body,) if macro.condition is None else (macro.condition, macro.body)
+    return 1 + sum(_nodes(body) for body in bodies)
+
+
+def _nodes(node: Node) -> int:
+    below = (node.range,) if isinstance(node, Macro) else children(node)
+    return 1 + sum(_nodes(child) for child in below)
+
+
+def _rounds(value: Any) -> list[Any]:
+    """Return what is gone through: elements, or keys."""
+    if type(value) is list:
+        return value
+    if type(value) is dict:
+        return list(value)
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def _holds(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def _all(over: Evaluate, slot: int, body: Evaluate, _: Evaluate | None, cost: int) -> Evaluate:
+    def every(facts: Facts) -> bool:
+        for value in _rounds(over(facts)):
+            facts.spend(cost)
+            facts.variables[slot] = value
+            if not _holds(body(facts)):
+                return False
+        return True
+
+    return every
+
+
+def _exists(over: Evaluate, slot: int, body: Evaluate, _: Evaluate | None, cost: int) -> Evaluate:
+    def some(facts: Facts) -> bool:
+        for value in _rounds(over(facts)):
+            facts.spend(cost)
+            facts.variables[slot] = value
+            if _holds(body(facts)):
+                return True
+        return False
+
+    return some
+
+
+def _exists_one(
+    over: Evaluate, slot: int, body: Evaluate, _: Evaluate | None, cost: int
+) -> Evaluate:
+    def one(facts: Facts) -> bool:
+        found = 0
+        for value in _rounds(over(facts)):
+            facts.spend(cost)
+            facts.variables[slot] = value
+            found += _holds(body(facts))
+        return found == 1
+
+    return one
+
+
+def _filter(over: Evaluate, slot: int, body: Evaluate, _: Evaluate | None, cost: int) -> Evaluate:
+    def those(facts: Facts) -> list[Any]:
+        found = []
+        for value in _rounds(over(facts)):
+            facts.spend(cost)
+            facts.variables[slot] = value
+            if _holds(body(facts)):
+                found.append(value)
+        return found
+
+    return those
+
+
+def _map(
+    over: Evaluate, slot: int, body: Evaluate, condition: Evaluate | None, cost: int
+) -> Evaluate:
+    def each(facts: Facts) -> list[Any]:
+        made = []
+        for value in _rounds(over(facts)):
+            facts.spend(cost)
+            facts.variables[slot] = value
+            if condition is None or _holds(condition(facts)):
+                made.append(body(facts))
+        return made
+
+    return each
+
+
+MACROS: dict[str, Make] = {
+    "all": _all,
+    "exists": _exists,
+    "exists_one": _exists_one,
+    "filter": _filter,
+    "map": _map,
+}

@@ -1,0 +1,176 @@
+"""What only the CEL library can do, one subtree at a time, with what closures have evaluated below it.
+
+A subtree that is passed on holds no macro and no `&&`, `||` or `?:`, so that it is as long as it is
+written; what it is given are texts and numbers of bounded length, and each evaluation has its price.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import cel
+
+from engine.filters.checking import FUNCTIONS
+from engine.filters.errors import NO_OVERLOAD, EvaluationError, FilterError
+from engine.filters.macros import Evaluate
+from engine.filters.patterns import TEXT, translated
+from engine.filters.scope import Facts
+from engine.filters.syntax import (
+    Binary,
+    Call,
+    Index,
+    ListOf,
+    Literal,
+    Node,
+    Opaque,
+    Unary,
+    children,
+)
+from engine.filters.values import CHARACTERS
+
+STEPS = 20  # of one evaluation: 2 to 5 us
+MATCH_STEPS = (
+    1_000  # with a pattern, which is compiled each time: at most 300 us, 30 for usual ones
+)
+_ARITHMETIC = frozenset("+-*/%")
+_CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, RuntimeError)
+
+
+def is_opaque(node: Node) -> bool:
+    """Whether a node's value may be of a kind that JSON has not."""
+    match node:
+        case Opaque():
+            return True
+        case Call(function=function):
+            known = FUNCTIONS.get(function)
+            if known is None or function == "dyn":
+                return any(map(is_opaque, node.arguments))
+            return known.opaque
+        case Binary(operator=operator):
+            return operator in _ARITHMETIC and (is_opaque(node.left) or is_opaque(node.right))
+        case Unary(operator=operator):
+            return operator == "-" and is_opaque(node.operand)
+        case ListOf():
+            return any(map(is_opaque, node.items))
+        case Index():
+            return is_opaque(node.operand)
+    return False
+
+
+class _Writer:
+    """Writes a subtree anew, as source for the library; what is not opaque in it becomes a variable."""
+
+    def __init__(self, source: str, compile_: Callable[[Node], Evaluate]) -> None:
+        self._source = source
+        self._compile = compile_
+        self.operands: list[Evaluate] = []
+
+    def write(self, node: Node) -> str:
+        """Return the node as source."""
+        if not is_opaque(node):
+            return self._variable(node)
+        match node:
+            case Opaque(source=source):
+                return source
+            case Call():
+                return self.call(node)
+            case Unary():
+                return f"-({self.write(node.operand)})"
+            case Binary():
+                return self.binary(node)
+            case ListOf(items=items):
+                return "[" + ", ".join(map(self.write, items)) + "]"
+            case Index():
+                return f"{self.write(node.operand)}[{self.write(node.key)}]"
+        raise AssertionError("no such opaque node")
+
+    def root(self, node: Node) -> str:
+        """Return the topmost node, whose own value JSON has."""
+        match node:
+            case Call():
+                return self.call(node)
+            case Binary():
+                return self.binary(node)
+            case Index():
+                return f"({self.write(node.operand)})[{self.write(node.key)}]"
+        raise AssertionError("no such root")
+
+    def binary(self, node: Binary) -> str:
+        """Return an operator with what it stands between."""
+        return f"({self.write(node.left)}) {node.operator} ({self.write(node.right)})"
+
+    def call(self, node: Call) -> str:
+        """Return a call."""
+        first, *others = node.arguments
+        if node.function == "matches":
+            pattern = others[0]
+            assert isinstance(pattern, Literal)
+            assert isinstance(pattern.value, str)
+            written = translated(self._source, pattern.at, pattern.value)
+            return f"({self.write(first)}).matches({_quoted(written)})"
+        if node.method:
+            rest = ", ".join(map(self.write, others))
+            return f"({self.write(first)}).{node.function}({rest})"
+        return f"{node.function}({', '.join(map(self.write, node.arguments))})"
+
+    def _variable(self, node: Node) -> str:
+        self.operands.append(self._compile(node))
+        return f"v{len(self.operands) - 1}"
+
+
+def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) -> Evaluate:
+    """Return a closure that has the library evaluate `node`. Raises FilterError."""
+    writer = _Writer(source, compile_)
+    text = writer.root(node)
+    try:
+        program = cel.compile(text)
+    except ValueError as error:  # what the parser lets pass, a bytes literal for instance
+        raise FilterError(
+            source, node.at, "malformed: " + str(error).splitlines()[-3][:100]
+        ) from None
+    operands = writer.operands
+    price = MATCH_STEPS if _matches(node) else STEPS
+
+    def call(facts: Facts) -> Any:
+        given = {}
+        size = 0
+        for number, operand in enumerate(operands):
+            value = operand(facts)
+            if type(value) in (list, dict):
+                raise EvaluationError(NO_OVERLOAD)
+            if type(value) is str:
+                size += len(value)
+            given[f"v{number}"] = value
+        if size > TEXT:
+            raise EvaluationError(f"a text of more than {TEXT} characters")
+        facts.spend(price + size // CHARACTERS)
+        try:
+            return program.execute(given)
+        except _CAUSES as error:
+            raise EvaluationError(_words(error)) from None
+
+    return call
+
+
+def _matches(node: Node) -> bool:
+    if isinstance(node, Call) and node.function == "matches":
+        return True
+    return any(_matches(child) for child in children(node))
+
+
+def _quoted(text: str) -> str:
+    return '"' + "".join(f"\\U{ord(each):08x}" for each in text) + '"'
+
+
+def _words(error: Exception) -> str:
+    """Return the kind of an error: the library's own words hold values of the event."""
+    if isinstance(error, TypeError):
+        return NO_OVERLOAD
+    if isinstance(error, ZeroDivisionError):
+        return "division by zero"
+    if isinstance(error, KeyError):
+        return "no such key"
+    if isinstance(error, IndexError):
+        return "index out of bounds"
+    if isinstance(error, OverflowError):
+        return "out of range"
+    return "a value that cannot be converted, or a function of other kinds"

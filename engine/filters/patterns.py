@@ -1,0 +1,165 @@
+"""Regular expressions of `matches`: RE2's language, bounded in what compiling and matching them costs.
+
+The library compiles one at each evaluation. What is dear there is Unicode: `\\w` costs 250 us,
+`[0-9A-Za-z_]` nothing. RE2, which CEL names, means the latter, so that is what is passed on.
+"""
+
+import re
+
+import cel
+
+from engine.filters.errors import FilterError
+
+LENGTH = 256
+# Characters and classes, each as often as it is repeated: 500 compile in some 300 us.
+WEIGHT = 500
+TEXT = 4096  # characters of a text that may be matched
+_CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
+_ESCAPED = re.compile(r"\\(x\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
+_REPEAT = re.compile(r"\{(\d{1,4})(?:,(\d{0,4}))?\}")
+_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[imsU]*(?:-[imsU]+)?[:)])")
+_CLASS_WEIGHT, _DOT_WEIGHT = 3, 8  # a dot is any of UTF-8's sequences
+
+
+def translated(source: str, at: int, pattern: str) -> str:
+    """Return the pattern for the library. Raises FilterError where it is refused."""
+    if len(pattern) > LENGTH:
+        raise FilterError(source, at, f"a pattern has at most {LENGTH} characters")
+    try:
+        written = _Pattern(pattern).read()
+    except ValueError as error:
+        raise FilterError(source, at, f"pattern: {error}") from None
+    try:
+        cel.compile("''.matches(p)").execute({"p": written})
+    except (ValueError, RuntimeError, TypeError):
+        raise FilterError(source, at, "pattern: malformed regular expression") from None
+    return written
+
+
+class _Pattern:
+    """One pattern on its way through."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+        self._at = 0
+        self._written: list[str] = []
+
+    def read(self) -> str:
+        """Return it rewritten. Raises ValueError."""
+        weights = [0]  # of the groups that are open
+        last = 0  # of what a repetition would repeat
+        folded = "(?i" in self._pattern or re.search(r"\(\?[msU]+i", self._pattern) is not None
+        pattern = self._pattern
+        while self._at < len(pattern):
+            character = pattern[self._at]
+            if character == "(":
+                weights.append(0)
+                self._group()
+                if self._written[-1].endswith(")"):  # (?i): flags alone
+                    weights.pop()
+                last = 0
+                continue
+            if character == ")":
+                self._pass(1)
+                last = weights.pop()
+                if not weights:
+                    raise ValueError("unexpected )")
+                weights[-1] += last
+            elif character in "*+?":
+                self._pass(1)
+                weights[-1] += last  # a star is the thing itself and a way around it
+            elif character == "{":
+                times = self._repetition()
+                weights[-1] += last * max(0, times - 1)
+            else:
+                last = self._one(character)
+                weights[-1] += last
+            if sum(weights) * (2 if folded else 1) > WEIGHT:
+                raise ValueError("too large, with its repetitions")
+        if len(weights) != 1:
+            raise ValueError("a group is not closed")
+        return "".join(self._written)
+
+    def _pass(self, length: int) -> None:
+        self._written.append(self._pattern[self._at : self._at + length])
+        self._at += length
+
+    def _group(self) -> None:
+        if not self._pattern.startswith("(?", self._at):
+            self._pass(1)
+            return
+        match = _GROUP.match(self._pattern, self._at)
+        if match is None:
+            raise ValueError("this kind of group is unknown to RE2")
+        self._pass(match.end() - self._at)
+
+    def _repetition(self) -> int:
+        match = _REPEAT.match(self._pattern, self._at)
+        if match is None:
+            raise ValueError("a { that is no repetition must be escaped")
+        self._pass(match.end() - self._at)
+        return max(int(match[1]), int(match[2] or 0)) + (match[2] == "")
+
+    def _one(self, character: str) -> int:
+        """Write one character, class or assertion; return what it weighs."""
+        if character == "\\":
+            return self._escape(within=False)
+        if character == "[":
+            return self._class()
+        self._pass(1)
+        return _DOT_WEIGHT if character == "." else 0 if character in "^$|" else 1
+
+    def _escape(self, *, within: bool) -> int:
+        match = _ESCAPED.match(self._pattern, self._at)
+        if match is None:
+            raise ValueError("a backslash at the end")
+        what = match[1]
+        if what in "dws":
+            self._written.append(_CLASSES[what] if within else f"[{_CLASSES[what]}]")
+        elif what in "DWS":
+            self._written.append(f"[^{_CLASSES[what.lower()]}]")
+        elif what == "b" and not within:
+            self._written.append(r"(?-u:\b)")
+        elif (
+            what[0].isalnum()
+            and what[0] != "x"
+            and not (what in "afnrtv" or (what in "Az" and not within))
+        ):
+            raise ValueError(f"\\{what} is not supported")
+        else:
+            self._written.append(match[0])
+        self._at = match.end()
+        return _DOT_WEIGHT if what in "DWS" else _CLASS_WEIGHT if what in "dws" else 1
+
+    def _class(self) -> int:
+        self._pass(1)
+        negated = self._pattern.startswith("^", self._at)
+        if negated:
+            self._pass(1)
+        first = True
+        pattern = self._pattern
+        while True:
+            if self._at >= len(pattern):
+                raise ValueError("a class is not closed")
+            character = pattern[self._at]
+            if character == "]" and not first:
+                self._pass(1)
+                return _DOT_WEIGHT if negated else _CLASS_WEIGHT
+            if character == "\\":
+                self._escape(within=True)
+            elif character == "[":
+                # Rust nests classes; RE2 has none, but for [:alpha:], which both know.
+                end = pattern.find(":]", self._at)
+                if pattern.startswith("[:", self._at) and end > 0:
+                    self._pass(end + 2 - self._at)
+                else:
+                    self._written.append(r"\[")
+                    self._at += 1
+            elif character in "&~-" and pattern.startswith(character * 2, self._at):
+                raise ValueError(f"{character * 2} within a class is not supported")
+            elif character == "]":
+                self._written.append(r"\]")
+                self._at += 1
+            else:
+                self._pass(1)
+            first = False

@@ -1,0 +1,56 @@
+"""A filter: an expression that was checked whole, and says true or false of an event."""
+
+from functools import lru_cache
+
+from engine.filters.checking import check
+from engine.filters.compiler import Compiler
+from engine.filters.errors import EvaluationError, FilterError
+from engine.filters.macros import Evaluate
+from engine.filters.parser import parse
+from engine.filters.scope import STEPS, Facts
+from engine.filters.syntax import Field, Has, Node, children
+
+SOURCE_BYTES = 2048
+KNOWN = (
+    4_096  # filters kept compiled: as many as two environments can have twice over, 40 MB at most
+)
+
+
+class Filter:
+    """A compiled expression. `fields` are those of the event that it reads."""
+
+    __slots__ = ("_evaluate", "fields", "source")
+
+    def __init__(self, source: str, evaluate: Evaluate, fields: frozenset[str]) -> None:
+        self.source = source
+        self.fields = fields
+        self._evaluate = evaluate
+
+    def matches(self, facts: Facts) -> bool:
+        """Tell whether it is true of an event. Raises EvaluationError where it is neither."""
+        facts.steps = STEPS
+        value = self._evaluate(facts)
+        if value is True:
+            return True
+        if value is False:
+            return False
+        raise EvaluationError("the filter gives no boolean")
+
+
+@lru_cache(KNOWN)
+def compile_filter(source: str) -> Filter:
+    """Return the filter of a source. Raises FilterError, whose words say where it is wrong."""
+    if len(source.encode()) > SOURCE_BYTES:
+        raise FilterError(source, 0, f"a filter is at most {SOURCE_BYTES} bytes")
+    tree = parse(source)
+    check(source, tree)
+    return Filter(source, Compiler(source).compile(tree), frozenset(_fields(tree)))
+
+
+def _fields(node: Node) -> set[str]:
+    found: set[str] = set()
+    if isinstance(node, Field) or (isinstance(node, Has) and node.operand is None):
+        found.add(node.name)
+    for child in children(node):
+        found |= _fields(child)
+    return found

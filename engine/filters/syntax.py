@@ -1,0 +1,144 @@
+"""The syntax tree of a CEL expression. Data only."""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """Any expression. `at` is where it stands in the source, `depth` how many nodes lie on its longest
+    way down."""
+
+    at: int
+    depth: int = 1
+    parts: ClassVar[tuple[str, ...]] = ()  # the fields that hold nodes
+
+
+class Literal(Node, frozen=True):
+    """A null, bool, int, double or string."""
+
+    value: bool | int | float | str | None
+
+
+class Opaque(Node, frozen=True):
+    """A literal or type that only the library knows: `1u`, `b"x"`, `int` in `type(x) == int`."""
+
+    source: str
+
+
+class Field(Node, frozen=True):
+    """A field of the event: `event.payload`."""
+
+    name: str
+
+
+class Variable(Node, frozen=True):
+    """What a macro binds; `slot` is its place in the scope."""
+
+    name: str
+    slot: int
+
+
+class Select(Node, frozen=True):
+    """`operand.name`."""
+
+    operand: Node
+    name: str
+    parts: ClassVar[tuple[str, ...]] = ("operand",)
+
+
+class Has(Node, frozen=True):
+    """`has(operand.name)`; of a field of the event, `operand` is None."""
+
+    operand: Node | None
+    name: str
+    parts: ClassVar[tuple[str, ...]] = ("operand",)
+
+
+class Index(Node, frozen=True):
+    """`operand[key]`."""
+
+    operand: Node
+    key: Node
+    parts: ClassVar[tuple[str, ...]] = ("operand", "key")
+
+
+class Call(Node, frozen=True):
+    """A function: of a method call, the target is the first argument and `method` is set."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    method: bool = False
+    parts: ClassVar[tuple[str, ...]] = ("arguments",)
+
+
+class Macro(Node, frozen=True):
+    """`range.name(variable, body)`; a map of three arguments has a condition."""
+
+    name: str
+    range: Node
+    variable: Variable
+    body: Node
+    condition: Node | None = None
+    parts: ClassVar[tuple[str, ...]] = ("range", "body", "condition")
+
+
+class ListOf(Node, frozen=True):
+    """`[a, b]`."""
+
+    items: tuple[Node, ...]
+    parts: ClassVar[tuple[str, ...]] = ("items",)
+
+
+class MapOf(Node, frozen=True):
+    """`{"a": b}`."""
+
+    keys: tuple[Node, ...]
+    values: tuple[Node, ...]
+    parts: ClassVar[tuple[str, ...]] = ("keys", "values")
+
+
+class Unary(Node, frozen=True):
+    """`!a` or `-a`."""
+
+    operator: str
+    operand: Node
+    parts: ClassVar[tuple[str, ...]] = ("operand",)
+
+
+class Binary(Node, frozen=True):
+    """A comparison, `in`, or arithmetic."""
+
+    operator: str
+    left: Node
+    right: Node
+    parts: ClassVar[tuple[str, ...]] = ("left", "right")
+
+
+class Logic(Node, frozen=True):
+    """`a && b && c`, or the same with `||`."""
+
+    operator: str
+    operands: tuple[Node, ...]
+    parts: ClassVar[tuple[str, ...]] = ("operands",)
+
+
+class Ternary(Node, frozen=True):
+    """`condition ? yes : no`."""
+
+    condition: Node
+    yes: Node
+    no: Node
+    parts: ClassVar[tuple[str, ...]] = ("condition", "yes", "no")
+
+
+def children(node: Node) -> list[Node]:
+    """Return the nodes right below."""
+    found: list[Node] = []
+    for part in node.parts:
+        value = getattr(node, part)
+        if isinstance(value, tuple):
+            found.extend(value)
+        elif value is not None:
+            found.append(value)
+    return found

@@ -1,0 +1,191 @@
+"""Equality, order and arithmetic of CEL over the values that JSON has.
+
+Python's own differ: it holds 1 for true, compares integers with doubles exactly where CEL converts them,
+and rounds a quotient down. Nothing here is slower than linear in what it is given, and what is longer
+than a step is paid for.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from engine.filters.errors import NO_OVERLOAD, EvaluationError
+from engine.filters.scope import Facts
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+CHARACTERS = 64  # that one step pays for, of what is copied or searched
+
+
+def equal(left: Any, right: Any, facts: Facts) -> bool:
+    """Whether two values are equal; those of different kinds are not."""
+    kind, other = type(left), type(right)
+    if kind is other:
+        if kind is list:
+            if len(left) != len(right):
+                return False
+            facts.spend(len(left))
+            return all(equal(a, b, facts) for a, b in zip(left, right, strict=True))
+        if kind is dict:
+            if len(left) != len(right):
+                return False
+            facts.spend(len(left))
+            return all(key in right and equal(a, right[key], facts) for key, a in left.items())
+        return bool(left == right)
+    if kind is int and other is float:
+        return bool(float(left) == right)
+    if kind is float and other is int:
+        return bool(left == float(right))
+    return False
+
+
+def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
+    kind, other = type(left), type(right)
+    if kind is other and kind in (int, float, str, bool):
+        return left, right
+    if kind is int and other is float:
+        return float(left), right
+    if kind is float and other is int:
+        return left, float(right)
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def _less(left: Any, right: Any) -> bool:
+    a, b = _ordered(left, right)
+    return bool(a < b)
+
+
+def _at_most(left: Any, right: Any) -> bool:
+    a, b = _ordered(left, right)
+    return bool(a <= b)
+
+
+def _more(left: Any, right: Any) -> bool:
+    a, b = _ordered(left, right)
+    return bool(a > b)
+
+
+def _at_least(left: Any, right: Any) -> bool:
+    a, b = _ordered(left, right)
+    return bool(a >= b)
+
+
+ORDERS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": _less,
+    "<=": _at_most,
+    ">": _more,
+    ">=": _at_least,
+}
+
+
+def contained(value: Any, among: Any, facts: Facts) -> bool:
+    """`value in among`: an element of a list, or a key of a map."""
+    if type(among) is list:
+        facts.spend(len(among))
+        return any(equal(value, each, facts) for each in among)
+    if type(among) is dict:
+        if type(value) is str:
+            return value in among
+        if type(value) in (int, bool):
+            return False
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def add(left: Any, right: Any, facts: Facts) -> Any:
+    """`left + right`: of numbers, texts or lists."""
+    kind = type(left)
+    if kind is type(right):
+        if kind is int:
+            return _int(left, right, left + right)
+        if kind is float:
+            return left + right
+        if kind is str:
+            facts.spend((len(left) + len(right)) // CHARACTERS)
+            return left + right
+        if kind is list:
+            facts.spend(len(left) + len(right))
+            return left + right
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def subtract(left: Any, right: Any, facts: Facts) -> Any:
+    """`left - right`."""
+    kind = _number(left, right)
+    return _int(left, right, left - right) if kind is int else left - right
+
+
+def multiply(left: Any, right: Any, facts: Facts) -> Any:
+    """`left * right`."""
+    kind = _number(left, right)
+    return _int(left, right, left * right) if kind is int else left * right
+
+
+def divide(left: Any, right: Any, facts: Facts) -> Any:
+    """`left / right`: of integers without the fraction, towards zero."""
+    if _number(left, right) is float:
+        if right != 0.0:
+            return left / right
+        if left == 0.0 or math.isnan(left):
+            return math.nan
+        return math.copysign(math.inf, left) * math.copysign(1.0, right)
+    if right == 0:
+        raise EvaluationError("division by zero")
+    quotient = abs(left) // abs(right)
+    return _int(left, right, quotient if (left < 0) == (right < 0) else -quotient)
+
+
+def remainder(left: Any, right: Any, facts: Facts) -> Any:
+    """`left % right`: of integers, with the sign of the left one."""
+    if _number(left, right) is float:
+        raise EvaluationError(NO_OVERLOAD)
+    if right == 0:
+        raise EvaluationError("modulo by zero")
+    rest = abs(left) % abs(right)
+    return _int(left, right, -rest if left < 0 else rest)
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any, Facts], Any]] = {
+    "+": add,
+    "-": subtract,
+    "*": multiply,
+    "/": divide,
+    "%": remainder,
+}
+
+
+def negated(value: Any) -> Any:
+    """`-value`."""
+    if type(value) is float:
+        return -value
+    if type(value) is int:
+        return _int(value, 0, -value)
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def size(value: Any) -> int:
+    """`size(value)`: code points of a text, elements of a list, keys of a map."""
+    if type(value) in (str, list, dict):
+        return len(value)
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def searched(text: str, part: str, facts: Facts) -> None:
+    """Pay for looking for `part` in `text`: short ones are compared at each place, others once over."""
+    length = len(text)
+    if length < 30_000:
+        length *= min(len(part), 100) // 16 + 1
+    facts.spend(length // CHARACTERS)
+
+
+def _number(left: Any, right: Any) -> type:
+    kind = type(left)
+    if kind is type(right) and kind in (int, float):
+        return kind
+    raise EvaluationError(NO_OVERLOAD)
+
+
+def _int(left: int, right: int, result: int) -> int:
+    """Return the result if CEL's integers hold it and what it came of; of unsigned ones JSON has but
+    those that are too large."""
+    if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
+        raise EvaluationError("more than a 64-bit integer holds")
+    return result
