@@ -6,6 +6,7 @@ never overlap, and live events wait for one entry at most.
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from math import inf
 from typing import Protocol
 
 import trio
@@ -15,7 +16,7 @@ from engine.ports import (
     ContentionError,
     DirtyDestination,
     IntakeStore,
-    PoisonError,
+    OwnershipLostError,
     StoreAwayError,
     StoreError,
 )
@@ -78,25 +79,33 @@ class Entrance:
         """Whether there is one to be admitted."""
         return bool(self._waiting)
 
-    async def enter(self, entry: Entry) -> list[Delivery]:
-        """Have an entry written and told to its actors; return what is durable.
+    async def enter(self, entry: Entry, within_s: float = inf) -> list[Delivery]:
+        """Have an entry written and told to its actors; return what is durable. After `within_s` it is
+        taken back, or, where it was begun, goes on with nobody waiting for it.
 
-        Raises StoreAwayError (with `maybe_written` False where that is sure), or PoisonError. A caller
-        who is cancelled takes back what was not begun; what was begun goes on.
+        Raises StoreAwayError (with `maybe_written` False where that is sure), or another StoreError where
+        the database refuses it. A caller who is cancelled takes back what was not begun; what was begun
+        goes on.
         """
         if self._closed:
             raise _not_begun("the server is stopping")
         mine = _Waiting(entry)
         self._waiting.append(mine)
         self.wake()
+        begun = True
         try:
-            await mine.ended.wait()
-        except trio.Cancelled:
+            with trio.move_on_after(within_s):
+                await mine.ended.wait()
+        finally:
             if mine in self._waiting:
                 self._waiting.remove(mine)
-            raise
+                begun = False
         if mine.error is not None:
             raise mine.error
+        if not begun:
+            raise _not_begun("the database did not answer in time")
+        if not mine.ended.is_set():
+            raise StoreAwayError("the database did not answer in time")
         return mine.deliveries
 
     def close(self) -> None:
@@ -123,11 +132,15 @@ class Entrance:
         error: StoreError | None = None
         try:
             mine.deliveries = await self._written(mine.entry, pause)
-        except (PoisonError, StoreAwayError) as refused:
+        except OwnershipLostError:
+            raise
+        except (
+            StoreError
+        ) as refused:  # a statement that the database refuses concerns its entry alone
             error = refused
-        self._open = None
         if mine.deliveries:
             self._directory.arrived(mine.deliveries)
+        self._open = None  # only now: should one of these break, whoever waits is told
         self._end(mine, error)
 
     async def _written(self, entry: Entry, pause: Pause) -> list[Delivery]:

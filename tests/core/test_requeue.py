@@ -1,10 +1,11 @@
 """A dead delivery comes back with a later seq, before or after its machine has heard of the death."""
 
 from copy import copy
+from typing import Any
 
 import pytest
 
-from engine.core.commands import Commands, Limits
+from engine.core.commands import Commands, Limits, ReadRequest
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, Ordering
@@ -19,7 +20,7 @@ from tests.core.making import (
     step,
 )
 
-SHORT = {"retry_schedule_s": ()}  # one attempt, then it is dead
+SHORT: dict[str, Any] = {"retry_schedule_s": ()}  # one attempt, then it is dead
 
 
 def a_death(machine: DestinationMachine, lane: str | None = None) -> tuple[Delivery, Commands]:
@@ -118,10 +119,10 @@ def test_one_that_was_spilled_is_read_back_whenever_its_death_is_heard(
         commit(machine, death)
     machine.spilled(dead.queue, 9, 1)
     read = step(machine).read
-    assert read is not None
+    assert isinstance(read, ReadRequest)
     if heard == "during it":
         commit(machine, death)
-    machine.loaded(read, [requeued(dead, 9)], 9, {}, True, NOW)  # type: ignore[arg-type]
+    machine.loaded(read, [requeued(dead, 9)], 9, {}, True, NOW)
     assert seqs(step(machine).send) == [9]
     if heard == "after it":
         commit(machine, death)
@@ -133,8 +134,8 @@ def test_a_row_that_was_read_before_its_death_is_not_taken_for_a_new_life() -> N
     dead, death = a_death(machine)
     machine.spilled(dead.queue, 5, 1)
     read = step(machine).read
-    assert read is not None
+    assert isinstance(read, ReadRequest)
     stale = a_delivery(1)
     commit(machine, death)
-    machine.loaded(read, [stale, a_delivery(5)], 5, {}, True, NOW)  # type: ignore[arg-type]
+    machine.loaded(read, [stale, a_delivery(5)], 5, {}, True, NOW)
     assert seqs(step(machine).send) == [5]
