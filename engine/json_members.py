@@ -61,12 +61,12 @@ def _trimmed(body: bytes, key: str, start: int, end: int) -> tuple[str, int, int
     return key, start, end
 
 
-def without_surrogates(body: bytes) -> bytes:
+def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
     """Return the body with each lone surrogate escape replaced by another of the same length."""
 
     def mend(escape: re.Match[bytes]) -> bytes:
         text = escape[0]
-        return text if escape[1] or len(text) != len(b"\\uDEAD") else b"\\u0041"
+        return text if escape[1] or len(text) != len(b"\\uDEAD") else instead
 
     return _ESCAPE.sub(mend, body)
 

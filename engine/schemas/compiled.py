@@ -1,0 +1,165 @@
+"""A schema as the hot path uses it: compiled, and held to a bound on the work of one event.
+
+The validator is a library's; what it is given, how much, and what its complaints are called is decided
+here.
+"""
+
+import json
+import re
+from decimal import Decimal
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from engine.control.documents import MAX_DETAILS, invalid
+from engine.errors import Detail, Refusal
+from engine.json_members import without_surrogates
+from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, pattern_size, patterns_of
+from engine.schemas.places import DIALECT, read_places
+from engine.schemas.weight import weigh
+
+SCHEMA_BYTES = 64 * 1024
+# What one event may cost, in units of the weight: 50 ms at the very worst of what was tried.
+MAX_WORK = 500_000
+ALL_ERRORS_WORK = (
+    5_000  # the validator lists every error or the first: all of a large event take seconds
+)
+BYTES_A_UNIT = 32  # of text, beside the values
+MESSAGE_LENGTH = 240
+PATH_LENGTH = 512
+_REGEX_BYTES = 1 << 20  # of one compiled pattern, and of what its matching may remember
+_LONG_NUMBER = re.compile(rb"\d\.\d{14}|\d{15}\.")  # more digits than a float surely keeps
+_LONG_INTEGER = 4_000  # digits; beyond, the interpreter refuses to make an int of them
+_decode = msgspec.json.Decoder().decode
+# Formats are held to, but for those that say nothing of a value or whose check compiles what it is given.
+_FORMATS = {"regex": lambda _: True}
+
+
+def judged(schema: Any) -> tuple["CompiledSchema", int]:
+    """Return a schema, compiled, and its weight. Raises Refusal 400 with what is wrong with it."""
+    if not isinstance(schema, dict | bool):
+        raise invalid("schema", "must be an object or a boolean")
+    if isinstance(schema, dict):
+        dialect = schema.get("$schema", DIALECT)
+        if not isinstance(dialect, str) or dialect.removesuffix("#") != DIALECT:
+            raise invalid("schema.$schema", f"must be {DIALECT}")
+    total = 0
+    for pattern in patterns_of(schema):
+        size = pattern_size(pattern)
+        total += size
+        if size > PATTERN_SIZE or total > PATTERNS_SIZE:
+            raise invalid("schema", f"a pattern is too large with its repetitions: {pattern[:80]}")
+    _meet_meta_schema(schema)
+    weight = weigh(read_places(schema))
+    return CompiledSchema(schema, weight), weight
+
+
+def _meet_meta_schema(schema: Any) -> None:
+    try:
+        jsonschema_rs.meta.validate(schema)
+    except jsonschema_rs.ValidationError as error:
+        raise invalid(_path("schema", error.instance_path), _cut(error.message)) from None
+    except ValueError as error:
+        raise invalid("schema", _cut(str(error))) from None
+
+
+class CompiledSchema:
+    """Checks payloads. Raises Refusal 400 where a schema cannot be compiled."""
+
+    __slots__ = ("_free_bytes", "_validator", "weight")
+
+    def __init__(self, schema: Any, weight: int) -> None:
+        self.weight = max(weight, 1)
+        # A value takes two bytes at least: up to here nothing needs to be counted.
+        self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
+        try:
+            self._validator = jsonschema_rs.Draft202012Validator(
+                schema,
+                formats=_FORMATS,
+                validate_formats=True,
+                retriever=_refuse_retrieval,
+                pattern_options=jsonschema_rs.RegexOptions(
+                    size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES
+                ),
+            )
+        except jsonschema_rs.ValidationError as error:
+            raise invalid(_path("schema", error.instance_path), _cut(error.message)) from None
+        except ValueError as error:
+            raise invalid("schema", _cut(str(error))) from None
+
+    def check(self, payload: bytes) -> None:
+        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform."""
+        if len(payload) > self._free_bytes and self._work(payload) > MAX_WORK:
+            raise Refusal(
+                "schema_violation",
+                "the payload has too many values for a schema as complex as its type's",
+                (Detail("payload", "has too many values for its schema"),),
+            )
+        try:
+            value = _decode(payload)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            value = _exact(payload)
+        else:
+            # b"." is asked first since it is nearly free
+            if b"." in payload and _LONG_NUMBER.search(payload) is not None:
+                value = _exact(payload)
+        if not self._validator.is_valid(value):
+            raise self._violation(value, self._work(payload), "payload")
+
+    def check_example(self, example: Any) -> None:
+        """Raise Refusal 400 where an example does not conform."""
+        text = json.dumps(example).encode()
+        if self._work(text) > MAX_WORK:
+            raise invalid("example", "has too many values for its schema")
+        if not self._validator.is_valid(example):
+            violation = self._violation(example, self._work(text), "example")
+            raise Refusal("invalid_request", violation.message, violation.details)
+
+    def _work(self, payload: bytes) -> int:
+        values = payload.count(b",") + payload.count(b"{") + payload.count(b"[") + 1
+        return (values + len(payload) // BYTES_A_UNIT) * self.weight
+
+    def _violation(self, value: Any, work: int, name: str) -> Refusal:
+        details: tuple[Detail, ...]
+        if work <= ALL_ERRORS_WORK:
+            errors = list(self._validator.iter_errors(value))[:MAX_DETAILS]
+            details = tuple(_detail(name, each) for each in errors)
+        else:
+            try:
+                self._validator.validate(value)
+            except jsonschema_rs.ValidationError as error:
+                details = (_detail(name, error),)
+            else:
+                details = ()
+        first = details[0] if details else Detail(name, "does not conform to its schema")
+        return Refusal("schema_violation", f"{first.path}: {first.message}", details)
+
+
+def _refuse_retrieval(uri: str) -> Any:
+    raise ValueError(f"{uri} is another document, which is never fetched")
+
+
+def _detail(name: str, error: jsonschema_rs.ValidationError) -> Detail:
+    return Detail(_path(name, error.instance_path), _cut(error.message))
+
+
+def _path(name: str, steps: list[str | int]) -> str:
+    path = name
+    for step in steps:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return path[:PATH_LENGTH]
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 3] + "..."
+
+
+def _exact(payload: bytes) -> Any:
+    """Decode with every digit. A lone surrogate counts as the one unknown character that it is."""
+    text = without_surrogates(payload, b"\\ufffd").decode()
+    return json.loads(text, parse_int=_integer, parse_float=Decimal)
+
+
+def _integer(digits: str) -> int | Decimal:
+    return int(digits) if len(digits) < _LONG_INTEGER else Decimal(digits)

@@ -1,0 +1,59 @@
+"""How large a regular expression is once its repetitions are written out. Nothing here compiles one.
+
+Compiling costs time and memory by that size, matching costs it for every byte at worst, and `.{1,9999}`
+is nine characters long.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+PATTERN_SIZE = 5_000  # of one: some milliseconds to compile
+PATTERNS_SIZE = 20_000  # of a schema's together
+UNICODE_SIZE = 100  # of a class that spans scripts, such as \p{L} or a negated one
+_REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
+_CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
+_WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
+
+
+def pattern_size(pattern: str) -> int:
+    """Return about how many states a pattern has. Linear in its text; what is malformed has some size."""
+    groups = [0]  # sizes of the groups that are open, the innermost last
+    atom, at = 0, 0
+    while at < len(pattern):
+        sign = pattern[at]
+        if repeat := _REPEAT.match(pattern, at):
+            most = int(repeat[3] or 0) if repeat[2] else int(repeat[1])
+            groups[-1] += atom * (max(most, int(repeat[1]) + 1 if repeat[2] else 1) - 1)
+            at = repeat.end()
+            continue
+        if sign == "(":
+            groups.append(0)
+            atom, at = 0, at + 1
+            continue
+        if sign == ")" and len(groups) > 1:
+            atom, at = groups.pop() + 1, at + 1
+        elif sign == "[" and (found := _CLASS.match(pattern, at)):
+            atom, at = UNICODE_SIZE if _WIDE.search(found[0]) else 4, found.end()
+        elif sign == "\\":
+            atom = UNICODE_SIZE if pattern[at + 1 : at + 2] in tuple("pPDWS") else 2
+            at += 2
+        else:
+            atom, at = 8 if sign == "." else 1, at + 1
+        groups[-1] += atom
+    return sum(groups)
+
+
+def patterns_of(schema: Any) -> Iterator[str]:
+    """Yield everything in a document that could be a pattern, wherever it stands."""
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            if isinstance(pattern := value.get("pattern"), str):
+                yield pattern
+            if isinstance(named := value.get("patternProperties"), dict):
+                yield from named
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value

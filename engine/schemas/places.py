@@ -1,0 +1,152 @@
+"""The places of a schema: its subschemas, and what each refers to. Nothing here judges their cost.
+
+A document is read once; whatever it cannot resolve within itself is remote, and is refused.
+"""
+
+from typing import Any
+from urllib.parse import unquote, urldefrag, urljoin
+
+from engine.control.documents import invalid
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_MAPS = (
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependencies",
+    "$defs",
+    "definitions",
+)
+_SINGLE = (
+    "not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
+    "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+)  # fmt: skip
+Steps = tuple[str, ...]
+
+
+class Place:
+    """One subschema, by its way from the root. `parts` are those within it by keyword and name (or
+    index), `refers` what it refers to."""
+
+    __slots__ = ("base", "parts", "refers", "schema", "steps")
+
+    def __init__(self, schema: dict[str, Any] | bool, steps: Steps, base: str) -> None:
+        self.schema = schema
+        self.steps = steps
+        self.base = base
+        self.parts: dict[str, dict[str | int | None, Place]] = {}
+        self.refers: list[Place] = []
+
+    @property
+    def path(self) -> str:
+        """Where it is, as errors name it."""
+        return ".".join(("schema", *self.steps))
+
+
+class _Index:
+    """What a reference can name."""
+
+    def __init__(self) -> None:
+        self.resources: dict[str, Place] = {}
+        self.anchors: dict[tuple[str, str], Place] = {}
+        self.dynamic: dict[str, list[Place]] = {}
+        self.by_steps: dict[Steps, Place] = {}
+        self.referring: list[Place] = []
+
+
+def read_places(schema: dict[str, Any] | bool) -> Place:
+    """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400."""
+    index = _Index()
+    root = Place(schema, (), "")
+    waiting = [root]
+    while waiting:
+        place = waiting.pop()
+        if isinstance(place.schema, dict):
+            _enter(place, place.schema, index)
+            waiting += _open(place, place.schema)
+        index.by_steps[place.steps] = place
+    index.resources.setdefault("", root)
+    for place in index.referring:
+        _resolve(place, index)
+    return root
+
+
+def _enter(place: Place, schema: dict[str, Any], index: _Index) -> None:
+    """Note what a subschema is called, and whether it refers."""
+    dialect = schema.get("$schema")
+    if dialect is not None and dialect.removesuffix("#") != DIALECT:
+        raise invalid(f"{place.path}.$schema", f"must be {DIALECT}")
+    if "$id" in schema:
+        place.base = urldefrag(urljoin(place.base, schema["$id"]))[0]
+        if place.base in index.resources:
+            raise invalid(f"{place.path}.$id", "is given twice")
+        index.resources[place.base] = place
+    for keyword in ("$anchor", "$dynamicAnchor"):
+        if keyword in schema:
+            name = (place.base, schema[keyword])
+            if index.anchors.setdefault(name, place) is not place:
+                raise invalid(f"{place.path}.{keyword}", "is given twice")
+    if "$dynamicAnchor" in schema:
+        index.dynamic.setdefault(schema["$dynamicAnchor"], []).append(place)
+    if "$ref" in schema or "$dynamicRef" in schema:
+        index.referring.append(place)
+
+
+def _open(place: Place, schema: dict[str, Any]) -> list[Place]:
+    """Return the subschemas of one, which become its parts."""
+    found: list[Place] = []
+
+    def part(keyword: str, name: str | int | None, value: Any) -> None:
+        steps = (*place.steps, keyword) if name is None else (*place.steps, keyword, str(name))
+        inner = Place(value, steps, place.base)
+        place.parts.setdefault(keyword, {})[name] = inner
+        found.append(inner)
+
+    for keyword in _LISTS:
+        for position, value in enumerate(schema.get(keyword, ())):
+            part(keyword, position, value)
+    for keyword in _MAPS:
+        for name, value in schema.get(keyword, {}).items():
+            if isinstance(value, dict | bool):
+                part(keyword, name, value)
+    for keyword in _SINGLE:
+        if keyword in schema:
+            part(keyword, None, schema[keyword])
+    return found
+
+
+def _resolve(place: Place, index: _Index) -> None:
+    assert isinstance(place.schema, dict)
+    for keyword in ("$ref", "$dynamicRef"):
+        reference = place.schema.get(keyword)
+        if reference is None:
+            continue
+        target = _target(place, keyword, reference, index)
+        place.refers.append(target)
+        if keyword == "$dynamicRef" and isinstance(target.schema, dict):
+            # whichever of that name is the outermost when it is used: all of them count
+            others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
+            place.refers += [each for each in others if each is not target]
+
+
+def _target(place: Place, keyword: str, reference: str, index: _Index) -> Place:
+    if reference.startswith("#"):
+        address, fragment = place.base, reference[1:]
+    else:
+        address, fragment = urldefrag(urljoin(place.base, reference))
+    resource = index.resources.get(address)
+    if resource is None:
+        raise invalid(
+            f"{place.path}.{keyword}", "refers to another document, which is never fetched"
+        )
+    fragment = unquote(fragment)
+    target: Place | None = resource
+    if fragment.startswith("/"):
+        names = (each.replace("~1", "/").replace("~0", "~") for each in fragment[1:].split("/"))
+        target = index.by_steps.get((*resource.steps, *names))
+    elif fragment:
+        target = index.anchors.get((address, fragment))
+    if target is None:
+        raise invalid(f"{place.path}.{keyword}", "names no subschema of this document")
+    return target

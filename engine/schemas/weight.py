@@ -1,0 +1,255 @@
+"""What a schema costs at most: how much is examined of any one value of a payload.
+
+The unit is about a tenth of a microsecond. Whatever multiplies (references, alternatives, recursion,
+`unevaluated...`) is multiplied here, so that a schema whose cost explodes is refused when it is made.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from engine.control.documents import invalid
+from engine.json_members import MAX_DEPTH
+from engine.schemas.patterns import pattern_size
+from engine.schemas.places import Place
+
+MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
+MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
+MAX_STEPS = 20_000  # of this very reckoning: some tenths of a second at worst
+_SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
+_ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where something refers to them
+
+Counts = dict[Place, int]
+
+
+class _Fan:
+    """Which subschemas the members of an object (or the items of an array) are held to, how often:
+    those that are named, and all others."""
+
+    __slots__ = ("named", "other")
+
+    def __init__(self) -> None:
+        self.named: dict[object, Counts] = {}
+        self.other: Counts = {}
+
+    def classes(self) -> Iterable[Counts]:
+        yield from self.named.values()
+        yield self.other
+
+
+class _Cost:
+    """What one place costs on the value itself, and where its members and items go."""
+
+    __slots__ = ("items", "members", "own")
+
+    def __init__(self, own: int) -> None:
+        self.own = own
+        self.members = _Fan()
+        self.items = _Fan()
+
+
+def weigh(root: Place) -> int:
+    """Return the weight of a schema. Raises Refusal 400 past a bound, naming it."""
+    _check_expansions(root)
+    return _Scale().weigh(root)
+
+
+def _check_expansions(root: Place) -> None:
+    counts: Counts = {}
+
+    def within(place: Place) -> list[Place]:
+        inner = [
+            part
+            for keyword, parts in place.parts.items()
+            if keyword not in _ASIDE
+            for part in parts.values()
+        ]
+        return inner + place.refers
+
+    for place in _post_order(root, within):
+        total = sum(counts.get(each, 0) for each in within(place)) + len(place.refers)
+        if total > MAX_EXPANSIONS:
+            raise invalid("schema", f"more than {MAX_EXPANSIONS} expansions of $ref")
+        counts[place] = total
+
+
+def _post_order(
+    root: Place, following: Callable[[Place], list[Place]], *, cycles: bool = True
+) -> list[Place]:
+    """Return every place that is reached, after what follows it. Without `cycles`, one is refused."""
+    order: list[Place] = []
+    entered: dict[Place, bool] = {}  # to whether it was left again
+    waiting: list[tuple[Place, bool]] = [(root, False)]
+    while waiting:
+        place, leaving = waiting.pop()
+        if leaving:
+            entered[place] = True
+            order.append(place)
+            continue
+        if place in entered:
+            continue
+        entered[place] = False
+        waiting.append((place, True))
+        for each in following(place):
+            if each not in entered:
+                waiting.append((each, False))
+            elif not (entered[each] or cycles):
+                raise invalid(place.path, "refers to itself without going into the value")
+    return order
+
+
+class _Scale:
+    def __init__(self) -> None:
+        self._steps = 0
+        self._costs: dict[Place, _Cost] = {}
+        # Comparing items means looking at everything below them, at every level that asks for it.
+        self._whole = Place(True, (), "")
+        whole = self._costs[self._whole] = _Cost(1)
+        whole.members.other[self._whole] = whole.items.other[self._whole] = 1
+
+    def weigh(self, root: Place) -> int:
+        entries: dict[Place, None] = {self._whole: None}  # in the order in which they were found
+        waiting = [root]
+        while waiting:
+            entry = waiting.pop()
+            if entry in entries:
+                continue
+            entries[entry] = None
+            for place in _post_order(entry, _on_the_value, cycles=False):
+                if place not in self._costs:
+                    self._costs[place] = self._cost(place)
+            cost = self._costs[entry]
+            for fan in (cost.members, cost.items):
+                for counts in fan.classes():
+                    waiting += counts
+                    self._step(len(counts))
+        return self._deepest(root, list(entries))
+
+    def _deepest(self, root: Place, entries: list[Place]) -> int:
+        """Return the most that any value costs, whatever its depth."""
+        level = {place: self._costs[place].own for place in entries}
+        most = level[root]
+        for _ in range(MAX_DEPTH):
+            above, level = level, {place: self._below(place, level) for place in entries}
+            most = max(most, level[root])
+            if most > MAX_WEIGHT or level == above:
+                break
+        if most > MAX_WEIGHT:
+            raise invalid("schema", f"too much is examined of one value: {MAX_WEIGHT} is the most")
+        return most
+
+    def _below(self, place: Place, level: dict[Place, int]) -> int:
+        cost = self._costs[place]
+        return max(
+            sum(level[each] * times for each, times in counts.items())
+            for fan in (cost.members, cost.items)
+            for counts in fan.classes()
+        )
+
+    def _cost(self, place: Place) -> _Cost:
+        schema = place.schema
+        if isinstance(schema, bool):
+            return _Cost(1)
+        cost = _Cost(_own(schema))
+        # The validator examines anew what is on the value itself, to know what was evaluated.
+        times = 2 if "unevaluatedProperties" in schema or "unevaluatedItems" in schema else 1
+        self._fill(cost, place, schema)
+        for part in _on_the_value(place):
+            inner = self._costs[part]
+            cost.own += inner.own * times
+            self._merge(cost.members, inner.members, times)
+            self._merge(cost.items, inner.items, times)
+            if cost.own > MAX_WEIGHT:
+                raise invalid(
+                    place.path, f"too much is examined of one value: {MAX_WEIGHT} is the most"
+                )
+        return cost
+
+    def _fill(self, cost: _Cost, place: Place, schema: dict[str, Any]) -> None:
+        parts = place.parts
+        for named, fan, rest in (
+            (parts.get("properties", {}), cost.members, "additionalProperties"),
+            (parts.get("prefixItems", {}), cost.items, "items"),
+        ):
+            for name, part in named.items():
+                fan.named[name] = {part: 1}
+            if rest in parts:
+                fan.other[parts[rest][None]] = 1
+        everywhere = [*parts.get("patternProperties", {}).values()]
+        everywhere += parts.get("unevaluatedProperties", {}).values()
+        self._everywhere(cost.members, everywhere)
+        everywhere = [*parts.get("contains", {}).values()]
+        everywhere += parts.get("unevaluatedItems", {}).values()
+        if schema.get("uniqueItems") is True:
+            everywhere.append(self._whole)
+        self._everywhere(cost.items, everywhere)
+        if "propertyNames" in parts:
+            cost.members.named[None] = {parts["propertyNames"][None]: 1}
+
+    def _everywhere(self, fan: _Fan, parts: list[Place]) -> None:
+        for counts in fan.classes():
+            self._step(len(parts))
+            for part in parts:
+                counts[part] = counts.get(part, 0) + 1
+
+    def _merge(self, into: _Fan, fan: _Fan, times: int) -> None:
+        """Add what another schema on the same value asks of the same members."""
+        for name in into.named.keys() | fan.named.keys():
+            counts = into.named.get(name)
+            if counts is None:
+                # a name of its own: what applied to all others applies to it
+                counts = into.named[name] = {} if name is None else dict(into.other)
+                self._step(len(counts))
+            missing: Counts = {} if name is None else fan.other
+            self._add(counts, fan.named.get(name, missing), times)
+        self._add(into.other, fan.other, times)
+
+    def _add(self, counts: Counts, more: Counts, times: int) -> None:
+        self._step(len(more) + 1)
+        for place, count in more.items():
+            counts[place] = counts.get(place, 0) + count * times
+
+    def _step(self, number: int) -> None:
+        self._steps += number
+        if self._steps > MAX_STEPS:
+            raise invalid(
+                "schema", "is too entangled: too many subschemas speak of the same members"
+            )
+
+
+def _on_the_value(place: Place) -> list[Place]:
+    """Return the subschemas that the same value is held to."""
+    inner = [part for keyword in _SAME for part in place.parts.get(keyword, {}).values()]
+    return inner + place.refers
+
+
+def _own(schema: dict[str, Any]) -> int:
+    """Return what a subschema costs without those within it."""
+    own = 1 + len(schema.get("required", ())) // 8
+    for keyword in ("dependentRequired", "dependentSchemas"):
+        own += sum(1 + len(each) // 8 for each in schema.get(keyword, {}).values()) // 8
+    if "enum" in schema:
+        own += _options(schema["enum"])
+    if "const" in schema:
+        own += _options([schema["const"]])
+    if isinstance(pattern := schema.get("pattern"), str):
+        own += 1 + pattern_size(pattern) // 16
+    own += sum(1 + pattern_size(each) // 16 for each in schema.get("patternProperties", {}))
+    return own
+
+
+def _options(options: list[Any]) -> int:
+    """Return what comparing with each of some values costs: measured, of the validator's own way."""
+    if all(type(each) is str for each in options) or all(type(each) is int for each in options):
+        return 0  # looked up
+    scalars = floats = containers = 0
+    waiting = list(options)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict | list):
+            containers += 1
+            waiting += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, float):
+            floats += 1
+        else:
+            scalars += 1
+    return floats * 15 + (containers + scalars) * 2 if containers else floats * 15 + scalars // 8
