@@ -278,7 +278,11 @@ class DestinationMachine:
             budget = gates.allow(now, budget)
         if budget <= 0:
             return send
-        for queue in self._backlog.queue.ready:
+        ready = self._backlog.queue.ready
+        for queue in ready:
+            if queue and queue is ready[DeliveryClass.REPLAY] and config.concurrency > 1:
+                # One slot is kept from replays: what is live and comes now goes at once.
+                budget = min(budget, config.concurrency - 1 - len(in_flight))
             while queue and budget > 0:
                 delivery = queue.popleft()
                 if delivery.attempt_count and exhausted(delivery, config):

@@ -10,6 +10,7 @@ from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk
 
+ASK_AGAIN_S = 5.0  # whether a job has ended, where nothing says that it may have
 LOOKED_AT = 256  # legs that one turn looks at for one that has room, of what may be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
@@ -22,6 +23,7 @@ class Course:
         self.meter = Meter(now)
         self.lost = False
         self.stirred = True  # something ended, so that the job may have ended
+        self._asked_at = now
         self.blocked: dict[str, str] = {}  # by destination: the lane that has no room
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
@@ -53,6 +55,13 @@ class Course:
         if settlement.status not in _UNSETTLED:
             self.meter.add(1)
             self.stirred = True
+
+    def may_have_ended(self, now: float) -> bool:
+        """Whether to ask if the job has ended: something has, or nothing was asked for a while."""
+        if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
+            return False
+        self.stirred, self._asked_at = False, now
+        return True
 
     # --- counting
 

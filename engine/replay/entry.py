@@ -35,7 +35,7 @@ class ChunkEntry:
 
 
 def replay_of(original: Delivery, identifier: str, job: str) -> Delivery:
-    """Return a new delivery of the same event to the same destination, with the same lane and priority."""
+    """Return a new delivery of the same event to the same destination, of the same lane."""
     return Delivery(
         identifier,
         original.event,

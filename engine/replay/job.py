@@ -78,7 +78,7 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
 
 class Leg(Struct, kw_only=True):
-    """One destination's share of a job. `cursor` and `counted` are ids of deliveries that were looked at."""
+    """One destination's share of a job. `cursor` and `counted` are the last ids that were looked at."""
 
     destination: str
     counted: str

@@ -178,8 +178,7 @@ class ReplayRunner:
             return await self._count(course)
         if job.status is ReplayStatus.RUNNING and course.open:
             return await self._advance(course)
-        if course.stirred and not course.open:
-            course.stirred = False
+        if not course.open and course.may_have_ended(trio.current_time()):
             await self._complete(course)
         return False
 

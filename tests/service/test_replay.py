@@ -32,7 +32,7 @@ async def test_a_replay_sends_the_same_events_again_and_says_so(
 ) -> None:
     target = await destination(api, receiver.url())
     events = [await post(api, payload={"n": n}) for n in range(5)]
-    first = await receiver.reaches(5)
+    first = list(await receiver.reaches(5))
     await all_settled(house, api, 5)
     job = await ended(house, api, await start(api, destinationId=target))
     again = (await receiver.reaches(10))[5:]

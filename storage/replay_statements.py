@@ -1,0 +1,253 @@
+"""The statements of `storage.replaying`.
+
+Every one that writes is guarded by the right to write, the job's status and the cursor that it expects:
+a former owner, a cancelled job or a chunk that is run twice changes nothing.
+"""
+
+from functools import cache
+
+from storage.ownership import INTAKE_OWNER
+from storage.replays import JOB_COLUMNS, LEG_COLUMNS, TALLY_OF
+from storage.waiting import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
+
+# $1 environment, $2 destination, $3 after, $4 below, $5 rows to look at
+_STRAIGHT = """
+    SELECT * FROM deliveries d
+    WHERE d.environment = $1::integer AND d.destination = $2::uuid
+      AND d.id > $3::uuid AND d.id < $4::uuid
+    ORDER BY d.id LIMIT $5::integer"""
+# Where only failures are wanted, those alone are looked at.
+_TROUBLED = """
+    SELECT x.* FROM unnest($10::smallint[]) t (trouble) CROSS JOIN LATERAL (
+        SELECT * FROM deliveries d
+        WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = t.trouble
+          AND d.id > $3::uuid AND d.id < $4::uuid
+        ORDER BY d.id LIMIT $5::integer
+    ) x ORDER BY x.id LIMIT $5::integer"""
+_NAMED = """
+    SELECT x.* FROM unnest($10::uuid[]) n (id) CROSS JOIN LATERAL (
+        SELECT * FROM deliveries d
+        WHERE d.environment = $1::integer AND d.id = n.id AND d.destination = $2::uuid
+          AND d.id > $3::uuid AND d.id < $4::uuid LIMIT 1
+    ) x ORDER BY x.id LIMIT $5::integer"""
+_WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
+# What was settled when the job was created ($9), and has not changed since.
+_MATCHES = """
+    status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
+    AND ($8::text IS NULL OR event_type ~ $8::text) AND updated_at_ms <= $9::bigint"""
+_COUNT = """
+WITH examined AS MATERIALIZED ({way})
+SELECT count(*) FILTER (WHERE {matches}) AS matched, count(*) AS examined,
+       (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
+FROM examined"""
+_READ = """
+WITH examined AS MATERIALIZED ({way}),
+picked AS MATERIALIZED (
+    SELECT * FROM examined WHERE {matches} ORDER BY id LIMIT ${limit}::integer
+), sized AS MATERIALIZED (
+    SELECT {waiting}, sum(length) OVER (ORDER BY d.id) - length AS before
+    FROM (SELECT {columns} FROM picked d) d {event}
+    CROSS JOIN LATERAL (SELECT coalesce(octet_length(e.payload), 0)
+        + coalesce(octet_length(e.metadata), 0) + coalesce(octet_length(e.attachments), 0)
+    ) AS l (length)
+), tail AS (
+    SELECT count(*) AS examined, (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM picked) AS picked
+    FROM examined
+)
+SELECT s.*, tail.last, tail.examined, tail.picked
+FROM tail LEFT JOIN sized s ON s.before < ${bytes}::bigint
+ORDER BY s.id"""
+
+
+@cache
+def count_statement(way: str) -> str:
+    """Return the text that counts a stretch's matches; `way`: straight, troubled or named."""
+    return _COUNT.format(way=_WAYS[way], matches=_MATCHES)
+
+
+@cache
+def read_statement(way: str) -> str:
+    """Return the text that reads a stretch's matches with their events."""
+    first = 10 if way == "straight" else 11
+    return _READ.format(
+        way=_WAYS[way],
+        matches=_MATCHES,
+        columns=DELIVERY_COLUMNS,
+        waiting=WAITING_COLUMNS,
+        event=EVENT_OF,
+        limit=first,
+        bytes=first + 1,
+    )
+
+
+_OWNER = INTAKE_OWNER.format(process="$1", epoch="$2")
+# The job's row is locked first: who cancels waits, and finds everything or nothing of it done.
+_TURN = (
+    f"WITH {_OWNER}"  # noqa: S608 - constants
+    """,
+job AS (
+    SELECT FROM replay_jobs
+    WHERE environment = $3::integer AND id = $4::uuid AND status = 1 AND EXISTS (SELECT FROM owner)
+    FOR UPDATE
+),
+turn AS (
+    SELECT FROM replay_legs
+    WHERE environment = $3 AND job = $4 AND destination = $5::uuid AND cursor = $6::uuid
+      AND EXISTS (SELECT FROM job)
+    FOR UPDATE
+)"""
+)
+_PUT = """,
+put AS (
+    INSERT INTO deliveries (environment, id, event, event_type, destination, class, priority, lane, kind,
+                            origin, customer, replay_of, replay_job, seq)
+    SELECT $3, d.id, d.event, d.event_type, $5, 3, d.priority, d.lane, d.kind, 2, d.customer, d.replay_of,
+           $4, $11::bigint + d.ordinal - 1
+    FROM turn, unnest($12::uuid[], $13::uuid[], $14::text[], $15::smallint[], $16::text[],
+                      $17::smallint[], $18::text[], $19::uuid[]) WITH ORDINALITY
+        d (id, event, event_type, priority, lane, kind, customer, replay_of, ordinal)
+    CROSS JOIN LATERAL (
+        SELECT FROM events e WHERE e.environment = $3 AND e.id = d.event LIMIT 1
+    ) e
+    RETURNING id
+),
+new_backlog AS (
+    INSERT INTO destination_backlog AS b (environment, destination, shard, low_seq)
+    SELECT n.environment, n.destination, n.shard, $11
+    FROM turn, unnest($20::integer[], $21::uuid[], $22::smallint[]) n (environment, destination, shard)
+    ON CONFLICT (environment, destination) DO UPDATE
+    SET low_seq = least(b.low_seq, excluded.low_seq)
+)"""
+_STEP = """,
+done AS (
+    SELECT {written} AS written, $9::bigint + {offered} - {written} AS skipped FROM turn
+),
+moved AS (
+    UPDATE replay_legs SET cursor = $7::uuid, exhausted = $8::boolean,
+        enqueued = enqueued + done.written, skipped = replay_legs.skipped + done.skipped
+    FROM done WHERE environment = $3 AND job = $4 AND destination = $5
+),
+told AS (
+    UPDATE replay_jobs SET enqueued = enqueued + done.written,
+        skipped = replay_jobs.skipped + done.skipped, paced_until_ms = $10::bigint
+    FROM done WHERE environment = $3 AND id = $4
+)
+SELECT (SELECT count(*) FROM owner) AS owned, (SELECT count(*) FROM turn) AS turns, {ids} AS ids"""
+ENQUEUE = (
+    _TURN
+    + _PUT
+    + _STEP.format(
+        written="(SELECT count(*) FROM put)",
+        offered="cardinality($12::uuid[])",
+        ids="(SELECT array_agg(id::text) FROM put)",
+    )
+)
+PASS_OVER = _TURN + _STEP.format(written="0", offered="0", ids="NULL::text[]")
+CURSOR = """
+    SELECT cursor::text FROM replay_legs
+    WHERE environment = $1 AND job = $2::uuid AND destination = $3::uuid"""
+WRITTEN = """
+    SELECT p.id::text FROM unnest($2::uuid[]) p (id) CROSS JOIN LATERAL (
+        SELECT FROM deliveries d WHERE d.environment = $1::integer AND d.id = p.id LIMIT 1
+    ) d"""
+UNATTEMPTED = """
+    SELECT d.id::text, d.lane, coalesce(octet_length(e.payload), 0)
+    FROM (
+        SELECT * FROM deliveries q
+        WHERE q.environment = $1::integer AND q.destination = $2::uuid AND q.class = 3
+          AND q.seq >= (SELECT low_seq FROM destination_backlog
+                        WHERE environment = $1 AND destination = $2)
+        ORDER BY q.seq
+    ) d LEFT JOIN LATERAL (
+        SELECT payload FROM events WHERE environment = $1 AND id = d.event LIMIT 1
+    ) e ON true
+    WHERE d.replay_job = $3::uuid AND d.status = 0 AND d.attempt_count = 0"""
+COUNTED = (
+    f"WITH {_OWNER}"  # noqa: S608 - constants
+    """,
+job AS (
+    SELECT FROM replay_jobs
+    WHERE environment = $3::integer AND id = $4::uuid AND status = 0 AND EXISTS (SELECT FROM owner)
+    FOR UPDATE
+),
+leg AS (
+    UPDATE replay_legs SET counted = $7::uuid, total = total + $8::bigint, all_counted = $9::boolean
+    WHERE environment = $3 AND job = $4 AND destination = $5::uuid AND counted = $6::uuid
+      AND EXISTS (SELECT FROM job)
+    RETURNING 1
+)
+UPDATE replay_jobs SET total = total + $8
+WHERE environment = $3 AND id = $4 AND EXISTS (SELECT FROM leg)
+RETURNING 1"""
+)
+ALL_COUNTED = (
+    f"WITH {_OWNER}"  # noqa: S608 - constants
+    """,
+began AS (
+    UPDATE replay_jobs SET status = $5::smallint, started_at_ms = $6::bigint,
+        finished_at_ms = CASE WHEN dry_run THEN $6 END
+    WHERE environment = $3::integer AND id = $4::uuid AND status = 0 AND EXISTS (SELECT FROM owner)
+      AND NOT EXISTS (SELECT FROM replay_legs l WHERE l.environment = $3 AND l.job = $4
+                      AND NOT l.all_counted)
+    RETURNING 1
+),
+pruned AS (
+    DELETE FROM replay_legs WHERE environment = $3 AND job = $4 AND total = 0
+      AND EXISTS (SELECT FROM began)
+)
+SELECT 1 FROM began"""
+)
+CHANGE = (
+    f"WITH {_OWNER}"  # noqa: S608 - constants
+    """
+UPDATE replay_jobs SET status = $6::smallint
+WHERE environment = $3::integer AND id = $4::uuid AND status = $5::smallint
+  AND EXISTS (SELECT FROM owner)
+RETURNING 1"""
+)
+ABANDON = (
+    _TURN.replace(" AND cursor = $6::uuid", " AND NOT exhausted")  # noqa: S608 - constants
+    + """,
+left_over AS (
+    UPDATE replay_legs SET exhausted = true,
+        skipped = greatest(replay_legs.skipped, total - enqueued)
+    FROM turn WHERE environment = $3 AND job = $4 AND destination = $5
+    RETURNING greatest(0, total - enqueued - (
+        SELECT l.skipped FROM replay_legs l
+        WHERE l.environment = $3 AND l.job = $4 AND l.destination = $5)) AS more
+)
+UPDATE replay_jobs SET skipped = skipped + left_over.more
+FROM left_over WHERE environment = $3 AND id = $4
+RETURNING 1"""
+)
+# Of what was counted some may have been settled anew before its turn came: in the end the total is
+# what came to be.
+COMPLETE = (
+    f"WITH {_OWNER}"  # noqa: S608 - constants
+    """,
+ended AS (
+    UPDATE replay_jobs j SET status = 3, finished_at_ms = $5::bigint, total = enqueued + skipped
+    WHERE environment = $3::integer AND id = $4::uuid AND status IN (1, 2)
+      AND EXISTS (SELECT FROM owner)
+      AND NOT EXISTS (SELECT FROM replay_legs l WHERE l.environment = $3 AND l.job = $4
+                      AND NOT l.exhausted)
+      AND enqueued = coalesce((SELECT delivered + failed FROM replay_tallies
+                               WHERE environment = $3 AND job = $4), 0)
+    RETURNING *
+)
+SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
+)
+FAIL = (
+    f"WITH {_OWNER}"  # noqa: S608 - constants
+    """,
+ended AS (
+    UPDATE replay_jobs SET status = 4, finished_at_ms = $5::bigint, error = $6
+    WHERE environment = $3::integer AND id = $4::uuid AND status < 3 AND EXISTS (SELECT FROM owner)
+    RETURNING *
+)
+SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
+)
+ALL_LEGS = f"""
+    SELECT {LEG_COLUMNS} FROM replay_legs
+    WHERE environment = $1 AND job = $2::uuid ORDER BY destination"""  # noqa: S608 - constants

@@ -1,0 +1,207 @@
+"""The pure parts of replay jobs: how far ahead, how quickly, how far, and what a selection says."""
+
+from typing import Any
+
+import pytest
+
+from engine.control.documents import read
+from engine.control.replay_draft import ReplayDraft
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.replay.ahead import CROWD, LANE, LEAST, REFILL, STUCK_S, WINDOW, Ahead
+from engine.replay.job import ReplayJob, Selection
+from engine.replay.pace import Meter, allowed, paced_until
+from engine.replay.ports import Waiting
+from engine.replay.progress import progress
+from tests.core.making import a_delivery
+
+ID = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
+
+
+def some(count: int, first: int = 1, destination: str = "d0", **more: Any) -> list[Delivery]:
+    made = [a_delivery(seq, **more) for seq in range(first, first + count)]
+    for each in made:
+        each.destination = destination
+    return made
+
+
+# --- how far ahead
+
+
+def test_a_destination_may_have_a_window_and_is_refilled_when_it_is_worth_it() -> None:
+    ahead = Ahead()
+    assert ahead.room("d0", WINDOW, crowded=False) == WINDOW
+    waiting = some(WINDOW)
+    ahead.add(waiting, 0.0)
+    assert ahead.room("d0", WINDOW, crowded=False) == 0
+    ahead.remove([each.id for each in waiting[: REFILL - 1]], 0.0)
+    assert ahead.room("d0", WINDOW, crowded=False) == 0
+    ahead.remove([waiting[REFILL].id], 0.0)
+    assert ahead.room("d0", WINDOW, crowded=False) == REFILL
+
+
+def test_in_a_crowd_each_destination_has_the_least_and_those_that_are_stuck_make_none() -> None:
+    ahead = Ahead()
+    ahead.add(some(CROWD), 0.0)
+    assert ahead.crowded(0.0)
+    assert ahead.room("d1", WINDOW, crowded=True) == LEAST
+    assert not ahead.crowded(STUCK_S)
+
+
+def test_what_is_told_twice_counts_once() -> None:
+    ahead = Ahead()
+    waiting = some(3)
+    ahead.add(waiting, 0.0)
+    ahead.restore("d0", [Waiting(waiting[0].id, None, 10)], 0.0)
+    assert ahead.waiting("d0") == 3
+    for _ in range(2):
+        ahead.remove([each.id for each in waiting], 0.0)
+    assert (ahead.waiting("d0"), len(ahead)) == (0, 0)
+
+
+def test_a_lane_takes_so_many_and_opens_again_when_half_of_them_are_gone() -> None:
+    ahead = Ahead()
+    waiting = some(LANE, lane="c:a")
+    ahead.add(waiting, 0.0)
+    more = [*some(1, 1_000, lane="c:b"), *some(1, 2_000), *some(1, 3_000, lane="c:a")]
+    assert ahead.fitting(more) == 2
+    assert not ahead.lane_open("d0", "c:a")
+    ahead.remove([each.id for each in waiting[: LANE // 2]], 0.0)
+    assert ahead.lane_open("d0", "c:a")
+
+
+# --- how quickly
+
+
+@pytest.mark.parametrize(
+    ("rate", "paced_until_ms", "most"),
+    [(None, 0, 128), (1_000.0, 0, 100), (5.0, 0, 1), (0.01, 0, 1), (5.0, 1_001, 0), (5.0, 1_000, 1)],
+)
+def test_a_rate_allows_what_a_span_is_worth(
+    rate: float | None, paced_until_ms: int, most: int
+) -> None:
+    assert allowed(rate, paced_until_ms, 1_000, 128) == most
+
+
+@pytest.mark.parametrize("rate", [0.5, 7.0, 150.0, 5_000.0])
+def test_the_rate_holds_over_time_and_a_pause_is_not_made_up_for(rate: float) -> None:
+    until_ms, sent, sent_at = 0, 0, []
+    for now_ms in range(0, 20_000, 25):
+        if 5_000 <= now_ms < 10_000:
+            continue
+        count = allowed(rate, until_ms, now_ms, 128)
+        if count:
+            until_ms = paced_until(rate, until_ms, now_ms, count)
+            sent += count
+            sent_at.append((now_ms, count))
+    possible = min(rate, 128 * 40)
+    assert sent <= possible * 15 + 2 + possible * 0.3
+    assert sent >= possible * 15 * 0.8 - 1
+    after = sum(count for at, count in sent_at if 10_000 <= at < 11_000)
+    assert after <= rate * 1.25 + 1
+
+
+def test_a_meter_follows_what_ends() -> None:
+    meter = Meter(0.0)
+    assert meter.per_second is None
+    for second in range(1, 40):
+        meter.add(50)
+        meter.tick(float(second))
+    assert meter.per_second == pytest.approx(50)
+    for second in range(40, 80):
+        meter.tick(float(second))
+    assert meter.per_second is not None
+    assert meter.per_second < 1
+
+
+# --- how far
+
+
+def a_job(status: ReplayStatus = ReplayStatus.RUNNING, **fields: Any) -> ReplayJob:
+    fields = {"id": ID, "environment": 1, "dry_run": False, "selection": Selection(), **fields}
+    return ReplayJob(status=status, started_at_ms=0, **fields)
+
+
+@pytest.mark.parametrize(
+    ("job", "remaining", "percent", "eta_s"),
+    [
+        (a_job(ReplayStatus.PENDING, total=10), 10, 0.0, None),
+        (a_job(total=1_000, enqueued=400, delivered=200, failed=50, skipped=50), 700, 30.0, 28),
+        (a_job(total=3, delivered=2), 1, 66.6, 5),
+        (a_job(total=0), 0, 0.0, 0),
+        (a_job(ReplayStatus.PAUSED, total=4, delivered=1), 3, 25.0, None),
+        (a_job(ReplayStatus.COMPLETED, total=4, delivered=3, failed=1), 0, 100.0, 0),
+        (a_job(ReplayStatus.COMPLETED, dry_run=True, total=4), 4, 100.0, 0),
+        (a_job(ReplayStatus.CANCELLED, total=4, delivered=1), 3, 25.0, None),
+        (a_job(total=1_000, rate_per_second=1.0), 1_000, 0.0, None),
+    ],
+)
+def test_progress_is_what_the_counts_say(
+    job: ReplayJob, remaining: int, percent: float, eta_s: int | None
+) -> None:
+    found = progress(job, None, 10_000)
+    assert (found.remaining, found.percent) == (remaining, percent)
+    if job.total and job.settled:
+        assert found.eta_s == eta_s
+
+
+def test_an_estimate_minds_the_rate_that_was_asked_for() -> None:
+    job = a_job(total=1_000, enqueued=100, delivered=100, rate_per_second=10.0)
+    assert progress(job, 500.0, 10_000).eta_s == 90
+
+
+# --- what is selected
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"to": "2026-11-21T00:00:00Z"},
+        {"eventTypes": ["*"], "statuses": ["FAILED"]},
+        {"from": "2026-11-21T00:00:00Z", "to": "2026-11-20T00:00:00Z"},
+        {"destinationId": ID, "statuses": ["PENDING"]},
+        {"destinationId": ID, "statuses": []},
+        {"destinationId": ID, "eventTypes": []},
+        {"destinationId": ID, "eventTypes": ["a*"]},
+        {"destinationId": ID, "ratePerSecond": 0},
+        {"destinationId": ID, "ratePerSecond": 2_000_000},
+        {"destinationId": ID, "ratePerSecond": "5"},
+        {"destinationId": "x"},
+        {"deliveryIds": []},
+        {"deliveryIds": [ID] * 1_001},
+        {"from": "yesterday"},
+        {"from": "2026-11-21T00:00:00"},
+        {"from": 5},
+        {"destinationId": ID, "dryRun": "yes"},
+        {"destinationId": ID, "nothing": 1},
+    ],
+)
+def test_a_selection_that_says_too_little_or_nonsense_is_refused(document: dict[str, Any]) -> None:
+    with pytest.raises(Refusal) as caught:
+        read(ReplayDraft, document).selection()
+    assert caught.value.status == 400
+
+
+def test_a_selection_is_read_as_it_was_meant() -> None:
+    document = {
+        "destinationId": ID.upper(),
+        "deliveryIds": [ID, ID],
+        "statuses": ["FAILED", "DELIVERED", "FAILED"],
+        "from": "2026-11-21T01:00:00+01:00",
+        "dryRun": None,
+        "ratePerSecond": 5,
+    }
+    selection = read(ReplayDraft, document).selection()
+    assert (selection.destination, selection.deliveries) == (ID, (ID,))
+    assert selection.statuses == (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED)
+    assert selection.from_ms == 1_795_219_200_000
+    assert DeliveryOrigin.INSPECTION not in selection.origins
+
+
+def test_a_replay_is_replayed_only_where_it_is_named() -> None:
+    assert DeliveryOrigin.REPLAY not in Selection(destination=ID).origins
+    assert DeliveryOrigin.REPLAY in Selection(deliveries=(ID,)).origins
+    assert Identity().other() > ID
