@@ -90,8 +90,8 @@ class PostgresReplays:
 
     async def read(self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int) -> Stretch:
         """Read on from the leg's cursor; see the port."""
-        way, also = _way(job)
-        arguments = (*_place(job, leg, leg.cursor), *also, limit, max_bytes)
+        way, also = way_of(job)
+        arguments = (*place_of(job, leg, leg.cursor), *also, limit, max_bytes)
         rows = await self._pool.fetch(read_statement(way), *arguments)
         first = rows[0]
         picked, examined, last = first["picked"], first["examined"], first["last"]
@@ -111,9 +111,9 @@ class PostgresReplays:
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the port."""
-        way, also = _way(job)
+        way, also = way_of(job)
         row = await self._pool.fetch_row(
-            count_statement(way), *_place(job, leg, leg.counted), *also
+            count_statement(way), *place_of(job, leg, leg.counted), *also
         )
         assert row is not None
         through, end = row["last"] or leg.counted, row["examined"] < EXAMINED
@@ -218,7 +218,7 @@ def _without(rows: Sequence[Record]) -> list[str]:
     return [row["id"] for row in rows if row["payload"] is None]
 
 
-def _way(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
+def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
     """Return how a job's originals are found, and the arguments that this takes."""
     selection = job.selection
     if selection.deliveries is not None:
@@ -228,7 +228,7 @@ def _way(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
     return "straight", ()
 
 
-def _place(job: ReplayJob, leg: Leg, after: str) -> tuple[Any, ...]:
+def place_of(job: ReplayJob, leg: Leg, after: str) -> tuple[Any, ...]:
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))
