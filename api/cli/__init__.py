@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from api.cli.errors import explain
 
@@ -72,6 +73,15 @@ class Program(click.Group):
         ):
             with formatter.section(title):
                 formatter.write_dl([(name, entry.short_help) for name, entry in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin so, without importing them, and options."""
+        found = [
+            CompletionItem(name, help=entry.short_help)
+            for name, entry in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; what goes wrong is said in words."""

@@ -47,20 +47,23 @@ def _lines(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
         now = time.monotonic()
         if last["status"] != told or now - told_at >= LINE_S:
             told_at, told = now, last["status"]
-            total = "?" if last["total"] is None else last["total"]
-            note(f"{last['status']} {settled(last)}/{total} {_note(last)}".rstrip())
+            note(f"{last['status']} {settled(last)}/{last['total']} {_note(last)}".rstrip())
     return last
 
 
 def settled(progress: "ReplayProgress") -> int:
-    """Return how many deliveries have ended, one way or the other."""
-    return progress["delivered"] + progress["failed"]
+    """Return how many deliveries have ended, one way or another."""
+    return progress["delivered"] + progress["failed"] + progress["skipped"]
 
 
 def _note(progress: "ReplayProgress") -> str:
     parts = []
     if progress["failed"]:
         parts.append(f"{progress['failed']} failed")
+    if progress["skipped"]:
+        parts.append(f"{progress['skipped']} skipped")
+    if progress["perSecond"] is not None:
+        parts.append(f"{progress['perSecond']:.0f}/s")
     if progress["etaSeconds"] is not None:
         parts.append(f"{progress['etaSeconds']:.0f} s left")
     return ", ".join(parts)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from api.cli.errors import FAILED
-from api.cli.remote.deliveries import STATUSES
 from api.cli.remote.output import note
 from api.cli.remote.parameters import paged, since_until
 from api.cli.remote.session import Session, over_http
@@ -19,10 +18,14 @@ COLUMNS = (
     Column("ID", "id"),
     Column("STATUS", "status"),
     Column("DRY RUN", "dryRun"),
+    Column("TOTAL", "total"),
+    Column("DELIVERED", "delivered"),
+    Column("FAILED", "failed"),
     Column("FINISHED", "finishedAt"),
     Column("DESTINATION", "destinationId"),
 )
 JOB_STATUSES = ("PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
+SETTLED = ("DELIVERED", "FAILED", "DRY_RUN")
 the_id = click.argument("job_id", metavar="ID")
 wait_option = click.option(
     "--wait", is_flag=True, help="Until it is finished, with a progress bar; 1 unless COMPLETED."
@@ -40,8 +43,8 @@ def command() -> None:
 @click.option("--customer-account", "customer_account_id", metavar="ID", help="To this one's.")
 @click.option("--type", "event_types", multiple=True, metavar="EVENT_TYPE", help="May be repeated.")
 @click.option(
-    "--status", "statuses", multiple=True, type=click.Choice(STATUSES, case_sensitive=False),
-    help="May be repeated.",
+    "--status", "statuses", multiple=True, type=click.Choice(SETTLED, case_sensitive=False),
+    help="May be repeated. [all three]",
 )  # fmt: skip
 @since_until
 @click.option(

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 ENVIRONMENTS = ("DEVELOPMENT", "STAGING", "PRODUCTION")
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_S = 30.0
+COMMON = (
+    "url",
+    "key",
+    "key_file",
+    "environment",
+    "timeout",
+    "output",
+)  # the options of `over_http`
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

@@ -30,7 +30,7 @@ def follow(
 
     Raises AngariumError at the first look only; later a server that is away is waited for.
     """
-    from angarium import ConnectionFailedError, OverloadedError, RateLimitedError, ServerError
+    from angarium import ConnectionFailedError, RateLimitedError, ServerError
 
     tail = _Tail(client, destination_id)
     yield from tail.first(lines)
@@ -39,7 +39,7 @@ def follow(
         time.sleep(AWAY_S if away else interval_s)
         try:
             yield from tail.look()
-        except (ConnectionFailedError, OverloadedError, RateLimitedError, ServerError) as error:
+        except (ConnectionFailedError, RateLimitedError, ServerError) as error:
             if not away:
                 note(f"{error}; looking again")
             away = True

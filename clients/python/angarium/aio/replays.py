@@ -7,7 +7,7 @@ from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import ReplayFilter
 from angarium.pauses import asleep
-from angarium.shapes import DeliveryStatus, Page, ReplayJob, ReplayProgress
+from angarium.shapes import DeliveryStatus, Page, ReplayJob, ReplayJobDetail, ReplayProgress
 
 LOOK_EVERY_S = 1.0  # progress is counted by the second
 FINISHED = ("COMPLETED", "FAILED", "CANCELLED")
@@ -28,7 +28,7 @@ class AsyncReplayJobs(AsyncResource):
         until: Instant | None = None,
         dry_run: bool | None = None,
         rate_per_second: float | None = None,
-    ) -> ReplayJob:
+    ) -> ReplayJobDetail:
         """Send again the deliveries that fit; name a destination, an account, deliveries or `since`.
 
         A job that may have been started is not started again: after a ConnectionFailedError look at
@@ -47,8 +47,8 @@ class AsyncReplayJobs(AsyncResource):
         }
         return await self._send(Call("POST", "/replay-jobs", body=body_of(body), repeatable=False))
 
-    async def get(self, job_id: str) -> ReplayJob:
-        """Return a job."""
+    async def get(self, job_id: str) -> ReplayJobDetail:
+        """Return a job, with the destinations that have most of it."""
         return await self._send(Call("GET", at("replay-jobs", job_id)))
 
     async def list(
@@ -66,7 +66,7 @@ class AsyncReplayJobs(AsyncResource):
         """Yield all jobs that `chosen` allows, newest first."""
         return follow_pages(self._send, "/replay-jobs", {**chosen, "limit": PAGE})
 
-    async def cancel(self, job_id: str) -> ReplayJob:
+    async def cancel(self, job_id: str) -> ReplayJobDetail:
         """End a job; what it has not sent yet is not sent."""
         # done twice, the second finds it finished
         path = at("replay-jobs", job_id, "cancel")

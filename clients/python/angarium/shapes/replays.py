@@ -1,48 +1,65 @@
 """Replay jobs and how far they are."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import Literal, TypedDict
 
-from angarium.shapes.vocabulary import DeliveryStatus, ReplayStatus
+from angarium.shapes.vocabulary import Environment, ReplayStatus
+
+# `from` is a keyword of Python, so that a class cannot have it.
+_Selection = TypedDict(
+    "_Selection",
+    {
+        "destinationId": str | None,
+        "customerAccountId": str | None,
+        "eventTypes": list[str] | None,
+        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
+        "deliveryIds": list[str] | None,
+        "from": str | None,
+        "to": str | None,
+        "dryRun": bool,
+        "ratePerSecond": float | None,
+    },
+)
 
 
-class NewReplay(TypedDict, total=False):
-    """What to replay; at least one of destinationId, customerAccountId, deliveryIds and from."""
-
-    destinationId: str
-    customerAccountId: str
-    eventTypes: list[str]
-    statuses: list[DeliveryStatus]
-    deliveryIds: list[str]
-    to: str
-    dryRun: bool
-    ratePerSecond: float
-
-
-class ReplayJob(TypedDict):
-    """A replay job."""
-
+class _Counts(TypedDict):
     id: str
     status: ReplayStatus
-    destinationId: NotRequired[str | None]
-    customerAccountId: NotRequired[str | None]
-    dryRun: NotRequired[bool]
-    createdAt: str
-    startedAt: NotRequired[str | None]
-    finishedAt: NotRequired[str | None]
-    error: NotRequired[Any]
-
-
-class ReplayProgress(TypedDict):
-    """How far a replay job is. `total` is null until it is counted."""
-
-    id: str
-    status: ReplayStatus
-    total: int | None
+    total: int  # selected; while PENDING, counted so far
     enqueued: int
+    skipped: int
     delivered: int
     failed: int
-    remaining: int | None
-    percent: float | None
     startedAt: str | None
     finishedAt: str | None
-    etaSeconds: float | None
+
+
+class ReplayJob(_Selection, _Counts):
+    """A replay job: what it selects, and how far it is."""
+
+    environment: Environment
+    createdAt: str
+    error: str | None
+
+
+class ReplayShare(TypedDict):
+    """What one destination has of a job."""
+
+    destinationId: str
+    total: int
+    enqueued: int
+    skipped: int
+
+
+class ReplayJobDetail(ReplayJob):
+    """A replay job with the destinations that have most of it."""
+
+    destinations: list[ReplayShare]
+
+
+class ReplayProgress(_Counts):
+    """How far a replay job is."""
+
+    remaining: int
+    percent: float
+    perSecond: float | None
+    etaSeconds: int | None

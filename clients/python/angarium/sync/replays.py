@@ -7,7 +7,7 @@ from typing import Unpack
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import ReplayFilter
 from angarium.pauses import sleep
-from angarium.shapes import DeliveryStatus, Page, ReplayJob, ReplayProgress
+from angarium.shapes import DeliveryStatus, Page, ReplayJob, ReplayJobDetail, ReplayProgress
 from angarium.sync.resource import Resource, follow_pages
 
 LOOK_EVERY_S = 1.0  # progress is counted by the second
@@ -29,7 +29,7 @@ class ReplayJobs(Resource):
         until: Instant | None = None,
         dry_run: bool | None = None,
         rate_per_second: float | None = None,
-    ) -> ReplayJob:
+    ) -> ReplayJobDetail:
         """Send again the deliveries that fit; name a destination, an account, deliveries or `since`.
 
         A job that may have been started is not started again: after a ConnectionFailedError look at
@@ -48,8 +48,8 @@ class ReplayJobs(Resource):
         }
         return self._send(Call("POST", "/replay-jobs", body=body_of(body), repeatable=False))
 
-    def get(self, job_id: str) -> ReplayJob:
-        """Return a job."""
+    def get(self, job_id: str) -> ReplayJobDetail:
+        """Return a job, with the destinations that have most of it."""
         return self._send(Call("GET", at("replay-jobs", job_id)))
 
     def list(
@@ -67,7 +67,7 @@ class ReplayJobs(Resource):
         """Yield all jobs that `chosen` allows, newest first."""
         return follow_pages(self._send, "/replay-jobs", {**chosen, "limit": PAGE})
 
-    def cancel(self, job_id: str) -> ReplayJob:
+    def cancel(self, job_id: str) -> ReplayJobDetail:
         """End a job; what it has not sent yet is not sent."""
         # done twice, the second finds it finished
         path = at("replay-jobs", job_id, "cancel")

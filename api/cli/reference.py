@@ -1,0 +1,84 @@
+"""Writes the list of all commands in docs/cli.md: `python -m api.cli.reference`. A test says when to."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from api.cli import COMMANDS, main
+from api.cli.remote.session import COMMON
+
+PAGE = Path(__file__).parent.parent.parent / "docs/cli.md"
+MARK = "<!-- what follows is made by `python -m api.cli.reference` -->\n"
+PROGRAM = "angarium"
+
+
+def reference() -> str:
+    """Return the list of all commands, as markdown."""
+    context = click.Context(main, info_name=PROGRAM)
+    lines = ["", "## Options of every command over HTTP", "", *_options(_common(context))]
+    for name in COMMANDS:
+        command = main.get_command(context, name)
+        assert command is not None
+        lines += ["", f"## `{PROGRAM} {name}`", ""]
+        lines += _described(command, click.Context(command, context, info_name=name), level=3)
+    return "\n".join(lines) + "\n"
+
+
+def page() -> str:
+    """Return docs/cli.md as it has to be: its text, and the list of today."""
+    head, mark, _ = PAGE.read_text("utf-8").partition(MARK)
+    return head + (mark or MARK) + reference()
+
+
+def _described(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
+    yield _prose(command)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            below = click.Context(inner, context, info_name=name)
+            yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
+            yield from _described(inner, below, level + 1)
+        return
+    options = [
+        parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and parameter.name not in COMMON
+    ]
+    if options:
+        yield ""
+        yield from _options(options)
+
+
+def _prose(command: click.Command) -> str:
+    text = command.help or command.short_help or ""
+    return text.replace("\b\n", "").strip()
+
+
+def _usage(command: click.Command, context: click.Context) -> str:
+    words = [context.command_path]
+    words += [p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)]
+    return " ".join(words)
+
+
+def _common(context: click.Context) -> list[click.Option]:
+    auth = main.get_command(context, "auth")
+    assert isinstance(auth, click.Group)
+    return [p for p in auth.commands["context"].params if isinstance(p, click.Option)]
+
+
+def _options(options: list[click.Option]) -> Iterator[str]:
+    yield "| option | |"
+    yield "|---|---|"
+    for option in options:
+        record = option.get_help_record(click.Context(main))
+        assert record is not None
+        names, told = (" ".join(part.split()).replace("|", "\\|") for part in record)
+        yield f"| `{names}` | {told} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), "utf-8")
+    sys.stdout.write(f"{PAGE} is current\n")

@@ -1,0 +1,133 @@
+"""Commands that go on until Ctrl-C, as processes of their own against a whole server."""
+
+import json
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from engine.control.records import Tenant
+from tests.api.house import Caller
+from tests.cli.programs import COMMAND, START_S, Program, environment, running
+from tests.service.house import ServiceHouse, destination, post
+from tests.service.receiver import Receiver
+from tests.service.terminal import Terminal, open_terminal
+
+QUICK = ("--interval", "0.1")
+
+
+@pytest.fixture
+async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
+    return await open_terminal(house, tenant)
+
+
+def variables(shell: Terminal, folder: Path) -> dict[str, str]:
+    return environment("", folder, ANGARIUM_URL=shell.url, ANGARIUM_KEY=shell.secret)
+
+
+@asynccontextmanager
+async def following(shell: Terminal, folder: Path, *words: str) -> AsyncIterator[Program]:
+    async with running(*words, env=variables(shell, folder)) as program:
+        yield program
+
+
+async def interrupted(program: Program) -> int:
+    program.process.send_signal(signal.SIGINT)
+    with trio.fail_after(START_S):
+        return await program.process.wait()
+
+
+async def printed(program: Program, condition: Callable[[list[Any]], bool]) -> list[Any]:
+    """Wait until the lines of JSON that were printed fulfil a condition; return them."""
+    with trio.fail_after(START_S):
+        while True:
+            lines = [
+                json.loads(line) for line in program.printed.splitlines(True) if line[-1] == "\n"
+            ]
+            if condition(lines):
+                return lines
+            await trio.sleep(0.01)
+
+
+async def test_a_tail_shows_the_last_then_each_new_one_and_each_change_until_ctrl_c(
+    shell: Terminal, api: Caller, receiver: Receiver, house: ServiceHouse, tmp_path: Path
+) -> None:
+    steady = await destination(api, receiver.url("/steady"), ["steady.*"])
+    await destination(api, receiver.url("/failing"), ["failing.*"], delivery={"retrySchedule": [1]})
+    receiver.answer = lambda request: 204 if request.path == "/steady" else 500
+    old = [await post(api, "steady.old") for _ in range(3)]
+    for event in old:
+        await house.until(
+            api, f"/events/{event}/deliveries", lambda p: p["items"][0]["status"] == "DELIVERED"
+        )
+    async with following(shell, tmp_path, "deliveries", "tail", "-n", "2", *QUICK) as program:
+        shown = await printed(program, lambda lines: len(lines) == 2)
+        assert [line["eventId"] for line in shown] == old[1:]
+        failing = await post(api, "failing.one")
+        new = await post(api, "steady.new")
+
+        def ended(lines: list[Any]) -> bool:
+            ends = {(line["eventId"], line["status"]) for line in lines}
+            return {(failing, "FAILED"), (new, "DELIVERED")} <= ends
+
+        shown = (await printed(program, ended))[2:]
+        states = [
+            (each["status"], each["attemptCount"]) for each in shown if each["eventId"] == failing
+        ]
+        assert states[-1] == ("FAILED", 2)
+        assert ("RETRYING", 1) in states
+        assert len(set(states)) == len(states), "a state is shown once"
+        assert await interrupted(program) == 130
+        assert "Traceback" not in program.printed
+    only = ("deliveries", "tail", "--destination", steady, "-n", "100", *QUICK)
+    async with following(shell, tmp_path, *only) as program:
+        shown = await printed(program, lambda lines: len(lines) == 4)
+        assert [line["eventId"] for line in shown] == [*old, new]
+
+
+async def test_a_watch_prints_rates_until_ctrl_c(shell: Terminal, tmp_path: Path) -> None:
+    async with following(shell, tmp_path, "throughput", "--watch", *QUICK) as program:
+        lines = await printed(program, lambda lines: len(lines) >= 2)
+        assert lines[0]["environment"] == "DEVELOPMENT"
+        assert await interrupted(program) == 130
+        assert "Traceback" not in program.printed
+
+
+async def test_a_reader_that_has_seen_enough_is_no_error(
+    shell: Terminal, api: Caller, tmp_path: Path
+) -> None:
+    for _ in range(30):
+        await post(api, "a.b", metadata={"long": "x" * 4_000})
+    script = f"{' '.join(COMMAND)} events list --all | head -n 1 > first; echo ${{PIPESTATUS[0]}}"
+    done = await trio.run_process(
+        ["bash", "-c", script],
+        env=variables(shell, tmp_path),
+        cwd=tmp_path,
+        capture_stdout=True,
+        capture_stderr=True,
+    )
+    assert (done.stdout, done.stderr) == (b"0\n", b"")
+    assert json.loads((tmp_path / "first").read_text())["eventType"] == "a.b"
+
+
+async def test_a_command_that_writes_to_a_closed_pipe_ends_silently(
+    shell: Terminal, tmp_path: Path
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = await trio.run_process(
+            [*COMMAND, "auth", "context"],
+            env=variables(shell, tmp_path),
+            stdout=writing,
+            capture_stderr=True,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
