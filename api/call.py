@@ -71,6 +71,10 @@ class Call:
         """Whether what is tied to a customer's account (None: to none) exists for the caller."""
         return self.customer is None or self.customer.account == account
 
+    def sees_customer(self, external_id: str | None) -> bool:
+        """The same for what names a customer by its customerExternalId."""
+        return self.customer is None or self.customer.external_id == external_id
+
     @property
     def environment(self) -> EnvironmentModel:
         """The environment; for routes that work in one."""

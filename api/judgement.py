@@ -11,7 +11,7 @@ from api.bodies import BODY_BYTES, read_object
 from api.call import Answer, Call
 from api.gate import Admission, named_environment
 from api.queries import Query, parameters, read_query
-from api.routes import Route
+from api.routes import Embed, Route
 from api.services import Services
 from engine.control.documents import read
 from engine.core.vocabulary import CredentialKind, Environment
@@ -37,8 +37,11 @@ class Judge:
         model: BaseModel | None = None
         if route.body is not None or route.action:
             document = read_object(body) if body.strip() or route.body is not None else {}
-            self._check_named(admission, document.get("environment"))
+            if isinstance(document.get("environment"), str):
+                self._check_named(admission, document["environment"])
             model = read(Query if route.body is None else route.body, document)
+            if document.get("environment") is not None:
+                named.append(document["environment"])
         call = Call(
             services=self._services,
             request_id=g.request_id,
@@ -63,6 +66,8 @@ class Judge:
         authorization = authorizations[0].encode("latin-1") if authorizations else None
         admission = self._services.gate.admit(authorization, route.scopes, ingestion=False)
         g.allowance = admission.allowance
+        if admission.credential.customer is not None and route.embed is Embed.REFUSED:
+            raise Refusal("forbidden", "an embed session may not do this")
         named = request.headers.getlist("X-Environment")
         named += [value for name, value in _readable_parameters() if name == "environment"]
         for name in named:

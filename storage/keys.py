@@ -1,5 +1,6 @@
 """Keys, and the digests of their secrets."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from asyncpg import Record
@@ -12,7 +13,7 @@ from storage.writing import write
 
 SELECT_KEYS = """
     SELECT k.id::text AS id, k.workspace::text AS workspace, k.environment, e.name AS environment_name,
-           k.kind, k.name, k.scope, k.version, k.revoked_at_ms,
+           k.kind, k.name, k.scope, k.version, k.revoked_at_ms, k.last_used_at_ms,
            s.digest, s.prefix, s.last_four, s.fingerprint, s.created_at_ms, s.expires_at_ms
     FROM api_keys k
     LEFT JOIN environments e ON e.number = k.environment
@@ -24,9 +25,13 @@ ORDER_KEYS = " ORDER BY k.id DESC, s.expires_at_ms DESC NULLS FIRST, s.created_a
 _CREATE = witnessed(
     """
         INSERT INTO api_keys (id, workspace, environment, kind, name, scope, version)
-        VALUES ($1::uuid, $2::uuid, $3, $4, $5, $6, 1) RETURNING id
+        SELECT $1::uuid, $2::uuid, $3::integer, $4::smallint, $5, $6::smallint, 1
+        WHERE (SELECT count(*) FROM api_keys
+               WHERE workspace = $2::uuid AND environment IS NOT DISTINCT FROM $3::integer
+                 AND revoked_at_ms IS NULL) < $12::bigint
+        RETURNING id
     """,
-    12,
+    13,
     "key",
     """first_secret AS (
             INSERT INTO key_secrets (digest, key, prefix, last_four, fingerprint, created_at_ms)
@@ -64,6 +69,20 @@ _REVOKE = witnessed(
             DELETE FROM key_secrets s USING changed WHERE s.key = changed.id
         )""",
 )
+_PAGE = """
+    WHERE k.id IN (
+        SELECT id FROM api_keys
+        WHERE workspace = $1::uuid AND revoked_at_ms IS NULL
+          AND (environment = $2::integer OR ($3::boolean AND environment IS NULL))
+          AND ($4::uuid IS NULL OR id < $4::uuid)
+        ORDER BY id DESC LIMIT $5
+    )
+"""
+_USED = """
+    UPDATE api_keys k SET last_used_at_ms = u.at
+    FROM (SELECT * FROM unnest($1::uuid[], $2::bigint[]) u (id, at)) u
+    WHERE k.id = u.id AND (k.last_used_at_ms IS NULL OR k.last_used_at_ms < u.at)
+"""
 
 
 class Keys:
@@ -72,9 +91,9 @@ class Keys:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def create(self, key: KeyRecord, audit: AuditEntry) -> None:
-        """Add a key with its first secret."""
-        await write(
+    async def create(self, key: KeyRecord, at_most: int, audit: AuditEntry) -> bool:
+        """Add a key with its first secret, unless there are `at_most` of its environment."""
+        rows = await write(
             self._pool,
             _CREATE,
             key.id,
@@ -84,8 +103,10 @@ class Keys:
             key.name,
             int(key.scope),
             *_columns(key.secrets[0]),
+            at_most,
             *values(audit),
         )
+        return bool(rows)
 
     async def rotate(
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
@@ -119,6 +140,21 @@ class Keys:
             )
         )
 
+    async def page(
+        self, workspace: str, environment: int, before: str | None, limit: int, *, mcp: bool
+    ) -> list[KeyRecord]:
+        """Return an environment's keys with an id below `before`, newest first, with the workspace's MCP
+        keys among them where `mcp` says so."""
+        return key_records(
+            await self._pool.fetch(
+                SELECT_KEYS + _PAGE + ORDER_KEYS, workspace, environment, mcp, before, limit
+            )
+        )
+
+    async def used(self, keys: Mapping[str, int]) -> None:
+        """Write when keys were last used (ms by their ids), unless a later instant is there."""
+        await write(self._pool, _USED, list(keys), list(keys.values()))
+
 
 def _columns(secret: KeySecret) -> tuple[Any, ...]:
     return (
@@ -151,6 +187,7 @@ def _key(rows: list[Record]) -> KeyRecord:
         scope=Scope(row["scope"]),
         version=row["version"],
         revoked_at_ms=row["revoked_at_ms"],
+        last_used_at_ms=row["last_used_at_ms"],
         secrets=tuple(
             KeySecret(
                 digest=secret["digest"],

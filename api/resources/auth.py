@@ -10,6 +10,7 @@ async def context(call: Call) -> Answer:
     """Say what the credential stands for."""
     credential = call.admitted.credential
     workspace = call.services.models.workspaces[credential.workspace]
+    customer = call.customer
     expires_at = credential.expires_at
     return Answer(
         200,
@@ -18,10 +19,10 @@ async def context(call: Call) -> Answer:
             "workspaceId": workspace.id,
             "workspaceName": workspace.name,
             "environment": None if call.place is None else call.place.name.name,
-            "scope": credential.scope.name.lower(),
-            "keyId": credential.key_id,
-            "customerAccountId": None,
-            "customerExternalId": None,
+            "scope": credential.scope.name.lower() if customer is None else None,
+            "keyId": credential.key_id if customer is None else None,
+            "customerAccountId": None if customer is None else customer.account,
+            "customerExternalId": None if customer is None else customer.external_id,
             "plan": workspace.plan,
             "expiresAt": None if expires_at is None else iso(int(expires_at * 1000)),
         },
@@ -35,7 +36,7 @@ ROUTES = (
         name="getAuthContext",
         summary="Who calls",
         description="Says what the credential of the request stands for. An MCP key need not name an "
-        "environment here.",
+        "environment here; an embed session has no scope and no key.",
         tag="Auth",
         scopes=EVERY,
         embed=Embed.SHARED,

@@ -17,6 +17,7 @@ from engine.core.vocabulary import (
     DeliveryKind,
     DeliveryOrigin,
     DeliveryStatus,
+    DestinationStatus,
     DlqStatus,
     ErrorCategory,
     Priority,
@@ -27,6 +28,7 @@ from engine.identity import created_at_ms
 from engine.instants import iso
 
 TAG = "Deliveries"
+FEW = 64  # destinations that a list looks for one by one
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
@@ -114,7 +116,8 @@ async def of_event(call: Call) -> Answer:
     listing_name = f"/events/{call.path['id'].lower()}/deliveries"
     position(listing_name, call.number, query.cursor)
     identifier = call.identifier()
-    if await call.services.event_log.event(call.number, identifier) is None:
+    event = await call.services.event_log.event(call.number, identifier)
+    if event is None or not call.sees_customer(event.entry.customer):
         raise Refusal("not_found", "no such event")
     which = DeliveryFilter(event=identifier)
     return await _page(call, listing_name, which, query.cursor, query.limit)
@@ -130,6 +133,7 @@ async def _page(
 ) -> Answer:
     """Return a page. What is in flight is PENDING or RETRYING in its row, and shown as DELIVERING."""
     below = position(listing_name, call.number, cursor)
+    which = await own(call, which)
     directory = call.services.directory
     if status is DeliveryStatus.DELIVERING:
         which = msgspec.structs.replace(which, ids=tuple(directory.in_flight(call.number)))
@@ -147,6 +151,23 @@ async def _page(
     return Answer(200, page(items, listing_name, call.number, found.below))
 
 
+async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
+    """Return what of a filter exists for the caller: in an embed session, deliveries to destinations of
+    its customer. Few destinations are read by their index, more along the environment's."""
+    customer = call.customer
+    if customer is None:
+        return which
+    which = msgspec.structs.replace(which, customer=customer.external_id)
+    if which.event is not None or which.destinations is not None:
+        return which
+    records = await call.services.destination_store.page(
+        call.number, tuple(DestinationStatus), customer.account, None, FEW + 1
+    )
+    if len(records) > FEW:
+        return which
+    return msgspec.structs.replace(which, destinations=tuple(record.id for record in records))
+
+
 def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
     waiting = [entry.id for entry in entries if entry.status in UNSETTLED]
     return call.services.directory.delivering(waiting) if waiting else set()
@@ -155,7 +176,7 @@ def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
 async def get(call: Call) -> Answer:
     """Show one delivery."""
     detail = await call.services.delivery_log.delivery(call.number, call.identifier())
-    if detail is None:
+    if detail is None or not call.sees_customer(detail.entry.customer):
         raise Refusal("not_found", "no such delivery")
     entry = detail.entry
     return Answer(

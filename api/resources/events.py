@@ -53,11 +53,17 @@ def _spliced(raw: bytes | None) -> orjson.Fragment | None:
 async def listing(call: Call) -> Answer:
     """List events, newest first."""
     query = call.query_as(EventQuery)
+    if query.customer_external_id is not None and not call.sees_customer(
+        query.customer_external_id
+    ):
+        return Answer(200, page([], LISTING, call.number, None))
     which = EventFilter(
         from_ms=query.from_,
         to_ms=query.to,
         type=query.event_type,
-        customer=query.customer_external_id,
+        customer=query.customer_external_id
+        if call.customer is None
+        else call.customer.external_id,
     )
     below = position(LISTING, call.number, query.cursor)
     found = await call.services.event_log.events(call.number, which, below, query.limit)
@@ -68,7 +74,7 @@ async def listing(call: Call) -> Answer:
 async def get(call: Call) -> Answer:
     """Show one event."""
     event = await call.services.event_log.event(call.number, call.identifier())
-    if event is None:
+    if event is None or not call.sees_customer(event.entry.customer):
         raise Refusal("not_found", "no such event")
     return Answer(200, detail_view(call, event))
 

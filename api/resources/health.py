@@ -98,6 +98,8 @@ def _at_rest(record: DestinationRecord, report: DestinationReport) -> Health:
 
 async def test(call: Call) -> Answer:
     """Send a sample now."""
+    if call.customer is not None:
+        await required(call)
     inspection = await call.services.inspections.test(call.number, call.identifier())
     outcome = inspection.outcome
     return Answer(

@@ -54,7 +54,7 @@ class AuthContext(Document):
     workspace_id: Uuid
     workspace_name: str
     environment: EnvironmentName | None
-    scope: Literal["ingest", "manage", "read"]
+    scope: Literal["ingest", "manage", "read"] | None
     key_id: Uuid | None
     customer_account_id: Uuid | None
     customer_external_id: str | None

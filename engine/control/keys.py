@@ -7,33 +7,42 @@ notification. Nothing but a digest of a secret is kept; the secret itself is ret
 import re
 import secrets
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
-from engine.control.actor import Actor, Auditor
+from engine.announcements import Announce, silent
+from engine.control.actor import Actor, Auditor, differences
+from engine.control.commands import written
 from engine.control.documents import invalid, is_uuid
 from engine.control.ports import KeyStore, TenantStore
 from engine.control.projection import NoProjection, Projection
-from engine.control.records import KeyRecord, KeySecret, Tenant
+from engine.control.records import AuditEntry, KeyRecord, KeySecret, Tenant
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
 from engine.identity import Identity
-from engine.models import Workspace, digest_of
+from engine.instants import iso
+from engine.models import EnvironmentModel, Workspace, digest_of
+from engine.plans import BUILT_IN
+from engine.ports import StoreError
 
-PLANS = ("free", "pro", "scale")
 PREFIX_OF = {
     Environment.DEVELOPMENT: "ang_dev_",
     Environment.STAGING: "ang_sta_",
     Environment.PRODUCTION: "ang_pro_",
 }
 MCP_PREFIX = "angmk_"
+ROTATED = "angarium.key.rotated"
 GRACE_MS = 24 * 3600 * 1000  # that the previous secret lives after a rotation
 FIRST_WORKSPACE = "default"
 NAME_LENGTH = 256
 _ALPHABET = string.ascii_letters + string.digits  # a double click selects it whole
 _SECRET_LENGTH = 40  # 238 bits
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+MAX_KEYS = 1_000  # of an environment, and MCP keys of a workspace: all are held in memory
+MAX_SECRETS = 10  # of a key at once: more rotations a day are a loop, not care
 _ATTEMPTS = 5  # at a key that others change as well
 
 
@@ -42,6 +51,20 @@ class NewKey(Struct, frozen=True):
 
     key: KeyRecord
     secret: str
+
+
+class Reach(Struct, frozen=True):
+    """Which keys exist for a caller: those of one environment, and MCP keys for `mcp` alone."""
+
+    workspace: str
+    environment: int
+    mcp: bool
+
+    def has(self, key: KeyRecord) -> bool:
+        """Whether a key exists for the caller."""
+        if key.workspace != self.workspace:
+            return False
+        return self.mcp if key.environment is None else key.environment == self.environment
 
 
 class Keys:
@@ -54,6 +77,8 @@ class Keys:
         identity: Identity,
         now: Callable[[], float],
         projection: Projection | None = None,
+        announce: Announce = silent,
+        plans: Collection[str] = tuple(BUILT_IN),
     ) -> None:
         self._tenants = tenants
         self._keys = keys
@@ -61,6 +86,8 @@ class Keys:
         self._auditor = Auditor(identity)
         self._now = now
         self._projection = projection or NoProjection()
+        self._announce = announce
+        self._plans = plans
 
     # --- workspaces
 
@@ -69,18 +96,34 @@ class Keys:
     ) -> Tenant:
         """Add a workspace with its three environments. Raises Refusal 400, or 409 for a taken name."""
         _check_name(name)
-        if plan not in PLANS:
-            raise invalid("plan", f"must be one of {', '.join(PLANS)}")
+        if plan not in self._plans:
+            raise invalid("plan", f"must be one of {', '.join(self._plans)}")
         workspace = Workspace(self._identity.other(), name, plan)
         by = Actor(kind=actor, id=actor.lower(), workspace=workspace.id)
-        entry = self._auditor.entry(
-            by, "workspace.create", workspace.id, {"name": {"from": None, "to": name}}
-        )
+        changes = differences({}, {"name": name, "plan": plan})
+        entry = self._auditor.entry(by, "workspace.create", workspace.id, changes)
         tenant = await self._tenants.create(workspace, entry)
         if tenant is None:
             raise Refusal("conflict", f"there is a workspace named {name!r} already")
         self._projection.tenant(tenant)
         return tenant
+
+    async def set_plan(self, name: str, plan: str) -> Tenant:
+        """Put a workspace on another plan. Raises Refusal 400, or 404 for an unknown workspace."""
+        if plan not in self._plans:
+            raise invalid("plan", f"must be one of {', '.join(self._plans)}")
+        for _ in range(_ATTEMPTS):
+            workspace = (await self.workspace(name)).workspace
+            if workspace.plan != plan:
+                by = Actor(kind="CLI", id="cli", workspace=workspace.id)
+                changes = differences({"plan": workspace.plan}, {"plan": plan})
+                entry = self._auditor.entry(by, "workspace.set_plan", workspace.id, changes)
+                if not await self._tenants.set_plan(workspace, plan, entry):
+                    continue  # somebody else changed it just now
+            tenant = await self.workspace(name)
+            self._projection.tenant(tenant)
+            return tenant
+        raise Refusal("conflict", "the workspace is being changed by others: try again")
 
     async def workspace(self, name: str) -> Tenant:
         """Return the workspace of that name. Raises Refusal 404."""
@@ -122,32 +165,38 @@ class Keys:
         actor: Actor | None = None,
     ) -> NewKey:
         """Add a key of one environment, or an MCP key where that is None. Raises Refusal 400."""
+        place = next((e for e in tenant.environments if e.name is environment), None)
+        return await self.create_in(tenant.workspace.id, scope, place, name, actor=actor)
+
+    async def create_in(
+        self,
+        workspace: str,
+        scope: Scope,
+        environment: EnvironmentModel | None,
+        name: str,
+        *,
+        actor: Actor | None = None,
+    ) -> NewKey:
+        """The same where workspace and environment are known by their ids."""
         _check_name(name)
-        number = None
-        if environment is None:
-            if scope is Scope.INGEST:
-                raise invalid("scope", "an MCP key has scope read or manage")
-        else:
-            number = next(e.number for e in tenant.environments if e.name is environment)
-        kind = CredentialKind.MCP_KEY if environment is None else CredentialKind.API_KEY
-        secret, kept = self._secret(environment)
+        if environment is None and scope is Scope.INGEST:
+            raise invalid("scope", "an MCP key has scope read or manage")
+        environment_name = None if environment is None else environment.name
+        secret, kept = self._secret(environment_name)
         key = KeyRecord(
             id=self._identity.other(),
-            workspace=tenant.workspace.id,
-            environment=number,
-            environment_name=environment,
-            kind=kind,
+            workspace=workspace,
+            environment=None if environment is None else environment.number,
+            environment_name=environment_name,
+            kind=CredentialKind.MCP_KEY if environment is None else CredentialKind.API_KEY,
             name=name,
             scope=scope,
             version=1,
             secrets=(kept,),
         )
-        changes = {
-            field: {"from": None, "to": value}
-            for field, value in (("name", name), ("scope", scope.name), ("kind", kind.name))
-        }
-        by = actor or _cli(key)
-        await self._keys.create(key, self._auditor.entry(by, "api_key.create", key.id, changes))
+        entry = self._entry(actor, "create", key, differences({}, key_document(key)))
+        if not await written(self._keys.create(key, MAX_KEYS, entry)):
+            raise Refusal("invalid_request", f"there are at most {MAX_KEYS} keys of an environment")
         self._projection.key(key)
         return NewKey(key, secret)
 
@@ -156,35 +205,44 @@ class Keys:
         keys = await self._keys.of_workspace(tenant.workspace.id)
         return [key for key in keys if key.revoked_at_ms is None]
 
-    async def rotate(self, key_id: str, *, actor: Actor | None = None) -> NewKey:
-        """Give a key a new secret; the one in force lives 24 hours more. Raises Refusal 404."""
+    async def page(self, reach: Reach, before: str | None, limit: int) -> Sequence[KeyRecord]:
+        """Return the keys that exist for a caller with an id below `before`, newest first."""
+        return await self._keys.page(
+            reach.workspace, reach.environment, before, limit, mcp=reach.mcp
+        )
+
+    async def rotate(
+        self, key_id: str, *, actor: Actor | None = None, reach: Reach | None = None
+    ) -> NewKey:
+        """Give a key a new secret; the one in force lives 24 hours more.
+
+        Raises Refusal 404, also for a key that does not exist for `reach`, and 409 after too many.
+        """
         for _ in range(_ATTEMPTS):
-            key = await self._present(key_id)
-            secret, kept = self._secret(key.environment_name)
-            by = actor or _cli(key)
-            entry = self._auditor.entry(
-                by, "api_key.rotate", key.id, previous_fingerprint=key.secrets[0].fingerprint
-            )
-            if await self._keys.rotate(key, kept, self._now_ms() + GRACE_MS, entry):
-                rotated = await self._present(key_id)
-                self._projection.key(rotated)
-                return NewKey(rotated, secret)
+            key = await self._present(key_id, reach)
+            following, secret = self._rotated(key)
+            changes = differences(key_document(key), key_document(following))
+            entry = self._entry(actor, "rotate", key, changes, key.secrets[0].fingerprint)
+            kept, retired = following.secrets[:2]
+            ends_at_ms = retired.expires_at_ms or kept.created_at_ms
+            if await written(self._keys.rotate(key, kept, ends_at_ms, entry)):
+                self._projection.key(following)
+                await self._announce_rotated(following)
+                return NewKey(following, secret)
         raise Refusal("conflict", "the key is being changed by others: try again")
 
-    async def revoke(self, key_id: str, *, actor: Actor | None = None) -> None:
+    async def revoke(
+        self, key_id: str, *, actor: Actor | None = None, reach: Reach | None = None
+    ) -> None:
         """End a key with all its secrets. Raises Refusal 404 where it is unknown or revoked already."""
         for _ in range(_ATTEMPTS):
-            key = await self._present(key_id)
-            entry = self._auditor.entry(
-                actor or _cli(key),
-                "api_key.revoke",
-                key.id,
-                previous_fingerprint=key.secrets[0].fingerprint,
-            )
-            if await self._keys.revoke(key, self._now_ms(), entry):
-                ended = await self._keys.get(key_id)
-                if ended is not None:
-                    self._projection.key(ended)
+            key = await self._present(key_id, reach)
+            changes = differences(key_document(key), {})
+            entry = self._entry(actor, "revoke", key, changes, key.secrets[0].fingerprint)
+            now_ms = self._now_ms()
+            if await written(self._keys.revoke(key, now_ms, entry)):
+                ended = msgspec.structs.replace(key, secrets=(), revoked_at_ms=now_ms)
+                self._projection.key(ended)
                 return
         raise Refusal("conflict", "the key is being changed by others: try again")
 
@@ -212,11 +270,58 @@ class Keys:
             for scope in Scope
         ]
 
-    async def _present(self, key_id: str) -> KeyRecord:
+    async def _present(self, key_id: str, reach: Reach | None = None) -> KeyRecord:
         key = await self._keys.get(key_id) if is_uuid(key_id) else None
-        if key is None or not key.secrets:
+        if key is None or not key.secrets or (reach is not None and not reach.has(key)):
             raise Refusal("not_found", "no such key")
         return key
+
+    def _entry(
+        self,
+        actor: Actor | None,
+        action: str,
+        key: KeyRecord,
+        changes: Mapping[str, Any],
+        previous: str | None = None,
+    ) -> AuditEntry:
+        by = actor or Actor(kind="CLI", id="cli", workspace=key.workspace)
+        # It belongs to where the key does, which for an MCP key is no single environment.
+        by = msgspec.structs.replace(by, environment=key.environment)
+        return self._auditor.entry(by, f"api_key.{action}", key.id, changes, previous)
+
+    def _rotated(self, key: KeyRecord) -> tuple[KeyRecord, str]:
+        """Return a key with a new secret before those that are in force still."""
+        now_ms = self._now_ms()
+        secret, kept = self._secret(key.environment_name)
+        retired = msgspec.structs.replace(key.secrets[0], expires_at_ms=now_ms + GRACE_MS)
+        earlier = [each for each in key.secrets[1:] if (each.expires_at_ms or 0) > now_ms]
+        if 2 + len(earlier) > MAX_SECRETS:
+            raise Refusal(
+                "conflict", f"the key was rotated {MAX_SECRETS - 1} times within 24 hours"
+            )
+        kept_all = (kept, retired, *earlier)
+        return msgspec.structs.replace(key, version=key.version + 1, secrets=kept_all), secret
+
+    async def _announce_rotated(self, key: KeyRecord) -> None:
+        """Say so in the key's environment; for an MCP key in all, since it opens all."""
+        retired = key.secrets[1]
+        payload = {
+            **key_document(key),
+            "keyId": key.id,
+            "previousFingerprint": retired.fingerprint,
+            "previousExpiresAt": iso(retired.expires_at_ms or 0),
+        }
+        for environment in await self._environments(key):
+            self._announce(environment, ROTATED, payload)
+
+    async def _environments(self, key: KeyRecord) -> Sequence[int]:
+        if key.environment is not None:
+            return [key.environment]
+        try:
+            tenant = await self._tenants.get(key.workspace)
+        except StoreError:
+            return []  # rotated it is, and its secret must get to whoever asked
+        return [] if tenant is None else [each.number for each in tenant.environments]
 
     def _secret(self, environment: Environment | None) -> tuple[str, KeySecret]:
         prefix = MCP_PREFIX if environment is None else PREFIX_OF[environment]
@@ -234,8 +339,15 @@ class Keys:
         return int(self._now() * 1000)
 
 
-def _cli(key: KeyRecord) -> Actor:
-    return Actor(kind="CLI", id="cli", workspace=key.workspace, environment=key.environment)
+def key_document(key: KeyRecord) -> dict[str, Any]:
+    """Return what a key is, without what is secret: what the audit log and announcements say."""
+    return {
+        "kind": key.kind.name,
+        "name": key.name,
+        "scope": key.scope.name.lower(),
+        "environment": None if key.environment_name is None else key.environment_name.name,
+        "fingerprint": key.secrets[0].fingerprint,
+    }
 
 
 def _check_name(name: str) -> None:

@@ -1,0 +1,187 @@
+"""Keys: list, create, rotate, revoke. What a caller may see and touch is its `Reach`."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import position, whole_page
+from api.queries import EnvironmentName, ListQuery
+from api.routes import MANAGE, READ, Embed, Route
+from api.shapes.credentials import ApiKey, ApiKeyWithSecret
+from engine.control.documents import invalid
+from engine.control.drafts import Document, Name
+from engine.control.keys import NewKey, Reach
+from engine.control.records import KeyRecord
+from engine.core.vocabulary import CredentialKind, Scope
+from engine.errors import Refusal
+from engine.identity import created_at_ms
+from engine.instants import iso
+
+TAG = "Keys"
+LISTING = "/api-keys"
+
+
+class KeyQuery(ListQuery):
+    """Which environment's, for an MCP key."""
+
+    environment: EnvironmentName | None = None
+
+
+class KeyDraft(Document):
+    """A key as a caller writes it."""
+
+    kind: Annotated[
+        Literal["API_KEY", "MCP_KEY"],
+        BeforeValidator(lambda value: "API_KEY" if value is None else value),
+    ] = Field("API_KEY", description="MCP keys are made by MCP keys and the command line only.")
+    name: Name
+    scope: Literal["ingest", "read", "manage"] = Field(description="An MCP key has read or manage.")
+    environment: EnvironmentName | None = Field(
+        None, description="Of an API key: the caller's own, or the one that an MCP key names here."
+    )
+
+
+def reach_of(call: Call) -> Reach:
+    """Return which keys exist for the caller."""
+    credential = call.admitted.credential
+    mcp = credential.kind is CredentialKind.MCP_KEY and credential.scope is Scope.MANAGE
+    return Reach(credential.workspace, call.number, mcp)
+
+
+def view(call: Call, key: KeyRecord) -> dict[str, Any]:
+    """Return a key as callers see it."""
+    secret = key.secrets[0]
+    used_at_ms = call.services.last_use.latest_ms(key.id, key.last_used_at_ms)
+    return {
+        "id": key.id,
+        "kind": key.kind.name,
+        "name": key.name,
+        "scope": key.scope.name.lower(),
+        "environment": None if key.environment_name is None else key.environment_name.name,
+        "prefix": secret.prefix,
+        "lastFour": secret.last_four,
+        "fingerprint": secret.fingerprint,
+        "createdAt": iso(created_at_ms(key.id)),
+        "lastUsedAt": None if used_at_ms is None else iso(used_at_ms),
+        "expiresAt": None,
+    }
+
+
+async def listing(call: Call) -> Answer:
+    """List the keys that exist for the caller, newest first."""
+    query = call.query_as(KeyQuery)
+    below = position(LISTING, call.number, query.cursor)
+    keys = await call.services.keys.page(reach_of(call), below, query.limit + 1)
+    return Answer(
+        200,
+        whole_page(
+            keys, query.limit, LISTING, call.number, lambda k: k.id, lambda k: view(call, k)
+        ),
+    )
+
+
+async def create(call: Call) -> Answer:
+    """Make a key; its secret is in this answer and nowhere else."""
+    draft = call.body_as(KeyDraft)
+    reach = reach_of(call)
+    is_mcp = draft.kind == "MCP_KEY"
+    if is_mcp and draft.environment is not None:
+        raise invalid("environment", "an MCP key has none")
+    if is_mcp and not reach.mcp:
+        raise Refusal("forbidden", "MCP keys are made by MCP keys of scope manage")
+    services = call.services
+    environment = None if is_mcp else call.environment
+    made = await services.commands.run(
+        lambda: services.keys.create_in(
+            reach.workspace, Scope[draft.scope.upper()], environment, draft.name, actor=call.actor
+        )
+    )
+    return Answer(201, _with_secret(call, made))
+
+
+async def rotate(call: Call) -> Answer:
+    """Give a key a new secret, which is in this answer and nowhere else."""
+    identifier, reach, services = call.identifier(), reach_of(call), call.services
+    made = await services.commands.run(
+        lambda: services.keys.rotate(identifier, actor=call.actor, reach=reach)
+    )
+    return Answer(200, _with_secret(call, made))
+
+
+async def revoke(call: Call) -> Answer:
+    """End a key with all its secrets."""
+    identifier, reach, services = call.identifier(), reach_of(call), call.services
+    await services.commands.run(
+        lambda: services.keys.revoke(identifier, actor=call.actor, reach=reach)
+    )
+    return Answer(200, {"success": True})
+
+
+def _with_secret(call: Call, made: NewKey) -> dict[str, Any]:
+    return {**view(call, made.key), "secret": made.secret}
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/api-keys",
+        name="createApiKey",
+        summary="Create a key",
+        description="The secret is in the answer, once. An API key makes keys of its own environment; an "
+        "MCP key of scope manage makes keys of any environment, and MCP keys. There are at most 1,000 "
+        "keys of an environment.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=create,
+        body=KeyDraft,
+        responses={201: ApiKeyWithSecret},
+        example={"name": "billing service", "scope": "ingest"},
+    ),
+    Route(
+        method="GET",
+        path="/api-keys",
+        name="listApiKeys",
+        summary="List keys",
+        description="Those of the environment that are not revoked; for an MCP key of scope manage also "
+        "the workspace's MCP keys.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=listing,
+        query=KeyQuery,
+        responses={200: shapes.Page[ApiKey]},
+    ),
+    Route(
+        method="POST",
+        path="/api-keys/{id}/rotate",
+        name="rotateApiKey",
+        summary="Give a key a new secret",
+        description="The new secret is in the answer, once. The present one stays valid for 24 hours, "
+        "as does every one before it for its own 24; 409 after nine rotations within a day.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=rotate,
+        action=True,
+        responses={200: ApiKeyWithSecret},
+        refusals=(404, 409),
+    ),
+    Route(
+        method="DELETE",
+        path="/api-keys/{id}",
+        name="revokeApiKey",
+        summary="Revoke a key",
+        description="Ends all its secrets at once, in other processes within a second. A key may revoke "
+        "itself.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=revoke,
+        action=True,
+        responses={200: shapes.Success},
+        refusals=(404, 409),
+    ),
+)

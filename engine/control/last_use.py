@@ -1,0 +1,67 @@
+"""When each key was last used: known at once in the process that saw it, written now and then.
+
+The hot path pays for one store into a dictionary. A process that is killed forgets what it had not
+written, a minute at the most.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import structlog
+import trio
+
+from engine.ports import StoreError
+
+log = structlog.get_logger("angarium.control")
+FLUSH_S = 5.0  # how soon another process, or the command line, sees that a key is used
+AGAIN_S = 60.0  # a key in use is written once in so long
+
+
+class LastUseStore(Protocol):
+    """Where it is written."""
+
+    async def used(self, keys: Mapping[str, int]) -> None:
+        """Write when keys were last used (ms by their ids), unless a later instant is there."""
+
+
+class LastUse:
+    """The uses of keys that this process saw. Owner: the trio thread."""
+
+    def __init__(self, store: LastUseStore, now: Callable[[], float]) -> None:
+        self._store = store
+        self._now = now
+        self.seen: dict[str, float] = {}  # by key, in seconds since the epoch; the gate writes it
+        self._written: dict[
+            str, tuple[float, float]
+        ] = {}  # what of that the rows have, and since when
+
+    def latest_ms(self, key: str, recorded_ms: int | None) -> int | None:
+        """Return when a key was last used, `recorded_ms` being what its row says."""
+        seen = self.seen.get(key)
+        if seen is None:
+            return recorded_ms
+        return max(int(seen * 1000), recorded_ms or 0)
+
+    async def run(self) -> None:
+        """Write until cancelled. What a database that is away did not take is tried again."""
+        while True:
+            await trio.sleep(FLUSH_S)
+            try:
+                await self.flush()
+            except StoreError as error:
+                log.warning("last_use.not_written", error=str(error))
+
+    async def flush(self) -> None:
+        """Write what is due, in one statement. Raises StoreError, and then it is due still."""
+        now = self._now()
+        due = {key: at for key, at in self.seen.items() if self._is_due(key, at, now)}
+        if due:
+            await self._store.used({key: int(at * 1000) for key, at in due.items()})
+            self._written |= {key: (at, now) for key, at in due.items()}
+        for key, (at, since) in list(self._written.items()):
+            if self.seen[key] == at and now - since >= AGAIN_S:
+                del self.seen[key], self._written[key]  # the row says it all
+
+    def _is_due(self, key: str, at: float, now: float) -> bool:
+        written = self._written.get(key)
+        return written is None or (written[0] != at and now - written[1] >= AGAIN_S)

@@ -1,0 +1,149 @@
+"""Embed sessions: short-lived tokens for one customer's browser, which no table holds.
+
+A token is what it says and a signature under a key derived from the master key, so that any process
+can judge it without a look-up. Nothing ends one but its time.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from collections.abc import Callable, Mapping
+from typing import Protocol
+from uuid import UUID
+
+from msgspec import Struct
+
+from engine.control.actor import Actor, Auditor
+from engine.control.commands import Commands, written
+from engine.control.records import AuditEntry
+from engine.core.vocabulary import CredentialKind, Scope
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.instants import iso
+from engine.models import Credential, Customer, Models
+
+PREFIX = b"anges_"
+PURPOSE = b"angarium embed session v1"  # what the master key is derived for
+TTL_S = 300
+TTL_LEAST_S = 60
+TTL_MOST_S = 900  # a few minutes: there is no way to end a session early
+LONGEST = (
+    2_048  # bytes of a token: 1,024 for an external id of 256 characters, and base64 of it all
+)
+_KEY_ID_BYTES = 4
+_SIGNATURE_BYTES = 32
+# Which key signed it; the environment's number, the end in ms, the account. What follows is the
+# customerExternalId in UTF-8, then the signature over all before it.
+_HEAD = struct.Struct(f">{_KEY_ID_BYTES}sIQ16s")
+
+
+class NewSession(Struct, frozen=True):
+    """A session with its token, which is kept nowhere."""
+
+    token: str
+    expires_at_ms: int
+    customer: Customer
+
+
+class AccountStore(Protocol):
+    """Customers' accounts."""
+
+    async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
+        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+
+    async def witness(self, environment: int, account: str, audit: AuditEntry) -> None:
+        """Write an audit entry about what happened to an account."""
+
+
+class SessionTokens:
+    """Signs and reads tokens. Immutable but for the read models, which it asks for environments."""
+
+    def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
+        """`keys` by their ids: the first signs, any verifies."""
+        self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
+        self._first = next(iter(self._keys))
+        self._models = models
+
+    def sign(self, environment: int, customer: Customer, expires_at_ms: int) -> str:
+        """Return the token of a session."""
+        account = UUID(customer.account).bytes
+        head = _HEAD.pack(self._first, environment, expires_at_ms, account)
+        claims = head + customer.external_id.encode()
+        whole = claims + self._signature(self._first, claims)
+        return (PREFIX + base64.urlsafe_b64encode(whole).rstrip(b"=")).decode()
+
+    def credential(self, token: bytes, now: float) -> Credential | None:
+        """Return what a token stands for at `now`: None when it is not ours, or its time is over."""
+        if len(token) > LONGEST:
+            return None
+        encoded = token.removeprefix(PREFIX)
+        try:
+            whole = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), b"-_", validate=True)
+        except binascii.Error:
+            return None
+        claims, signature = whole[:-_SIGNATURE_BYTES], whole[-_SIGNATURE_BYTES:]
+        if len(claims) <= _HEAD.size or claims[:_KEY_ID_BYTES] not in self._keys:
+            return None
+        if not hmac.compare_digest(self._signature(claims[:_KEY_ID_BYTES], claims), signature):
+            return None
+        _, number, expires_at_ms, account = _HEAD.unpack_from(claims)
+        environment = self._models.environments.get(number)
+        if environment is None or expires_at_ms <= now * 1000:
+            return None
+        return Credential(
+            kind=CredentialKind.EMBED_SESSION,
+            key_id="",
+            workspace=environment.workspace,
+            environment=environment,
+            scope=Scope.MANAGE,  # over what is its customer's; which routes it gets they say themselves
+            expires_at=expires_at_ms / 1000,
+            customer=Customer(str(UUID(bytes=account)), claims[_HEAD.size :].decode()),
+        )
+
+    def _signature(self, key_id: bytes, claims: bytes) -> bytes:
+        return hmac.digest(self._keys[key_id], claims, hashlib.sha256)
+
+
+class EmbedSessions:
+    """Opens sessions."""
+
+    def __init__(
+        self,
+        accounts: AccountStore,
+        tokens: SessionTokens,
+        commands: Commands,
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self._accounts = accounts
+        self._tokens = tokens
+        self._commands = commands
+        self._identity = identity
+        self._auditor = Auditor(identity)
+        self._now = now
+
+    async def create(
+        self, actor: Actor, environment: int, external_id: str, ttl_s: int
+    ) -> NewSession:
+        """Open a session of a customer, and the customer's account when it is new."""
+        if not TTL_LEAST_S <= ttl_s <= TTL_MOST_S:
+            raise Refusal("invalid_request", f"a session lives {TTL_LEAST_S}-{TTL_MOST_S} seconds")
+        expires_at_ms = int(self._now() * 1000) + ttl_s * 1000
+        changes = {
+            "customerExternalId": {"from": None, "to": external_id},
+            "expiresAt": {"from": None, "to": iso(expires_at_ms)},
+        }
+
+        async def work() -> str:
+            account = await self._accounts.open_account(
+                environment, external_id, self._identity.other()
+            )
+            entry = self._auditor.entry(actor, "embed_session.create", account, changes)
+            await written(self._accounts.witness(environment, account, entry))
+            return account
+
+        customer = Customer(await self._commands.run_beside(work), external_id)
+        token = self._tokens.sign(environment, customer, expires_at_ms)
+        return NewSession(token, expires_at_ms, customer)
