@@ -5,20 +5,21 @@ asks for everything else. Nothing here awaits.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 
 from msgspec import Struct
 
-from engine.core.vocabulary import CredentialKind, Environment, Scope
+from engine.control.sessions import PREFIX as SESSION_PREFIX
+from engine.core.vocabulary import Environment, Scope
 from engine.errors import Refusal
 from engine.models import Credential, EnvironmentModel, Models, digest_of
+from engine.plans import Plans
 
 WINDOW_S = (
     60  # limits are stated by the minute; a fixed window lets the reset be told to the second
 )
-CONTROL_LIMIT = {"free": 120, "pro": 1_200, "scale": 12_000}
-INGEST_LIMIT = {"free": 6_000, "pro": 600_000, "scale": 60_000_000}
+CUSTOMER_SHARE = 10  # the embed sessions of one customer get a tenth of their workspace's limit
 
 
 @dataclass(slots=True)
@@ -39,7 +40,8 @@ class Allowance:
 
 
 class Admission(Struct, frozen=True, gc=False):
-    """A caller who was let in. `digest` is that of the secret, by which it can be admitted again."""
+    """A caller who was let in. `digest` is that of the secret, by which it can be admitted again; an
+    embed session, whose token is in no table, has none."""
 
     credential: Credential
     environment: EnvironmentModel | None
@@ -60,21 +62,32 @@ class Gate:
         self,
         models: Models,
         now: Callable[[], float],
-        control_limit: int | None = None,
-        ingest_limit: int | None = None,
+        plans: Plans,
         stale: Callable[[], bool] = lambda: False,
+        *,
+        sessions: Callable[[bytes, float], Credential | None] = lambda _token, _now: None,
+        last_use: MutableMapping[str, float] | None = None,
     ) -> None:
-        """`stale`: whether what is known of keys may be older than is allowed; then nobody gets in."""
+        """`stale`: whether what is known of keys may be older than is allowed; then nobody gets in.
+        `sessions`: what an embed session's token stands for at an instant. `last_use` takes the instant
+        of each key's last use, by the key's id."""
+        self._sessions = sessions
+        self._last_use: MutableMapping[str, float] = {} if last_use is None else last_use
         self._stale = stale
         self._models = models
         self._now = now
-        self._control_limit = control_limit
-        self._ingest_limit = ingest_limit
-        self._windows: dict[tuple[str, bool], Allowance] = {}
+        self._plans = plans
+        self._windows: dict[tuple[str, bool], Allowance] = {}  # of the present minute alone
+        self._windows_end = 0  # when all of them end, in seconds since the epoch
+
+    @property
+    def windows(self) -> int:
+        """How many windows are held."""
+        return len(self._windows)
 
     def anonymous(self) -> Allowance:
         """Return what answers carry before a tenant is known: the control plane's default."""
-        limit = self._control_limit or CONTROL_LIMIT["scale"]
+        limit = self._plans.first.control_per_minute
         return Allowance(limit, limit, self._window_end(self._now()))
 
     def admit(
@@ -84,11 +97,15 @@ class Gate:
         if self._stale():
             raise self._outdated()
         now = self._now()
-        digest = self._digest(authorization)
-        credential = self._models.credential_by_digest(digest, now)
+        secret = self._secret(authorization)
+        if secret.startswith(SESSION_PREFIX):
+            digest, credential = b"", self._sessions(secret, now)
+        else:
+            digest = digest_of(secret)
+            credential = self._models.credential_by_digest(digest, now)
         if credential is None:
             raise self._refusal("unauthorized", "the credential is not valid", self.anonymous())
-        allowance = self._spend(credential.workspace, ingestion, now)
+        allowance = self._spend(credential, ingestion, now)
         if credential.scope not in scopes:
             raise self._refusal(
                 "forbidden", f"this key's scope is {credential.scope.name.lower()}", allowance
@@ -106,7 +123,7 @@ class Gate:
         now = self._now()
         if self._models.credential_by_digest(digest, now) is not credential:
             return None
-        return self._spend(credential.workspace, ingestion, now)
+        return self._spend(credential, ingestion, now)
 
     def _outdated(self) -> GateRefusal:
         refusal = self._refusal(
@@ -117,20 +134,32 @@ class Gate:
         refusal.retry_after_s = 1
         return refusal
 
-    def _digest(self, authorization: bytes | None) -> bytes:
+    def _secret(self, authorization: bytes | None) -> bytes:
         if authorization is None:
             raise self._refusal("unauthorized", "no Authorization header", self.anonymous())
         scheme, _, secret = authorization.partition(b" ")
         if scheme != b"Bearer" and scheme.lower() != b"bearer":
             raise self._refusal("unauthorized", "the credential is not valid", self.anonymous())
-        return digest_of(secret.strip())
+        return secret.strip()
 
-    def _spend(self, workspace: str, ingestion: bool, now: float) -> Allowance:
-        window = self._windows.get((workspace, ingestion))
-        limit = self._limit(workspace, ingestion)
-        if window is None or window.reset <= now or window.limit != limit:
-            window = Allowance(limit, limit, self._window_end(now))
-            self._windows[workspace, ingestion] = window
+    def _spend(self, credential: Credential, ingestion: bool, now: float) -> Allowance:
+        if not self._windows_end - WINDOW_S <= now < self._windows_end:
+            # All windows are the same minute: none outlives it, whoever was heard of once.
+            self._windows = {}
+            self._windows_end = self._window_end(now)
+        plan = self._plans.of(credential.workspace)
+        if credential.customer is None:
+            self._last_use[credential.key_id] = now
+            whose = (credential.workspace, ingestion)
+            limit = plan.ingest_per_minute if ingestion else plan.control_per_minute
+        else:  # one window for each customer, whichever lane it tries
+            whose = (credential.customer.account, False)
+            limit = max(1, plan.control_per_minute // CUSTOMER_SHARE)
+        window = self._windows.get(whose)
+        if window is None or window.limit != limit:
+            spent = 0 if window is None else window.limit - window.remaining
+            window = Allowance(limit, max(0, limit - spent), self._windows_end)
+            self._windows[whose] = window
         if window.remaining <= 0:
             wait = max(1, math.ceil(window.reset - now))
             refusal = self._refusal("rate_limited", f"rate limit exceeded: wait {wait} s", window)
@@ -138,14 +167,6 @@ class Gate:
             raise refusal
         window.remaining -= 1
         return window
-
-    def _limit(self, workspace: str, ingestion: bool) -> int:
-        override = self._ingest_limit if ingestion else self._control_limit
-        if override is not None:
-            return override
-        table = INGEST_LIMIT if ingestion else CONTROL_LIMIT
-        known = self._models.workspaces.get(workspace)
-        return table[known.plan if known else "free"]
 
     @staticmethod
     def _window_end(now: float) -> int:
@@ -164,15 +185,3 @@ def named_environment(value: str) -> Environment:
         return Environment[value]
     except KeyError:
         raise Refusal("invalid_request", f"unknown environment {value!r}") from None
-
-
-def same_environment(admission: Admission, value: str) -> None:
-    """Refuse with 403 when an API key's request names another environment than the key's own."""
-    wanted = named_environment(value)
-    own = admission.environment
-    if (
-        admission.credential.kind is CredentialKind.API_KEY
-        and own is not None
-        and own.name is not wanted
-    ):
-        raise Refusal("forbidden", f"this key belongs to {own.name.name}")

@@ -7,17 +7,27 @@ from typing import Protocol
 from quart import Blueprint
 
 from api.gate import Gate
-from engine.actors.reports import DestinationReport
+from engine.actors.reports import DestinationReport, Totals
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
+from engine.control.dlq import DeadLetters
+from engine.control.inference import Inference
 from engine.control.inspection import Inspections
+from engine.control.keys import Keys
+from engine.control.last_use import LastUse
 from engine.control.ports import DestinationStore, RuleStore
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
+from engine.control.schemas import EventSchemas
+from engine.control.sessions import EmbedSessions
 from engine.delivery_log import DeliveryLog, EventLog
 from engine.filters.failures import FilterFailures
 from engine.models import Models
+from engine.observability import Analytics, AuditLog
+from engine.plans import Horizon, Plans
 from engine.replay.ports import JobStore
+from engine.schemas.records import SchemaStore
+from engine.throughput import Throughput
 
 
 class Directory(Protocol):
@@ -32,6 +42,9 @@ class Directory(Protocol):
     def in_flight(self, environment: int) -> set[str]:
         """Return all deliveries of an environment that are in flight."""
 
+    def totals(self, environment: int) -> Totals:
+        """Return what waits and is in flight in an environment."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
@@ -43,14 +56,27 @@ class Services:
     destinations: Destinations
     rules: RoutingRules
     inspections: Inspections
+    keys: Keys
+    last_use: LastUse
+    sessions: EmbedSessions
+    portal_url: str | None  # where the end-customers' portal is
+    dead_letters: DeadLetters
     replays: Replays
     replay_store: JobStore
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
     destination_store: DestinationStore
     rule_store: RuleStore
+    schemas: EventSchemas
+    schema_store: SchemaStore
+    inference: Inference
     filter_failures: FilterFailures
     delivery_log: DeliveryLog
     event_log: EventLog
+    horizon: Horizon
+    plans: Plans
+    analytics: Analytics
+    audit_log: AuditLog
+    throughput: Throughput
     directory: Directory
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     now: Callable[[], float]  # seconds since the epoch

@@ -7,15 +7,21 @@ import orjson
 from api.docs_page import page_of
 from api.openapi import document
 from api.resources import (
+    analytics,
+    audit,
     auth,
     deliveries,
     destinations,
+    dlq,
+    embed,
     events,
     health,
     ingestion,
+    keys,
     meta,
     replays,
     rules,
+    throughput,
 )
 from api.routes import Route
 
@@ -39,7 +45,13 @@ ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
     *rules.ROUTES,
     *deliveries.ROUTES,
+    *dlq.ROUTES,
     *replays.ROUTES,
+    *keys.ROUTES,
+    *embed.ROUTES,
+    *analytics.ROUTES,
+    *audit.ROUTES,
+    *throughput.ROUTES,
     *auth.ROUTES,
     *meta.routes(openapi_json, docs_html),
 )

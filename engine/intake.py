@@ -12,7 +12,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Event
 from engine.entrance import Entrance
 from engine.identity import Identity
 from engine.ports import (
@@ -104,6 +104,7 @@ class Intake:
         self._customers: set[tuple[int, str]] = set()
         self.entrance = Entrance(store, destinations)
         self.entrance.wake = self.nudge
+        self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
         self._groups = self._events = self._deliveries = self._refused = 0
 
     # --- what callers do
@@ -243,7 +244,7 @@ class Intake:
             break
         self._away = False
         self._open = []
-        self._account(group)
+        self._account(group, acceptance)
         self._tell(pending, acceptance, twins)
         self._deliver(group, acceptance)
 
@@ -293,7 +294,9 @@ class Intake:
         }
         return [DirtyDestination(env, each, shard_of(each)) for env, each in sorted(fresh)]
 
-    def _account(self, group: IntakeGroup) -> None:
+    def _account(self, group: IntakeGroup, acceptance: Acceptance) -> None:
+        if self.on_accepted is not None:
+            self.on_accepted(group.events, acceptance.lost)
         self._groups += 1
         self._events += len(group.events)
         self._deliveries += len(group.deliveries)

@@ -73,6 +73,9 @@ class Recorder:
         self._open: list[tuple[Settlement, SettlementOwner]] = []  # being written
         self.on_relief: Callable[[], None] | None = None
         self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
+        self.on_settled: Callable[[Sequence[MinuteDelta]], None] | None = None
+        self.on_snapshots: Callable[[Sequence[SnapshotWrite]], None] | None = None
+        self.on_dead: Callable[[Sequence[Settlement]], None] | None = None
         self.congested = False
         self._groups = self._settlements = 0
 
@@ -92,6 +95,9 @@ class Recorder:
 
     def write_snapshot(self, write: SnapshotWrite) -> None:
         """Replace a destination's snapshot with the next group; the latest wins."""
+        waiting = self._snapshots.get(write.destination)
+        if waiting is not None:
+            write.before = waiting.before
         self._snapshots[write.destination] = write
         self._wake.set()
 
@@ -190,11 +196,21 @@ class Recorder:
                 log.warning("outcome refused by the database", cause=type(error.__cause__).__name__)
                 break
             else:
+                self._report(group)
                 break
         self._away = False
         self._groups += 1
         self._settlements += len(taken)
         self._tell(taken)
+
+    def _report(self, group: SettleGroup) -> None:
+        """Tell those who look on what is durable now."""
+        if self.on_settled is not None:
+            self.on_settled(group.minutes)
+        if group.snapshots and self.on_snapshots is not None:
+            self.on_snapshots(group.snapshots)
+        if self.on_dead is not None and any(each.dead_lettered for each in group.minutes):
+            self.on_dead([each for each in group.settlements if each.dead_lettered])
 
     def _tell(self, taken: list[tuple[Settlement, SettlementOwner]]) -> None:
         by_owner: dict[SettlementOwner, list[Settlement]] = {}

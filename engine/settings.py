@@ -51,8 +51,14 @@ class Settings(BaseModel):
     ingest_rate_limit: int | None = Field(
         None, ge=1, description="ingestion requests a minute; none: by plan"
     )
-    retention_days: int = Field(
-        30, ge=1, description="days that events and deliveries are kept; what is unsettled stays"
+    retention_days: int | None = Field(
+        None,
+        ge=1,
+        le=3_650,
+        description="days that events and deliveries are shown; none: by plan. What is unsettled is kept",
+    )
+    plans_file: Path | None = Field(
+        None, description="TOML that changes the plans and adds others; none: free, pro and scale"
     )
     portal_url: str | None = Field(
         None,

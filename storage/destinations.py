@@ -35,20 +35,31 @@ _DISCARDING = """, discarding AS (
         FROM changed WHERE $4::smallint = 3
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
+# Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
+_ROOM = """room AS (
+        UPDATE environments SET destinations = destinations + 1
+        WHERE number = $1::integer AND destinations < $31::integer RETURNING number
+    )"""
+_LEFT = """, departed AS (
+        UPDATE environments e SET destinations = e.destinations - 1 FROM changed
+        WHERE e.number = $1::integer AND $4::smallint = 3
+    )"""
 _CREATE = witnessed(
     """
         INSERT INTO destinations
             (environment, id, version, status, name, description, url, customer, customer_account,
              concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
              headers, sealed, updated_at_ms)
-        VALUES ($1::integer, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
-                $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
-                $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint)
+        SELECT number, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
+               $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
+               $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint
+        FROM room
         RETURNING id
     """,
     20,
     "destination",
     _VERSION,
+    _ROOM,
 )
 _REPLACE = witnessed(
     """
@@ -64,7 +75,7 @@ _REPLACE = witnessed(
     """,
     20,
     "destination",
-    _VERSION + _DISCARDING,
+    _VERSION + _DISCARDING + _LEFT,
 )
 _GET = SELECT_DESTINATIONS + " WHERE environment = $1 AND id = $2::uuid"
 _FIND = SELECT_DESTINATIONS + " WHERE id = $1::uuid"
@@ -93,9 +104,11 @@ class Destinations:
         self._pool = pool
         self._box = box
 
-    async def create(self, destination: DestinationRecord, audit: AuditEntry) -> None:
-        """Add the first version of a destination."""
-        await write(self._pool, _CREATE, *self._columns(destination), *values(audit))
+    async def create(self, destination: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
+        """Add the first version of a destination, unless the environment has `at_most` of them that
+        are not archived."""
+        columns = self._columns(destination)
+        return bool(await write(self._pool, _CREATE, *columns, *values(audit), at_most))
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""

@@ -30,6 +30,14 @@ _CREATE = witnessed(
             SELECT id, unnest($4::smallint[]) FROM changed
         )""",
 )
+_SET_PLAN = witnessed(
+    """
+        UPDATE workspaces SET plan = $2, version = version + 1
+        WHERE id = $1::uuid AND plan = $3 RETURNING id
+    """,
+    4,
+    "workspace",
+)
 
 
 class Workspaces:
@@ -50,6 +58,11 @@ class Workspaces:
             *values(audit),
         )
         return await self.get(workspace.id) if created else None
+
+    async def set_plan(self, workspace: Workspace, plan: str, audit: AuditEntry) -> bool:
+        """Put a workspace on another plan, if its present one is what `workspace` says."""
+        arguments = (workspace.id, plan, workspace.plan, *values(audit))
+        return bool(await write(self._pool, _SET_PLAN, *arguments))
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""

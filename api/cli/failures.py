@@ -1,6 +1,7 @@
 """Why a server ended, for an operator: the one reason inside what was raised, and its exit code."""
 
 from engine.actors.supervisor import GivenUpError
+from engine.plans_file import PlansFileError
 from storage.embedded import EmbeddedError
 from storage.errors import OwnershipLostError, StoreError
 from storage.secretbox import SecretBoxError
@@ -15,6 +16,7 @@ class ListenError(Exception):
 _CODES: dict[type[Exception], int] = {  # the first that fits counts
     SecretBoxError: EXIT_SETTINGS,
     ListenError: EXIT_SETTINGS,
+    PlansFileError: EXIT_SETTINGS,
     OwnershipLostError: EXIT_FAILED,
     EmbeddedError: EXIT_DATABASE,
     StoreError: EXIT_DATABASE,

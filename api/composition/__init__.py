@@ -23,14 +23,15 @@ from api.ingestion import Ingestion
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.announcements import silent
 from engine.background import Background
 from engine.clock import Clock
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
 from engine.control.keys import Keys, NewKey
+from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
+from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.destination import Destination
 from engine.errors import Refusal
 from engine.filters.failures import FilterFailures
@@ -38,13 +39,18 @@ from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.intake import Intake
 from engine.models import Models
+from engine.own_events import OwnEvents
+from engine.plans import Plans
+from engine.plans_file import plans_of
 from engine.reactor import Reactor
 from engine.recorder import Recorder
 from engine.replay.runner import ReplayRunner
 from engine.router import Router
 from engine.settings import Settings
+from engine.throughput import Throughput
 from engine.timers import Timers
 from engine.wire.client import WireClient
+from engine.witness import Witness
 from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.bridge import Bridge, open_bridge
 from storage.changes import Change, Changes
@@ -59,11 +65,13 @@ from storage.partitions import Range
 from storage.profiles import UPKEEP, hot
 from storage.replaying import READERS as REPLAY_READERS
 from storage.replaying import REPLAYING, PostgresReplays
+from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox, open_secret_box
 from storage.settle import PostgresSettle
 from storage.warden import keep_running
 
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
+OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
@@ -124,6 +132,7 @@ class Server:
         self.embedded = embedded
         self.bridge = bridge
         self.models = Models()
+        self.plans = Plans(self.models, plans_of(settings))
         self.identity = Identity()
         self.clock = Clock()
         self.timers = Timers(_report)
@@ -139,6 +148,8 @@ class Server:
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
         settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
+        self.throughput = Throughput(now)
+        self.recorder.on_settled = self.throughput.settled
         self.directory = Directory(
             settings=settings,
             find=self.models.destinations.get,
@@ -155,6 +166,14 @@ class Server:
             PostgresIntake(accept, self.ownership), self.directory, self.identity, settings, now
         )
         self.directory.forgettable_signal = self.intake.nudge
+        self.intake.on_accepted = self.throughput.accepted
+        self.tables = ConfigurationTables(bridge.pool, box)
+        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
+        self.router = Router(self.models, self.filter_failures.note)
+        self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
+        witness = Witness(self.own_events.announce_once, self.models.destinations.get)
+        self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
+        self.requeue = PostgresRequeue(accept, self.ownership)
         replaying = bridge.make_pool(REPLAYING, REPLAY_READERS)
         self.replays = ReplayRunner(
             PostgresReplays(replaying, accept, self.ownership),
@@ -162,25 +181,41 @@ class Server:
             self.models.destinations.get,
             self.identity,
             now,
-            silent,
+            self.own_events.announce,
         )
         self.recorder.on_replayed = self.replays.settled
 
-        self.tables = ConfigurationTables(bridge.pool, box)
         self.projection = ModelProjection(self.models, self.directory.configure)
         self.commands = Commands()
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.changes = Changes(bridge, self._changed, self.loader.load)
         self.destinations = Destinations(
-            self.tables.destinations, self.commands, self.projection, self.identity, now
+            self.tables.destinations,
+            self.commands,
+            self.projection,
+            self.identity,
+            now,
+            self.plans,
         )
+        self.destinations.on_disabled = witness.disabled
+        self.keys = Keys(
+            self.tables.tenants,
+            self.tables.keys,
+            self.identity,
+            now,
+            self.projection,
+            self.own_events.announce,
+        )
+        self.last_use = LastUse(self.tables.keys, now)
+        self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
         self.housekeeping = Housekeeping(
-            self.upkeep, settings.retention_days, lambda: int(now() * 1000), self._covered
+            self.upkeep,
+            self.plans.longest_retention_days,
+            lambda: int(now() * 1000),
+            self._covered,
         )
-        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
-        self.router = Router(self.models, self.filter_failures.note)
         self.background = Background()
-        self.directory.on_gone = lambda gone: self.background.spawn(self._disable_gone, gone)
+        self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
         self.door = self._door()
         self.supervisor = Supervisor(self.children())
 
@@ -189,9 +224,10 @@ class Server:
         gate = Gate(
             models,
             now,
-            settings.control_rate_limit,
-            settings.ingest_rate_limit,
+            self.plans,
             lambda: self.stale,
+            sessions=self.tokens.credential,
+            last_use=self.last_use.seen,
         )
         ingest = Ingest(self.router, self.intake.submit, self.identity, self.background.spawn)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
@@ -225,10 +261,7 @@ class Server:
             log.info("server started", address=":".join(map(str, self.door.address)))
 
     async def _first_keys(self) -> Sequence[NewKey]:
-        keys = Keys(
-            self.tables.tenants, self.tables.keys, self.identity, self.clock.now, self.projection
-        )
-        return await keys.bootstrap()
+        return await self.keys.bootstrap()
 
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""
@@ -246,7 +279,9 @@ class Server:
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
             Child(name="replays", run=self.replays.run),
+            Child(name="own events", run=self.own_events.run),
             Child(name="filter failures", run=self.filter_failures.run),
+            Child(name="last use", run=self.last_use.run),
             Child(name="housekeeping", run=self._keep_house),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),
@@ -262,6 +297,9 @@ class Server:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.door.drain, deadline)
             nursery.start_soon(self.directory.drain, deadline)
+        with trio.move_on_at(max(deadline, trio.current_time() + OWN_EVENTS_S)):
+            await self.own_events.wait_empty()
+            await self.filter_failures.flush()
         self.intake.close()
         self.wire.abort_all()
         if self.embedded is not None:
@@ -321,11 +359,11 @@ class Server:
     async def _watch_ownership(self) -> None:
         await self.ownership.watch(self.bridge.pool)
 
-    async def _disable_gone(self, gone: Destination) -> None:
+    async def _disable_gone(self, gone: Destination, quiet: bool) -> None:
         """Disable a destination that answered 410, however long the database is away."""
         while True:
             try:
-                await self.destinations.disable_gone(gone)
+                await self.destinations.disable_gone(gone, quiet=quiet)
             except (StoreError, Refusal):
                 await trio.sleep(1)
             else:

@@ -6,9 +6,17 @@ from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import Services
+from engine.control.dlq import DeadLetters
 from engine.control.inspection import Inspections
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
+from engine.control.sessions import EmbedSessions
+from engine.plans import Horizon
+from engine.visible_log import VisibleDeliveries, VisibleEvents
+from storage.accounts import Accounts
+from storage.analytics import PostgresAnalytics
+from storage.audit_log import PostgresAudit
+from storage.dead_letters import PostgresDeadLetters
 from storage.deliveries import PostgresDeliveries
 from storage.events import PostgresEvents
 from storage.replays import PostgresJobs
@@ -20,7 +28,8 @@ if TYPE_CHECKING:
 def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     """Return everything that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
-    deliveries = PostgresDeliveries(server.bridge.pool)
+    horizon = Horizon(server.plans, now)
+    deliveries = VisibleDeliveries(PostgresDeliveries(server.bridge.pool), horizon)
     jobs = PostgresJobs(server.bridge.pool)
     return Services(
         gate=gate,
@@ -43,6 +52,20 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.commands,
             server.identity,
         ),
+        keys=server.keys,
+        last_use=server.last_use,
+        sessions=EmbedSessions(
+            Accounts(server.bridge.pool), server.tokens, server.commands, server.identity, now
+        ),
+        portal_url=server.settings.portal_url,
+        dead_letters=DeadLetters(
+            deliveries,
+            PostgresDeadLetters(server.bridge.pool),
+            server.requeue,
+            server.intake.entrance,
+            server.commands,
+            server.identity,
+        ),
         replays=Replays(
             jobs, tables.destinations, server.commands, server.replays, server.identity, now
         ),
@@ -52,7 +75,12 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         rule_store=tables.rules,
         filter_failures=server.filter_failures,
         delivery_log=deliveries,
-        event_log=PostgresEvents(server.bridge.pool),
+        event_log=VisibleEvents(PostgresEvents(server.bridge.pool), horizon),
+        horizon=horizon,
+        plans=server.plans,
+        analytics=PostgresAnalytics(server.bridge.pool),
+        audit_log=PostgresAudit(server.bridge.pool),
+        throughput=server.throughput,
         directory=server.directory,
         ingestion=make_blueprint(ingestion),
         now=now,

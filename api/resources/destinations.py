@@ -4,7 +4,7 @@ from typing import Any
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import position, whole_page
+from api.pages import page, position, whole_page
 from api.queries import DestinationQuery
 from api.routes import MANAGE, READ, Embed, Route
 from engine.control.drafts import DestinationDraft, DestinationPatch
@@ -31,7 +31,7 @@ def view(call: Call, record: DestinationRecord) -> dict[str, Any]:
 async def required(call: Call) -> DestinationRecord:
     """Return the destination that the path names. Raises Refusal 404."""
     record = await call.services.destination_store.get(call.number, call.identifier())
-    if record is None:
+    if record is None or not call.sees(record.customer_account):
         raise Refusal("not_found", "no such destination")
     return record
 
@@ -47,8 +47,13 @@ async def listing(call: Call) -> Answer:
     """List destinations, newest first."""
     query = call.query_as(DestinationQuery)
     below = position(LISTING, call.number, query.cursor)
+    account = query.customer_account_id
+    if call.customer is not None:
+        if account not in (None, call.customer.account):
+            return Answer(200, page([], LISTING, call.number, None))
+        account = call.customer.account
     records = await call.services.destination_store.page(
-        call.number, query.statuses, query.customer_account_id, below, query.limit + 1
+        call.number, query.statuses, account, below, query.limit + 1
     )
     return Answer(
         200,
@@ -96,14 +101,14 @@ ROUTES = (
         name="createDestination",
         summary="Create a destination",
         description="The signing secret is in the answer, once. `customerExternalId` opens the "
-        "customer's account when it is new.",
+        "customer's account when it is new. What an embed session creates is tied to its customer.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
         handler=create,
         body=DestinationDraft,
         responses={201: shapes.DestinationWithSecret},
-        refusals=(404,),
+        refusals=(402, 404),
         example=EXAMPLE,
     ),
     Route(

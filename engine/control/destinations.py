@@ -24,11 +24,15 @@ from engine.core.destination import Destination
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 from engine.identity import Identity
+from engine.plans import Plans
 from engine.wire.target import parse_target
 
 ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
 
+_PLAN_ENDS = "the plan {plan.name} has at most {plan.destinations} destinations in an environment"
+
 Change = Callable[[DestinationRecord], DestinationRecord]
+Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, GONE or CALLER
 
 
 class Destinations:
@@ -41,7 +45,10 @@ class Destinations:
         projection: Projection,
         identity: Identity,
         now: Callable[[], float],
+        plans: Plans,
     ) -> None:
+        self._plans = plans
+        self.on_disabled: Disabled = _unheard
         self._store = store
         self._commands = commands
         self._projection = projection
@@ -54,13 +61,14 @@ class Destinations:
     ) -> tuple[DestinationRecord, str | None]:
         """Add a destination; return it with the secret that is shown once (None for Ed25519).
 
-        Raises Refusal: 400 for what the draft says, 404 for an account that is unknown.
+        Raises Refusal: 400 for what the draft says, 402 where the plan has no room for another, 404
+        for an account that is unknown.
         """
         parse_target(draft.url)
         headers = own_headers.created(draft.headers)
 
         async def command() -> tuple[DestinationRecord, str | None]:
-            customer, account = await self._account(environment, draft)
+            customer, account = await self._account(actor, environment, draft)
             keys = first_keys(draft.algorithm)
             record = _drafted(
                 draft,
@@ -77,7 +85,9 @@ class Destinations:
             entry = self._auditor.entry(
                 actor, "destination.create", record.id, differences({}, _audited(record))
             )
-            await written(self._store.create(record, entry))
+            plan = self._plans.of_environment(environment)
+            if not await written(self._store.create(record, plan.destinations, entry)):
+                raise Refusal("plan_limit", _PLAN_ENDS.format(plan=plan))
             self._projection.destination(record)
             return record, shown_secret(keys[0])
 
@@ -110,8 +120,9 @@ class Destinations:
         """End a destination for good; what waits is discarded. Harmless when it is archived already."""
         return await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
 
-    async def disable_gone(self, destination: Destination) -> None:
-        """Disable a destination whose receiver answered 410. Waits for a store that is away."""
+    async def disable_gone(self, destination: Destination, *, quiet: bool = False) -> None:
+        """Disable a destination whose receiver answered 410. Waits for a store that is away. A `quiet`
+        one is not announced: an announcement was what it answered so."""
         actor = Actor(
             kind="SYSTEM",
             id="receiver-gone",
@@ -125,7 +136,9 @@ class Destinations:
                 return present
             return self._next(present, status=DestinationStatus.DISABLED)
 
-        await self._change(actor, destination.environment, destination.id, "disable", change)
+        await self._change(
+            actor, destination.environment, destination.id, "disable", change, quiet=quiet
+        )
 
     # --- one change of one destination
 
@@ -155,11 +168,12 @@ class Destinations:
         change: Change,
         *,
         rotate: bool = False,
+        quiet: bool = False,
     ) -> tuple[DestinationRecord, bool]:
         async def command() -> tuple[DestinationRecord, bool]:
             for _ in range(ATTEMPTS):
                 present = await self._store.get(environment, identifier)
-                if present is None:
+                if present is None or not actor.sees(present.customer_account):
                     raise Refusal("not_found", "no such destination")
                 following = change(present)
                 if following is present:
@@ -170,11 +184,20 @@ class Destinations:
                 entry = self._auditor.entry(actor, f"destination.{action}", identifier, shown)
                 if await written(self._store.replace(following, entry)):
                     self._projection.destination(following)
+                    if following.status is DestinationStatus.DISABLED and not quiet:
+                        self._tell_disabled(actor, present, following)
                     return following, True
                 await trio.lowlevel.checkpoint()
             raise Refusal("conflict", "the destination is being changed by others: try again")
 
         return await self._commands.run(command)
+
+    def _tell_disabled(
+        self, actor: Actor, before: DestinationRecord, after: DestinationRecord
+    ) -> None:
+        if before.status is DestinationStatus.ACTIVE:
+            reason = "GONE" if actor.kind == "SYSTEM" else "CALLER"
+            self.on_disabled(after.id, after.environment, after.updated_at_ms, reason)
 
     def _patched(
         self, present: DestinationRecord, patch: Mapping[str, Any], *, rotate: bool
@@ -218,10 +241,18 @@ class Destinations:
         )
 
     async def _account(
-        self, environment: int, draft: DestinationDraft
+        self, actor: Actor, environment: int, draft: DestinationDraft
     ) -> tuple[str | None, str | None]:
-        """Return the customer that a draft names, as (customerExternalId, customerAccountId)."""
+        """Return the customer that a draft names, as (customerExternalId, customerAccountId): in an embed
+        session its own, whom it need not name."""
         name, account = draft.customer_external_id, draft.customer_account_id
+        if actor.customer is not None:
+            own = actor.customer
+            if name not in (None, own.external_id):
+                raise Refusal("not_found", "customerExternalId: no such account")
+            if account not in (None, own.account):
+                raise Refusal("not_found", "customerAccountId: no such account")
+            return own.external_id, own.account
         if account is not None:
             known = await self._store.account_name(environment, account)
             if known is None:
@@ -273,6 +304,10 @@ def _plain_headers(patch: object) -> object:
 
 def _audited(record: DestinationRecord) -> dict[str, Any]:
     return {**destination_document(record), "status": record.status.name}
+
+
+def _unheard(destination: str, environment: int, at_ms: int, reason: str) -> None:
+    """Ignore it: where no one listens."""
 
 
 def _refuse_archived(record: DestinationRecord) -> None:

@@ -21,6 +21,7 @@ from engine.control.records import (
 )
 from engine.core.vocabulary import DestinationStatus
 from engine.models import Rule, Workspace
+from engine.schemas.records import SchemaStore
 
 
 class TenantStore(Protocol):
@@ -28,6 +29,9 @@ class TenantStore(Protocol):
 
     async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
         """Add a workspace with its three environments; None when the name is taken."""
+
+    async def set_plan(self, workspace: Workspace, plan: str, audit: AuditEntry) -> bool:
+        """Put a workspace on another plan, if its present one is what `workspace` says."""
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""
@@ -70,8 +74,11 @@ class KeyStore(Protocol):
 class DestinationStore(Protocol):
     """Destinations, their versions and the accounts that they are tied to."""
 
-    async def create(self, destination: DestinationRecord, audit: AuditEntry) -> None:
-        """Add the first version of a destination."""
+    async def create(
+        self, destination: DestinationRecord, at_most: int, audit: AuditEntry
+    ) -> bool:
+        """Add the first version of a destination, unless the environment has `at_most` of them that
+        are not archived."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""
@@ -160,6 +167,10 @@ class ConfigurationStore(Protocol):
     @property
     def rules(self) -> RuleStore:
         """Routing rules."""
+
+    @property
+    def schemas(self) -> SchemaStore:
+        """Event schemas."""
 
     async def load(self) -> Configuration:
         """Read everything, as of one instant."""

@@ -23,17 +23,20 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import Services
 from api.table import ROUTES, openapi_json
-from engine.actors.reports import AT_REST, DestinationReport
+from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.clock import Clock
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
+from engine.control.dlq import DeadLetters
 from engine.control.inspection import Inspections
 from engine.control.keys import Keys
+from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.records import Tenant
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
+from engine.control.sessions import PURPOSE, EmbedSessions, SessionTokens
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
@@ -46,19 +49,28 @@ from engine.delivery_log import (
     EventFilter,
     EventPage,
 )
+from engine.entrance import Entry
 from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Done, Reply
 from engine.models import EnvironmentModel, Models
-from engine.plans import BUILT_IN, Plans, overridden
-from engine.ports import Transmission
+from engine.plans import BUILT_IN, Horizon, Plans, overridden
+from engine.ports import StoreAwayError, Transmission
 from engine.reactor import Reactor
 from engine.replay.job import ReplayJob
 from engine.settings import Settings
+from engine.throughput import Throughput
 from engine.timers import Timers
+from storage.accounts import Accounts
+from storage.analytics import PostgresAnalytics
+from storage.audit_log import PostgresAudit
 from storage.bridge import Bridge
 from storage.configuration import ConfigurationTables
+from storage.dead_letters import PostgresDeadLetters
+from storage.ownership import Ownership
+from storage.profiles import hot
 from storage.replays import PostgresJobs
+from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox
 from tests.door.house import Client
 
@@ -213,6 +225,9 @@ class FakeDirectory:
     def delivering(self, ids: Iterable[str]) -> set[str]:
         return self.flying & set(ids)
 
+    def totals(self, environment: int) -> Totals:
+        return Totals(0, len(self.flying))
+
     def in_flight(self, environment: int) -> set[str]:
         return self.flying
 
@@ -235,6 +250,15 @@ class FakeIngest:
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
         done(Reply(202, orjson.dumps({"accepted": True})))
+
+
+class NoAdmission:
+    """Lets nothing in, as while the database is away."""
+
+    async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
+        error = StoreAwayError("away")
+        error.maybe_written = False
+        raise error
 
 
 class FakeRunner:
@@ -268,18 +292,33 @@ class House:
         self.jobs = PostgresJobs(bridge.pool)
         self.unready: list[str] = []
         self.streams: list[trio.SocketStream] = []
-        self.tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
+        box = SecretBox([b"k" * 32])
+        self.tables = ConfigurationTables(bridge.pool, box)
         self.projection = ModelProjection(self.models, self.directory.configure)
         self.loader = Loader(self.tables, self.projection, self.commands)
         now = self.clock.now
         self.keys = Keys(self.tables.tenants, self.tables.keys, self.identity, now, self.projection)
+        self.throughput = Throughput(now)
         self.plans = Plans(self.models, overridden(BUILT_IN, control_limit))
-        self.gate = Gate(self.models, now, self.plans)
+        self.last_use = LastUse(self.tables.keys, now)
+        self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
+        self.gate = Gate(
+            self.models,
+            now,
+            self.plans,
+            sessions=self.tokens.credential,
+            last_use=self.last_use.seen,
+        )
         self.ingestion = Ingestion(
             self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
         )
         self.destinations = Destinations(
-            self.tables.destinations, self.commands, self.projection, self.identity, now
+            self.tables.destinations,
+            self.commands,
+            self.projection,
+            self.identity,
+            now,
+            self.plans,
         )
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.rules = RoutingRules(
@@ -318,6 +357,24 @@ class House:
                 self.commands,
                 self.identity,
             ),
+            keys=self.keys,
+            last_use=self.last_use,
+            sessions=EmbedSessions(
+                Accounts(self.bridge.pool),
+                self.tokens,
+                self.commands,
+                self.identity,
+                self.clock.now,
+            ),
+            portal_url="https://portal.example.com/",
+            dead_letters=DeadLetters(
+                self.log,
+                PostgresDeadLetters(self.bridge.pool),
+                PostgresRequeue(self.bridge.connection(hot("intake")), Ownership()),
+                NoAdmission(),
+                self.commands,
+                self.identity,
+            ),
             replays=Replays(
                 self.jobs,
                 self.tables.destinations,
@@ -333,6 +390,11 @@ class House:
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,
+            horizon=Horizon(self.plans, self.clock.now),
+            plans=self.plans,
+            analytics=PostgresAnalytics(self.bridge.pool),
+            audit_log=PostgresAudit(self.bridge.pool),
+            throughput=self.throughput,
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
             now=self.clock.now,

@@ -20,6 +20,7 @@ from api.ingestion_routes import make_blueprint
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.ingest import Done, Reply
 from engine.models import Credential, EnvironmentModel, Models, Workspace, digest_of
+from engine.plans import BUILT_IN, Plans, overridden
 from engine.reactor import Reactor
 from engine.settings import Settings
 from engine.timers import Timers
@@ -122,7 +123,8 @@ class House:
         self.ingest = FakeIngest()
         self.now = 1_700_000_000.0
         models = make_models()
-        self.gate = Gate(models, lambda: self.now, ingest_limit=ingest_limit)
+        plans = overridden(BUILT_IN, ingest_per_minute=ingest_limit)
+        self.gate = Gate(models, lambda: self.now, Plans(models, plans))
         self.bodies = bodies or BodyBudget(1 << 27, 1 << 25)
         self.ingestion = Ingestion(self.gate, models, self.ingest, self.bodies)
         settings = Settings(

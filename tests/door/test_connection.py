@@ -8,9 +8,9 @@ import trio
 import trio.testing
 
 from api.budget import BodyBudget
-from api.gate import INGEST_LIMIT
 from api.ingestion import EVENT_BYTES
 from engine.ingest import Reply
+from engine.plans import BUILT_IN
 from tests.door.house import EVENT, INGEST, QUICK, House, open_house, post, running
 
 CHUNKED = (
@@ -74,7 +74,7 @@ async def test_requests_that_differ_in_their_length_alone_are_each_judged_by_the
         await client.send(post(length=EVENT_BYTES + 1))
         answer = await client.response()
         assert answer.status == 413
-        spent = INGEST_LIMIT["scale"] - int(answer.headers["x-ratelimit-remaining"])
+        spent = BUILT_IN["scale"].ingest_per_minute - int(answer.headers["x-ratelimit-remaining"])
         assert spent == 10  # each was counted once
         assert house.bodies.drawn == 0
 

@@ -1,0 +1,158 @@
+"""A destination's counters over a period: totals, a series, and what went wrong."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import orjson
+import trio
+from pydantic import Field
+
+from api.call import Answer, Call
+from api.queries import Query
+from api.resources.destinations import required
+from api.routes import READ, Embed, Route
+from api.shapes.observability import Analytics, GranularityName, PeriodName
+from engine.core.counters import percentile_ms
+from engine.instants import iso
+from engine.observability import Tally, nothing
+
+MINUTE_MS = 60_000
+HOUR, DAY = 60, 1_440  # in minutes, as everything here
+PERIODS = {"1h": HOUR, "6h": 6 * HOUR, "24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
+GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
+# Read and rendered at once: 30 days by the minute are 6 MB, which nobody else is to wait for.
+PORTION = 1_440
+AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms
+
+
+class AnalyticsQuery(Query):
+    """Which stretch of time, and how finely."""
+
+    period: PeriodName = "24h"
+    granularity: GranularityName | None = Field(
+        None, description="By default minute up to 6h, hour up to 7d, else day."
+    )
+
+
+def default_granularity(period: int) -> GranularityName:
+    """Return how finely a period is shown where the caller does not say."""
+    if period <= PERIODS["6h"]:
+        return "minute"
+    return "hour" if period <= PERIODS["7d"] else "day"
+
+
+def bounds(now: int, period: int, size: int) -> tuple[int, int]:
+    """Return the minutes, inclusive and exclusive, of a period of points of `size` that ends now.
+
+    It is exactly as long as it says, and whole points are what it is made of; only a point that would be
+    longer than the period is cut to it.
+    """
+    unit = size if size <= period else 1
+    end = (now // unit + 1) * unit
+    return end - period, end
+
+
+async def analytics(call: Call) -> Answer:
+    """Sum a destination's counters."""
+    query = call.query_as(AnalyticsQuery)
+    record = await required(call)
+    period = PERIODS[query.period]
+    granularity = query.granularity or default_granularity(period)
+    size = GRANULARITIES[granularity]
+    start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period, size)
+    store = call.services.analytics
+    totals = nothing()
+    series: list[bytes] = []
+    portion = PORTION if size == 1 else period
+    for begin in range(start, end, portion):
+        until = min(end, begin + portion)
+        tallies = await store.tallies(call.number, record.id, begin, until, size)
+        for _, tally in tallies:
+            totals.add(tally)
+        await _render(series, dict(tallies), begin, until, size)
+    errors = await store.errors(call.number, record.id, start, end) if totals.failed else {}
+    return Answer(
+        200,
+        {
+            "destinationId": record.id,
+            "period": query.period,
+            "granularity": granularity,
+            "from": _at(start),
+            "to": _at(end),
+            "totals": _shown(totals),
+            "series": orjson.Fragment(b"[%b]" % b",".join(series)),
+            "errorCategories": {category.name: count for category, count in errors.items()},
+        },
+    )
+
+
+async def _render(
+    series: list[bytes], tallies: dict[int, Tally], start: int, end: int, size: int
+) -> None:
+    """Add the points between two minutes, each as JSON."""
+    points = _points(tallies, start, end, size)
+    for number, (at, tally) in enumerate(points, 1):
+        # Most points of a long series are empty; what they are is known but for their instant.
+        series.append(
+            b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
+        )
+        if number % AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
+
+
+def _points(
+    tallies: dict[int, Tally], start: int, end: int, size: int
+) -> Iterable[tuple[int, Tally | None]]:
+    for number in range(start // size, (end - 1) // size + 1):
+        yield max(start, number * size), tallies.get(number)
+
+
+def _inside(tally: Tally) -> bytes:
+    return orjson.dumps(_shown(tally))[1:]
+
+
+def _shown(tally: Tally) -> dict[str, Any]:
+    return {
+        "attempts": tally.attempts,
+        "delivered": tally.delivered,
+        "failed": tally.failed,
+        "retried": tally.retried,
+        "deadLettered": tally.dead_lettered,
+        "latencyMs": _latency(tally.latency),
+    }
+
+
+def _latency(buckets: Sequence[int]) -> dict[str, int | None]:
+    return {
+        "p50": percentile_ms(buckets, 0.5),
+        "p95": percentile_ms(buckets, 0.95),
+        "p99": percentile_ms(buckets, 0.99),
+    }
+
+
+def _at(minute: int) -> str:
+    return iso(minute * MINUTE_MS)
+
+
+_EMPTY = _inside(nothing())
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/destinations/{id}/analytics",
+        name="getDestinationAnalytics",
+        summary="A destination's counters over a period",
+        description="Counted by the very statement that writes the delivery log, so that sums equal its "
+        "rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with the minute, "
+        "hour or day that is now, and is made of whole points in UTC; every combination is valid. "
+        "Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay for 31 days, "
+        "whatever the plan's retention.",
+        tag="Destinations",
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=analytics,
+        query=AnalyticsQuery,
+        responses={200: Analytics},
+        refusals=(404,),
+    ),
+)

@@ -1,0 +1,116 @@
+"""The audit log: who changed what of the configuration."""
+
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import Instant, PageQuery
+from api.routes import READ, Embed, Route
+from api.shapes.observability import AuditEntry
+from engine.control.records import AuditEntry as Entry
+from engine.core.vocabulary import CredentialKind
+from engine.errors import Refusal
+from engine.identity import created_at_ms
+from engine.instants import iso
+from engine.observability import AuditFilter, AuditReach
+
+TAG = "Audit"
+LISTING = "/audit-logs"
+Term = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class AuditQuery(PageQuery):
+    """Filters of the audit log."""
+
+    action: Term | None = Field(None, description="Such as `destination.update`.")
+    object_type: Term | None = Field(None, description="Such as `destination`.")
+    object_id: Term | None = None
+    actor_id: Term | None = Field(None, description="The id of a key, or what else acted.")
+    from_: Instant | None = Field(None, alias="from", description="Made at or after.")
+    to: Instant | None = Field(None, description="Made before.")
+
+
+def reach_of(call: Call) -> AuditReach:
+    """Return whose entries the caller sees: those of the environment; a caller who has the whole
+    workspace also sees what concerns it as a whole."""
+    whole = call.admitted.credential.kind is CredentialKind.MCP_KEY
+    workspace = call.admitted.credential.workspace if whole else None
+    return AuditReach(call.number, workspace)
+
+
+def view(call: Call, entry: Entry) -> dict[str, Any]:
+    """Return an entry as callers see it."""
+    return {
+        "id": entry.id,
+        "createdAt": iso(created_at_ms(entry.id)),
+        "action": entry.action,
+        "objectType": entry.object_type,
+        "objectId": entry.object_id,
+        "actorType": entry.actor_type,
+        "actorId": entry.actor_id,
+        "environment": None if entry.environment is None else call.environment_name.name,
+        "requestId": entry.request_id,
+        "changes": None if entry.changes is None else orjson.Fragment(entry.changes),
+        "previousFingerprint": entry.previous_fingerprint,
+    }
+
+
+async def listing(call: Call) -> Answer:
+    """List entries, newest first."""
+    query = call.query_as(AuditQuery)
+    which = AuditFilter(
+        action=query.action,
+        object_type=query.object_type,
+        object_id=query.object_id,
+        actor_id=query.actor_id,
+        from_ms=query.from_,
+        to_ms=query.to,
+    )
+    below = position(LISTING, call.number, query.cursor)
+    found = await call.services.audit_log.entries(reach_of(call), which, below, query.limit)
+    items = [view(call, entry) for entry in found.items]
+    return Answer(200, page(items, LISTING, call.number, found.below))
+
+
+async def get(call: Call) -> Answer:
+    """Show one entry."""
+    workspace = call.admitted.credential.workspace
+    entry = await call.services.audit_log.entry(reach_of(call), workspace, call.identifier())
+    if entry is None:
+        raise Refusal("not_found", "no such audit entry")
+    return Answer(200, view(call, entry))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/audit-logs",
+        name="listAuditLogs",
+        summary="List changes of configuration",
+        description="Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown "
+        "to MCP keys. Every change is written with its entry or not at all; entries are never removed. A "
+        "page may hold fewer than `limit`, even none, and still have a `nextCursor`.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=listing,
+        query=AuditQuery,
+        responses={200: shapes.Page[AuditEntry]},
+    ),
+    Route(
+        method="GET",
+        path="/audit-logs/{id}",
+        name="getAuditLog",
+        summary="Show a change of configuration",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=get,
+        responses={200: AuditEntry},
+        refusals=(404,),
+    ),
+)

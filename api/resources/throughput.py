@@ -1,0 +1,64 @@
+"""What an environment does now, from memory."""
+
+from typing import Any
+
+from api.call import Answer, Call
+from api.queries import EnvironmentName, Query
+from api.routes import READ, Embed, Route
+from api.shapes.observability import Throughput
+from engine.instants import iso
+from engine.throughput import WINDOW_S, Counts
+
+
+class ThroughputQuery(Query):
+    """Which environment."""
+
+    environment: EnvironmentName
+
+
+async def throughput(call: Call) -> Answer:
+    """Say what was accepted and delivered lately, and what waits."""
+    call.query_as(ThroughputQuery)
+    total, series = call.services.throughput.last(call.number)
+    now = call.services.directory.totals(call.number)
+    return Answer(
+        200,
+        {
+            "environment": call.environment_name.name,
+            "at": iso(int(call.services.now() * 1000)),
+            "windowSeconds": WINDOW_S,
+            **{name: round(count / WINDOW_S, 3) for name, count in _shown(total).items()},
+            "pending": now.pending,
+            "inFlight": now.in_flight,
+            "series": [{"at": iso(point.at * 1000), **_shown(point.counts)} for point in series],
+        },
+    )
+
+
+def _shown(counts: Counts) -> dict[str, Any]:
+    return {
+        "accepted": counts.accepted,
+        "delivered": counts.delivered,
+        "failed": counts.failed,
+        "attempts": counts.attempts,
+    }
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/observability/throughput",
+        name="getThroughput",
+        summary="What an environment does now",
+        description="Rates over the last 60 seconds, the present one included, as this process has "
+        "counted them since its start: `accepted` when events were durable, the others when outcomes "
+        "were. `delivered` counts deliveries, `attempts` and `failed` attempts; samples and dry runs do "
+        "not count.",
+        tag="Observability",
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=throughput,
+        query=ThroughputQuery,
+        responses={200: Throughput},
+    ),
+)

@@ -1,0 +1,102 @@
+"""Shapes of analytics, throughput and the audit log."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from api.queries import CategoryName, EnvironmentName
+from api.shapes import Latency, Timestamp
+from engine.control.drafts import Document, Uuid
+
+PeriodName = Literal["1h", "6h", "24h", "7d", "30d"]
+GranularityName = Literal["minute", "hour", "day"]
+
+
+class AnalyticsTotals(Document):
+    """What was counted over the whole period."""
+
+    attempts: int = Field(ge=0, description="By the minute in which they ended.")
+    delivered: int = Field(ge=0, description="Deliveries.")
+    failed: int = Field(ge=0, description="Attempts.")
+    retried: int = Field(ge=0, description="Attempts with a number above 1.")
+    dead_lettered: int = Field(ge=0, description="Deliveries.")
+    latency_ms: Latency
+
+
+class AnalyticsPoint(AnalyticsTotals):
+    """What was counted from `at` until the next point."""
+
+    at: Timestamp
+
+
+class Analytics(Document):
+    """A destination's counters over a period, from its delivery log."""
+
+    destination_id: Uuid
+    period: PeriodName
+    granularity: GranularityName
+    from_: Timestamp = Field(
+        alias="from", description="Inclusive, the beginning of the first point."
+    )
+    to: Timestamp = Field(description="Exclusive: the end of the last point, which may be to come.")
+    totals: AnalyticsTotals
+    series: list[AnalyticsPoint] = Field(
+        description="One for each minute, hour or day (UTC), oldest first, also where nothing happened."
+    )
+    error_categories: dict[CategoryName, int] = Field(
+        description="Failed attempts by what went wrong; what did not occur is left out."
+    )
+
+
+class ThroughputPoint(Document):
+    """What happened within one second."""
+
+    at: Timestamp
+    accepted: int = Field(ge=0)
+    delivered: int = Field(ge=0)
+    failed: int = Field(ge=0)
+    attempts: int = Field(ge=0)
+
+
+class Throughput(Document):
+    """What an environment did over the last minute, a second each, and what waits now."""
+
+    environment: EnvironmentName
+    at: Timestamp
+    window_seconds: Literal[60]
+    accepted: float = Field(ge=0, description="Events a second.")
+    delivered: float = Field(ge=0, description="Deliveries a second.")
+    failed: float = Field(ge=0, description="Failed attempts a second.")
+    attempts: float = Field(ge=0, description="Attempts a second.")
+    pending: int = Field(ge=0, description="Deliveries that wait now, RETRYING ones too.")
+    in_flight: int = Field(ge=0, description="Deliveries that are sent and not yet recorded.")
+    series: list[ThroughputPoint] = Field(
+        description="The last 60 seconds, oldest first. The last one is not over yet."
+    )
+
+
+class AuditChange(Document):
+    """A field before and after; null where there was or is none. Secrets are `***`."""
+
+    from_: Any = Field(alias="from")
+    to: Any
+
+
+class AuditEntry(Document):
+    """One change of configuration."""
+
+    id: Uuid
+    created_at: Timestamp
+    action: str = Field(description="Such as `destination.update`.")
+    object_type: str
+    object_id: str
+    actor_type: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CLI", "SYSTEM"]
+    actor_id: str
+    environment: EnvironmentName | None = Field(
+        description="Null for what concerns the whole workspace."
+    )
+    request_id: str | None
+    changes: dict[str, AuditChange] | None
+    previous_fingerprint: str | None = Field(
+        description="Of the key's secret that a rotation or revocation ended."
+    )

@@ -1,0 +1,97 @@
+"""Throughput: what was accepted and settled in each of the last 60 seconds, by environment, in memory.
+
+Fed after a commit, by the group: once for each environment of it, and never for a single event.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
+
+from msgspec import Struct
+
+from engine.core.records import Event
+from engine.ports import MinuteDelta
+
+WINDOW_S = 60
+_environment = attrgetter("environment")
+
+
+class Counts(Struct):
+    """What happened. `attempts` and `failed` count attempts, `delivered` deliveries, as analytics do."""
+
+    accepted: int = 0
+    delivered: int = 0
+    failed: int = 0
+    attempts: int = 0
+
+    def add(self, other: "Counts") -> None:
+        """Add what another counted."""
+        self.accepted += other.accepted
+        self.delivered += other.delivered
+        self.failed += other.failed
+        self.attempts += other.attempts
+
+
+class Point(Struct, frozen=True):
+    """One second, `at` in seconds since the epoch."""
+
+    at: int
+    counts: Counts
+
+
+class Throughput:
+    """Owner of the counts: the trio thread. What a process forgets at its end, nobody needs."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._seconds: deque[tuple[int, dict[int, Counts]]] = deque()  # the latest last
+
+    def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
+        """Count a group of events that are durable now, but those that were `lost` to earlier ones."""
+        counts = Counter(map(_environment, events))
+        if lost:
+            counts.subtract(event.environment for event in events if event.id in lost)
+        present = self._present()
+        for environment, number in counts.items():
+            self._of(present, environment).accepted += number
+
+    def settled(self, minutes: Iterable[MinuteDelta]) -> None:
+        """Count what a group of outcomes that are durable now adds to the counters."""
+        present = self._present()
+        for minute in minutes:
+            counts = self._of(present, minute.environment)
+            counts.delivered += minute.delivered
+            counts.failed += minute.failed
+            counts.attempts += minute.attempts
+
+    def last(self, environment: int) -> tuple[Counts, list[Point]]:
+        """Return the sums and the seconds of the last 60, of which the present one is the last."""
+        now = int(self._now())
+        known = {
+            second: counts
+            for second, by_environment in self._seconds
+            if (counts := by_environment.get(environment)) is not None
+        }
+        series = [Point(at, known.get(at) or Counts()) for at in range(now - WINDOW_S + 1, now + 1)]
+        total = Counts()
+        for point in series:
+            total.add(point.counts)
+        return total, series
+
+    def _present(self) -> dict[int, Counts]:
+        now = int(self._now())
+        seconds = self._seconds
+        if seconds and seconds[-1][0] > now:  # the clock was set back
+            seconds.clear()
+        if not seconds or seconds[-1][0] != now:
+            while seconds and seconds[0][0] <= now - WINDOW_S:
+                seconds.popleft()
+            seconds.append((now, {}))
+        return seconds[-1][1]
+
+    @staticmethod
+    def _of(present: dict[int, Counts], environment: int) -> Counts:
+        counts = present.get(environment)
+        if counts is None:
+            counts = present[environment] = Counts()
+        return counts
