@@ -14,7 +14,7 @@ from engine.replay.ports import Waiting
 WINDOW = (
     256  # replays that wait at a destination: some 20 ms of a quick receiver, so that none is idle
 )
-REFILL = 64  # fewer than these are not worth a transaction while others still wait there
+REFILL = 4  # one part in so many must have become free: fewer are not worth a transaction
 LANE = 64  # of these in one ordered lane: live events of that lane come after them
 # Replays that wait at all destinations together, while they are worked off: half of what makes the intake
 # let deliveries go first (`intake.AHEAD`).
@@ -104,7 +104,7 @@ class Ahead:
         here = self.waiting(destination)
         most = min(window, LEAST) if crowded else window
         free = most - here
-        return max(0, free) if free >= min(REFILL, most) or not here else 0
+        return max(0, free) if free >= max(1, most // REFILL) else 0
 
     def fitting(self, deliveries: list[Delivery]) -> int:
         """Return how many of one destination's, from the first on, have room in their lanes."""

@@ -16,7 +16,7 @@ from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
 from engine.entrance import Entrance
 from engine.identity import Identity
-from engine.ports import ContentionError, PoisonError, StoreAwayError
+from engine.ports import ContentionError, OwnershipLostError, StoreAwayError, StoreError
 from engine.replay.ahead import LANE, WINDOW, Ahead
 from engine.replay.course import Course
 from engine.replay.entry import ChunkEntry, replay_of
@@ -28,8 +28,9 @@ from engine.replay.views import finished_payload
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
 CHUNK_BYTES = 512 * 1024  # of payload in one
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
-RETRY_S = 1.0  # after the database was away
-POISON = "a delivery of the job could not be written"
+IDLE_S = 2.0  # the same while there is no job
+RETRY_S = 1.0  # after the database was away, for the job that noticed
+REFUSED = "the database refused what the job needs"
 
 log = structlog.get_logger("angarium.replay")
 
@@ -60,6 +61,7 @@ class ReplayRunner:
         self._now = now
         self._announce = announce
         self._courses: dict[str, Course] = {}
+        self._resting: dict[str, float] = {}  # by job: until when, on trio's clock
         self._ahead = Ahead()
         self._heard: set[str] | None = None  # attempted while what waits is being read
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
@@ -93,7 +95,8 @@ class ReplayRunner:
 
     async def run(self) -> None:
         """Run jobs until cancelled."""
-        self._forget()
+        self._courses.clear()
+        self._ahead = Ahead()
         while True:
             try:
                 again = True
@@ -105,22 +108,18 @@ class ReplayRunner:
             except ContentionError:
                 await trio.lowlevel.checkpoint()
                 continue
-            except StoreAwayError as error:
-                log.warning("replays wait for the database", error=str(error))
-                self._forget()
+            except StoreAwayError:  # told by the bridge
                 await trio.sleep(RETRY_S)
                 continue
             with trio.move_on_after(self._pause_s()):
                 await self._wake.wait()
             self._wake = trio.Event()
 
-    def _forget(self) -> None:
-        self._courses.clear()
-        self._ahead = Ahead()
-
     def _pause_s(self) -> float:
         paced = any(course.job.rate_per_second is not None for course in self._courses.values())
-        return SPAN_S / 2 if paced else TICK_S
+        if paced:
+            return SPAN_S / 2
+        return TICK_S if self._courses else IDLE_S
 
     async def _look(self) -> None:
         """Take up what is new, let go what has ended, pause and resume."""
@@ -129,6 +128,9 @@ class ReplayRunner:
         for gone in self._courses.keys() - found.keys():
             del self._courses[gone]
         for job in found.values():
+            if self._resting.get(job.id, 0.0) > trio.current_time():
+                continue
+            self._resting.pop(job.id, None)
             course = self._courses.get(job.id)
             if course is not None:
                 course.renew(job)
@@ -167,8 +169,24 @@ class ReplayRunner:
         """Do one step of each job. Returns whether there is more to be done at once."""
         worked = False
         for course in self._turns():
-            worked = await self._step(course) or worked
+            try:
+                worked = await self._step(course) or worked
+            except (ContentionError, OwnershipLostError):
+                raise
+            except StoreAwayError as error:  # what it had under way is read anew
+                log.warning("replay waits for the database", job=course.job.id, cause=str(error))
+                course.lost = True
+                self._resting[course.job.id] = trio.current_time() + RETRY_S
+            except StoreError as error:  # what the database refuses concerns this job alone
+                await self._give_up(course, error)
         return worked
+
+    async def _give_up(self, course: Course, error: StoreError) -> None:
+        log.warning("replay refused by the database", job=course.job.id, cause=str(error))
+        ended = await self._store.fail(course.job, REFUSED, self._now_ms())
+        if ended is not None:
+            self._end(ended)
+        course.lost = True
 
     async def _step(self, course: Course) -> bool:
         job = course.job
@@ -204,15 +222,17 @@ class ReplayRunner:
 
     async def _stand(self, course: Course) -> None:
         """Pause a job while all its destinations are disabled."""
-        job, found = course.job, [self._find(each) for each in course.destinations]
-        held = bool(found) and all(
-            each is not None and each.status is DestinationStatus.DISABLED for each in found
-        )
+        job, destinations = course.job, course.destinations
+        held = bool(destinations) and all(map(self._disabled, destinations))
         after = ReplayStatus.PAUSED if held else ReplayStatus.RUNNING
         if after is not job.status:
             course.lost = not await self._store.turn(job, job.status, after)
             course.became(after)
             course.stirred = True
+
+    def _disabled(self, identifier: str) -> bool:
+        destination = self._find(identifier)
+        return destination is not None and destination.status is DestinationStatus.DISABLED
 
     async def _complete(self, course: Course) -> None:
         ended = await self._store.complete(course.job, self._now_ms())
@@ -308,16 +328,12 @@ class ReplayRunner:
         entered: list[Delivery] = []
         try:
             entered = await self._entrance.enter(entry)
-        except PoisonError as error:
-            log.warning("replay refused by the database", job=chunk.job, cause=str(error))
-            ended = await self._store.fail(course.job, POISON, self._now_ms())
-            if ended is not None:
-                self._end(ended)
+            if not entry.passed:
+                course.lost = True
         finally:
             written = {each.id for each in entered}
             missing = [each.id for each in replays if each.id not in written]
             self._ahead.remove(missing, trio.current_time())
-        course.lost = not entry.passed
         return entered if entry.passed else None
 
     def _now_ms(self) -> int:

@@ -36,10 +36,11 @@ def test_a_destination_may_have_a_window_and_is_refilled_when_it_is_worth_it() -
     waiting = some(WINDOW)
     ahead.add(waiting, 0.0)
     assert ahead.room("d0", WINDOW, crowded=False) == 0
-    ahead.remove([each.id for each in waiting[: REFILL - 1]], 0.0)
+    part = WINDOW // REFILL
+    ahead.remove([each.id for each in waiting[: part - 1]], 0.0)
     assert ahead.room("d0", WINDOW, crowded=False) == 0
-    ahead.remove([waiting[REFILL].id], 0.0)
-    assert ahead.room("d0", WINDOW, crowded=False) == REFILL
+    ahead.remove([waiting[part].id], 0.0)
+    assert ahead.room("d0", WINDOW, crowded=False) == part
 
 
 def test_in_a_crowd_each_destination_has_the_least_and_those_that_are_stuck_make_none() -> None:
@@ -77,7 +78,14 @@ def test_a_lane_takes_so_many_and_opens_again_when_half_of_them_are_gone() -> No
 
 @pytest.mark.parametrize(
     ("rate", "paced_until_ms", "most"),
-    [(None, 0, 128), (1_000.0, 0, 100), (5.0, 0, 1), (0.01, 0, 1), (5.0, 1_001, 0), (5.0, 1_000, 1)],
+    [
+        (None, 0, 128),
+        (1_000.0, 0, 100),
+        (5.0, 0, 1),
+        (0.01, 0, 1),
+        (5.0, 1_001, 0),
+        (5.0, 1_000, 1),
+    ],
 )
 def test_a_rate_allows_what_a_span_is_worth(
     rate: float | None, paced_until_ms: int, most: int

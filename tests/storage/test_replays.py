@@ -66,7 +66,7 @@ class Jobs:
         return job if await self.jobs.create(job, at_most, entry) else None
 
     async def begun(self, **selection: object) -> ReplayJob:
-        job = await self.create(**selection)
+        job = await self.create(100, **selection)
         assert job is not None
         for leg in await self.store.all_legs(job):
             while not leg.all_counted:
@@ -148,7 +148,8 @@ async def test_all_that_is_given_must_hold(jobs: Jobs, way: str) -> None:
     orders = await jobs.settled(2, jobs.a, type="order.paid")
     await jobs.settled(1, jobs.a, type="refund.paid")
     dead = await jobs.world.accept(event(type="order.paid"), to=[jobs.a])
-    await jobs.world.settle.settle(settle_group([failure(dead[0], DeliveryStatus.FAILED, started_at=1.0)]))
+    death = failure(dead[0], DeliveryStatus.FAILED, started_at=1.0)
+    await jobs.world.settle.settle(settle_group([death]))
     selection, total = {
         "statuses": ({"statuses": (DeliveryStatus.FAILED,)}, 1),
         "types": ({"event_types": ("order.*",)}, 3),
