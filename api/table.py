@@ -21,21 +21,23 @@ from api.resources import (
     meta,
     replays,
     rules,
+    schemas,
     throughput,
 )
 from api.routes import Route
+from api.shapes.own_events import OWN_EVENTS
 
 
 @cache
 def openapi_json() -> bytes:
     """Return the OpenAPI document."""
-    return orjson.dumps(document(ROUTES))
+    return orjson.dumps(document(ROUTES, OWN_EVENTS))
 
 
 @cache
 def docs_html() -> bytes:
     """Return the same as a page to be read."""
-    return page_of(document(ROUTES)).encode()
+    return page_of(document(ROUTES, OWN_EVENTS)).encode()
 
 
 ROUTES: tuple[Route, ...] = (
@@ -44,6 +46,7 @@ ROUTES: tuple[Route, ...] = (
     *destinations.ROUTES,
     *health.ROUTES,
     *rules.ROUTES,
+    *schemas.ROUTES,
     *deliveries.ROUTES,
     *dlq.ROUTES,
     *replays.ROUTES,

@@ -17,7 +17,7 @@ COUNTED = (
 _WHERE = """
     WHERE d.environment = $1::integer AND d.trouble = 3
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
-_COLUMNS = "d.id, d.destination, d.event_type, d.error_category"
+_COLUMNS = "d.id, d.destination, d.customer, d.event_type, d.error_category"
 _IN_ORDER = "SELECT {columns} FROM deliveries d {where} ORDER BY d.id LIMIT $5::integer"
 _OF_ONE = """
     SELECT {columns} FROM deliveries d {where} AND d.destination = $7::uuid
@@ -27,7 +27,12 @@ _NAMED = """
         SELECT {columns} FROM deliveries d {where} AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
 _WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
-_TYPES = {"destination": "uuid[]", "event_type": "text", "error_category": "smallint"}
+_TYPES = {
+    "destination": "uuid[]",
+    "customer": "text",
+    "event_type": "text",
+    "error_category": "smallint",
+}
 # Of the rows that were looked at those that pass; where more do than are wanted, the first of them.
 _STRETCH = """
 WITH examined AS MATERIALIZED ({way}),
@@ -87,13 +92,15 @@ class PostgresDeadLetters:
         if destinations == () or which.ids == ():
             return None
         low, high = id_bounds(which.from_ms, which.to_ms, None)
-        way, arguments, left = "in order", [], destinations
+        way, left = "in order", destinations
+        arguments: list[Any] = []
         if which.ids is not None:
             way, arguments = "named", [list(which.ids)]
         elif destinations is not None and len(destinations) == 1:
             way, arguments, left = "of one", [destinations[0]], None
         given = {
             "destination": None if left is None else list(left),
+            "customer": which.customer,
             "event_type": which.event_type,
             "error_category": which.error_category,
         }

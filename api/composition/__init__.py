@@ -71,8 +71,8 @@ from storage.settle import PostgresSettle
 from storage.warden import keep_running
 
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
-OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
+OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
 DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 
@@ -205,6 +205,7 @@ class Server:
             now,
             self.projection,
             self.own_events.announce,
+            self.plans.names,
         )
         self.last_use = LastUse(self.tables.keys, now)
         self.tokens = SessionTokens(box.derived(PURPOSE), self.models)

@@ -7,9 +7,11 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import Services
 from engine.control.dlq import DeadLetters
+from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
+from engine.control.schemas import EventSchemas
 from engine.control.sessions import EmbedSessions
 from engine.plans import Horizon
 from engine.visible_log import VisibleDeliveries, VisibleEvents
@@ -30,7 +32,9 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     models, tables, now = server.models, server.tables, server.clock.now
     horizon = Horizon(server.plans, now)
     deliveries = VisibleDeliveries(PostgresDeliveries(server.bridge.pool), horizon)
+    events = VisibleEvents(PostgresEvents(server.bridge.pool), horizon)
     jobs = PostgresJobs(server.bridge.pool)
+    schemas = EventSchemas(tables.schemas, server.commands, server.projection, server.identity)
     return Services(
         gate=gate,
         models=models,
@@ -73,9 +77,12 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         replay_speed=server.replays.per_second,
         destination_store=tables.destinations,
         rule_store=tables.rules,
+        schemas=schemas,
+        schema_store=tables.schemas,
+        inference=Inference(events, tables.schemas, schemas),
         filter_failures=server.filter_failures,
         delivery_log=deliveries,
-        event_log=VisibleEvents(PostgresEvents(server.bridge.pool), horizon),
+        event_log=events,
         horizon=horizon,
         plans=server.plans,
         analytics=PostgresAnalytics(server.bridge.pool),

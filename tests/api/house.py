@@ -28,6 +28,7 @@ from engine.clock import Clock
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
 from engine.control.dlq import DeadLetters
+from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import Keys
 from engine.control.last_use import LastUse
@@ -36,6 +37,7 @@ from engine.control.projection import ModelProjection
 from engine.control.records import Tenant
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
+from engine.control.schemas import EventSchemas
 from engine.control.sessions import PURPOSE, EmbedSessions, SessionTokens
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
@@ -329,6 +331,9 @@ class House:
             self.identity,
             now,
         )
+        self.schemas = EventSchemas(
+            self.tables.schemas, self.commands, self.projection, self.identity
+        )
         self.reactor = Reactor(self.errors.append)
         self.timers = Timers(self.errors.append)
         self.app = make_app(self.services())
@@ -387,6 +392,9 @@ class House:
             replay_speed=lambda _: None,
             destination_store=self.tables.destinations,
             rule_store=self.tables.rules,
+            schemas=self.schemas,
+            schema_store=self.tables.schemas,
+            inference=Inference(self.log, self.tables.schemas, self.schemas),
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,

@@ -1,0 +1,198 @@
+"""Commands on the dead-letter queue: retry one, and retry or discard all that a filter selects.
+
+A request works through the queue in chunks, each durable by itself and let in between two groups of
+events, and says what it left; asked again it goes on from there, since what is done is not IN_DLQ.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import trio
+from msgspec import Struct
+
+from engine.control.actor import Actor, Auditor
+from engine.control.commands import Commands, written
+from engine.core.records import Delivery
+from engine.core.vocabulary import DlqStatus
+from engine.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
+from engine.entrance import Entry
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.models import Customer
+from engine.ports import PoisonError, StoreAwayError
+from engine.requeue import (
+    CHUNK,
+    Dead,
+    DeadLetterStore,
+    DiscardEntry,
+    RequeueEntry,
+    RequeueStore,
+    Witness,
+)
+
+MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
+WITHIN_S = 5.0  # no chunk is begun after this
+COUNT_WITHIN_S = 10.0  # some millions are counted within it; whoever has more asks for less
+PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
+AT_ONCE = 4  # requests in bulk under way: each keeps the entrance busy, others wait their turn
+
+_CHANGES = {"retry": "retried", "discard": "discarded"}
+
+
+class Bulk(Struct, frozen=True):
+    """What a request in bulk came to. What was `matched` and is neither `done` nor `remaining` has left
+    the queue meanwhile, or cannot be retried, its event being gone."""
+
+    matched: int
+    done: int
+    remaining: int
+
+
+class Admission(Protocol):
+    """What lets entries in."""
+
+    async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
+        """Have an entry written; see `engine.entrance.Entrance`."""
+
+
+class DeadLetters:
+    """The dead-letter queues of all environments, written."""
+
+    def __init__(
+        self,
+        log: DeliveryLog,
+        queue: DeadLetterStore,
+        store: RequeueStore,
+        entrance: Admission,
+        commands: Commands,
+        identity: Identity,
+        now: Callable[[], float] = trio.current_time,
+    ) -> None:
+        self._log = log
+        self._queue = queue
+        self._store = store
+        self._entrance = entrance
+        self._commands = commands
+        self._auditor = Auditor(identity)
+        self._now = now
+        self._turns = trio.CapacityLimiter(AT_ONCE)
+
+    async def entry(
+        self, environment: int, identifier: str, own: Customer | None
+    ) -> DeliveryEntry | None:
+        """Return what is in the queue, None where the delivery is not. `own` is the customer whose
+        browser asks, who reaches nothing else. Raises Refusal 404 where there is no such delivery."""
+        entry = await self._log.entry(environment, identifier)
+        if entry is None or (own is not None and entry.customer != own.external_id):
+            raise Refusal("not_found", "no such delivery")
+        return entry if entry.dlq_status is DlqStatus.IN_DLQ else None
+
+    async def retry(
+        self, actor: Actor, environment: int, identifier: str, own: Customer | None
+    ) -> None:
+        """Have one delivery tried anew. Raises Refusal 404 where it is not in the queue, 409 where its
+        event is gone."""
+        found = await self.entry(environment, identifier, own)
+        if found is None:
+            raise Refusal("not_found", "the delivery is not in the dead-letter queue")
+        changes = {"dlqStatus": {"from": "IN_DLQ", "to": "RETRIED_FROM_DLQ"}}
+        witness = Witness(self._auditor.entry(actor, "dlq.retry", identifier, changes))
+        dead = [Dead(identifier, found.destination)]
+        entry = RequeueEntry(self._store, environment, dead, witness)
+
+        async def enter() -> None:
+            await self._entered(entry)
+
+        await self._commands.run_beside(enter)
+        if entry.done:
+            return
+        if await self.entry(environment, identifier, own) is None:
+            raise Refusal("not_found", "the delivery is not in the dead-letter queue")
+        raise Refusal("conflict", "the delivery cannot be sent again: its event was removed")
+
+    async def retry_all(
+        self, actor: Actor, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
+    ) -> Bulk:
+        """Have all that a filter selects tried anew, the oldest first; `shown` is the filter as the
+        audit log has it."""
+        return await self._all(actor, environment, which, shown, "retry", RequeueEntry)
+
+    async def discard_all(
+        self, actor: Actor, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
+    ) -> Bulk:
+        """Give up for good all that a filter selects."""
+        return await self._all(actor, environment, which, shown, "discard", DiscardEntry)
+
+    async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
+        """Return what a filter selects now. Raises Refusal 503 where that cannot be said in time."""
+        matched, whole = await self._counted(environment, which, None)
+        if not whole:
+            raise Refusal("overloaded", "too many to be counted: narrow the filter", (), 1)
+        return Bulk(matched, 0, matched)
+
+    # --- inside
+
+    async def _all(
+        self,
+        actor: Actor,
+        environment: int,
+        which: DeliveryFilter,
+        shown: Mapping[str, Any],
+        verb: str,
+        make: type[RequeueEntry] | type[DiscardEntry],
+    ) -> Bulk:
+        counted = _CHANGES[verb]
+        changes = {"filter": {"from": None, "to": dict(shown)}, counted: {"from": 0, "to": 0}}
+        audit = self._auditor.entry(actor, f"dlq.{verb}", "*", changes)
+
+        async def chunk(dead: Sequence[Dead], before: int) -> tuple[int, list[Dead]]:
+            entry = make(self._store, environment, dead, Witness(audit, counted, before))
+            await self._entered(entry)
+            left = set(entry.left)
+            return len(entry.done), [each for each in dead if each.id in left]
+
+        async def work() -> Bulk:
+            async with self._turns:
+                matched, done, after = 0, 0, None
+                until = self._now() + WITHIN_S
+                while done < MOST and self._now() < until:
+                    stretch = await self._queue.dead(environment, which, after, CHUNK)
+                    matched += stretch.matched
+                    dead = stretch.found
+                    while dead:
+                        try:
+                            count, dead = await chunk(dead, done)
+                        except (StoreAwayError, PoisonError) as error:
+                            raise _partly(error, done, counted) from error
+                        done += count
+                    after = stretch.through
+                    if after is None:
+                        return Bulk(matched, done, 0)
+                remaining, _ = await self._counted(environment, which, after)
+                return Bulk(matched + remaining, done, remaining)
+
+        return await self._commands.run_beside(work)
+
+    async def _counted(
+        self, environment: int, which: DeliveryFilter, after: str | None
+    ) -> tuple[int, bool]:
+        """Count what is above an id; return also whether that was all of it."""
+        total = 0
+        until = self._now() + COUNT_WITHIN_S
+        while self._now() < until:
+            stretch = await self._queue.count(environment, which, after)
+            total += stretch.matched
+            if stretch.through is None:
+                return total, True
+            after = stretch.through
+        return total, False
+
+    async def _entered(self, entry: RequeueEntry | DiscardEntry) -> None:
+        await written(self._entrance.enter(entry, PATIENCE_S))
+
+
+def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Exception:
+    """Return what to tell of a request that was stopped: as it was, unless something had been done."""
+    if not done:
+        return error
+    return Refusal("internal", f"{done} were {word} before the database failed: ask again")
