@@ -11,6 +11,7 @@ import structlog
 from quart import Response, g, request
 from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.routing import BaseConverter
 
 from api.call import Answer
 from api.envelope import envelope, request_id_of
@@ -42,6 +43,7 @@ def make_app(services: Services) -> QuartTrio:
         PROPAGATE_EXCEPTIONS=False,
     )
     app.url_map.merge_slashes = False
+    app.url_map.converters["type"] = _EventType
     app.url_map.strict_slashes = True
     app.register_blueprint(services.ingestion)
     judge = Judge(services)
@@ -71,8 +73,16 @@ def make_app(services: Services) -> QuartTrio:
     return app
 
 
+class _EventType(BaseConverter):
+    """An event type in a path. It may hold slashes, which arrive here decoded."""
+
+    regex = ".+?"
+    part_isolating = False
+
+
 def _rule(path: str) -> str:
-    return path.replace("{", "<").replace("}", ">")
+    typed = path.replace("{eventType}", "<type:eventType>")
+    return typed.replace("{", "<").replace("}", ">")
 
 
 def _covers(template: str, path: str) -> bool:
@@ -130,9 +140,10 @@ def _refused(refusal: Refusal) -> Response:
 
 def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str]) -> None:
     """Say what every request begins with, every answer ends with, and what errors become."""
+    every = ", ".join(sorted({method for each in allowed.values() for method in each.split(", ")}))
 
     @app.before_request
-    def begin() -> None:
+    def begin() -> Response | None:
         # The front door has named an HTTP/1.1 request already.
         named = request.scope.get("state", {}).get("request_id")
         given = request.headers.get("X-Request-Id")
@@ -140,6 +151,9 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         g.allowance = None
         if request.scope["path"].startswith("//"):  # which the framework takes for one slash
             raise Refusal("not_found", "no such path")
+        if request.method == "OPTIONS" and request.scope["path"] == "*":  # of the server as a whole
+            return Response(b"", 204, {"Allow": every})
+        return None
 
     @app.after_request
     async def end(response: Response) -> Response:

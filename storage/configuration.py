@@ -8,6 +8,7 @@ from storage.bridge import Pool
 from storage.destinations import SELECT_DESTINATIONS, Destinations
 from storage.keys import ORDER_KEYS, SELECT_KEYS, Keys, key_records
 from storage.rules import SELECT_RULES, Rules, rule_record
+from storage.schemas import SELECT_ACTIVE_SCHEMAS, Schemas, active_schema
 from storage.secretbox import SecretBox
 from storage.workspaces import SELECT_TENANTS, Workspaces, tenants
 
@@ -23,6 +24,7 @@ class ConfigurationTables:
         self.keys = Keys(pool)
         self.destinations = Destinations(pool, box)
         self.rules = Rules(pool)
+        self.schemas = Schemas(pool)
 
     async def load(self) -> Configuration:
         """Read everything, as of one instant. Raises SecretBoxError where a secret cannot be opened."""
@@ -31,11 +33,13 @@ class ConfigurationTables:
             keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)
             destinations = await reading.fetch(SELECT_DESTINATIONS)
             rules = await reading.fetch(SELECT_RULES)
+            schemas = await reading.fetch(SELECT_ACTIVE_SCHEMAS)
         return Configuration(
             tenants=tenants(workspaces),
             keys=key_records(keys),
             destinations=await self._opened(destinations),
             rules=[rule_record(row) for row in rules],
+            schemas=[active_schema(row) for row in schemas],
         )
 
     async def _opened(self, rows: list[Record]) -> list[DestinationRecord]:

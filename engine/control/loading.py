@@ -31,6 +31,7 @@ class Loader:
             "key": self._key,
             "destination": self._destination,
             "rule": self._rule,
+            "schema": self._schema,
         }
 
     async def load(self) -> None:
@@ -56,6 +57,13 @@ class Loader:
                 projection.key_removed(gone)
             for gone in projection.absent_rules(rule.id for rule in configuration.rules):
                 projection.rule_removed(gone)
+            for index, schema in enumerate(configuration.schemas):
+                projection.schema(schema.environment, schema.event_type, schema)
+                if index % SLICE == SLICE - 1:
+                    await trio.lowlevel.checkpoint()
+            there = {(schema.environment, schema.event_type) for schema in configuration.schemas}
+            for environment, event_type in projection.absent_schemas(there):
+                projection.schema(environment, event_type, None)
 
     async def changed(self, kind: str, identifier: str) -> None:
         """Read what a notification names. Raises StoreError; what is not known here is ignored."""
@@ -88,3 +96,9 @@ class Loader:
             self._projection.rule_removed(identifier)
         else:
             self._projection.rule(rule)
+
+    async def _schema(self, identifier: str) -> None:
+        found = await self._store.schemas.type_of(identifier)
+        if found is not None:
+            active = await self._store.schemas.active(*found)
+            self._projection.schema(*found, None if active is None else active.active())

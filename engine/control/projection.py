@@ -10,6 +10,8 @@ from engine.core.destination import Destination
 from engine.core.vocabulary import CredentialKind, DestinationStatus
 from engine.errors import Refusal
 from engine.models import Credential, Models, Rule
+from engine.schemas.active import ActiveSchema
+from engine.schemas.checks import ActiveSchemas
 from engine.wire.target import parse_target
 
 log = structlog.get_logger("angarium.control")
@@ -34,6 +36,9 @@ class Projection(Protocol):
     def rule_removed(self, rule: str) -> None:
         """A rule is gone."""
 
+    def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
+        """An event type has another active schema, or none."""
+
 
 class NoProjection:
     """For a process without read models, such as the command line."""
@@ -53,6 +58,9 @@ class NoProjection:
     def rule_removed(self, rule: str) -> None:
         """Do nothing."""
 
+    def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
+        """Do nothing."""
+
 
 class ModelProjection:
     """The read models of a server, and its directory of actors."""
@@ -61,6 +69,7 @@ class ModelProjection:
         self._models = models
         self._configure = configure
         self._keys: set[str] = set()
+        self._schemas = ActiveSchemas(models)
 
     def tenant(self, tenant: Tenant) -> None:
         """Show a workspace and its environments."""
@@ -114,6 +123,14 @@ class ModelProjection:
     def rule_removed(self, rule: str) -> None:
         """Route by it no more."""
         self._models.remove_rule(rule)
+
+    def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
+        """Hold events of a type to this version."""
+        self._schemas.put(environment, event_type, active)
+
+    def absent_schemas(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Return the event types that are held to a schema here and are not among `present`."""
+        return self._schemas.absent(present)
 
     def absent_keys(self, present: Iterable[str]) -> set[str]:
         """Return the keys that are let in here and not among `present`."""

@@ -15,6 +15,7 @@ from engine.core.vocabulary import (
     SigningAlgorithm,
 )
 from engine.models import EnvironmentModel, Rule, Workspace
+from engine.schemas.active import ActiveSchema
 
 
 class Tenant(Struct, frozen=True):
@@ -129,3 +130,4 @@ class Configuration(Struct):
     keys: list[KeyRecord]
     destinations: list[DestinationRecord]
     rules: list[Rule]
+    schemas: list[ActiveSchema]

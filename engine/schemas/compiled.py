@@ -96,14 +96,7 @@ class CompiledSchema:
                 "the payload has too many values for a schema as complex as its type's",
                 (Detail("payload", "has too many values for its schema"),),
             )
-        try:
-            value = _decode(payload)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            value = _exact(payload)
-        else:
-            # b"." is asked first since it is nearly free
-            if b"." in payload and _LONG_NUMBER.search(payload) is not None:
-                value = _exact(payload)
+        value = decode(payload)
         if not self._validator.is_valid(value):
             raise self._violation(value, self._work(payload), "payload")
 
@@ -134,6 +127,19 @@ class CompiledSchema:
                 details = ()
         first = details[0] if details else Detail(name, "does not conform to its schema")
         return Refusal("schema_violation", f"{first.path}: {first.message}", details)
+
+
+def decode(payload: bytes) -> Any:
+    """Return well-formed JSON as values that a schema can judge. Of a name that is given twice the last
+    value counts, as with most readers."""
+    try:
+        value = _decode(payload)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _exact(payload)
+    # b"." is asked first since it is nearly free
+    if b"." in payload and _LONG_NUMBER.search(payload) is not None:
+        return _exact(payload)
+    return value
 
 
 def _refuse_retrieval(uri: str) -> Any:

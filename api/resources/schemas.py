@@ -1,0 +1,267 @@
+"""Event schemas: all operations."""
+
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import Field
+
+from api.call import Answer, Call
+from api.pages import position, whole_page
+from api.queries import ListQuery, PageQuery
+from api.routes import MANAGE, READ, Embed, Route
+from api.shapes import Page
+from api.shapes.schemas import InferredSchema, SchemaVersion
+from engine.control.inference import InferenceDraft
+from engine.control.schemas import SchemaDraft
+from engine.errors import Refusal
+from engine.identity import created_at_ms
+from engine.instants import iso
+from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
+
+TAG = "Event schemas"
+LISTING = "/schemas"
+EVENT_TYPE = {
+    "eventType": {
+        "type": "string",
+        "pattern": "^[A-Za-z0-9._:/-]{1,256}$",
+        "description": "A `/` is written `%2F`.",
+    }
+}
+EXAMPLE = {
+    "eventType": "order.created",
+    "schema": {
+        "type": "object",
+        "required": ["orderId", "total"],
+        "properties": {
+            "orderId": {"type": "string"},
+            "total": {"type": "number", "minimum": 0},
+        },
+    },
+    "description": "An order was placed.",
+    "example": {"orderId": "o-1042", "total": 49.9},
+}
+
+
+class SchemaQuery(PageQuery):
+    """Filters of schema versions."""
+
+    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    status: Literal["DRAFT", "ACTIVE", "DEPRECATED"] | None = None
+
+
+def view(call: Call, schema: SchemaRecord) -> dict[str, Any]:
+    """Return a version as callers see it. What came as JSON goes out as it was kept."""
+    example = schema.example
+    return {
+        "id": schema.id,
+        "environment": call.environment_name.name,
+        "eventType": schema.event_type,
+        "version": schema.version,
+        "status": schema.status.name,
+        "schema": orjson.Fragment(schema.document),
+        "description": schema.description,
+        "example": None if example is None else orjson.Fragment(example),
+        "createdAt": iso(created_at_ms(schema.id)),
+        "activatedAt": None if schema.activated_at_ms is None else iso(schema.activated_at_ms),
+    }
+
+
+async def _page(
+    call: Call, listed: str, which: SchemaFilter, cursor: str | None, limit: int
+) -> Answer:
+    below = position(listed, call.number, cursor)
+    found = await call.services.schema_store.page(call.number, which, below, limit + 1)
+    return Answer(
+        200,
+        whole_page(found, limit, listed, call.number, lambda s: s.id, lambda s: view(call, s)),
+    )
+
+
+async def create(call: Call) -> Answer:
+    """Add the next version of a type, as a draft."""
+    draft = call.body_as(SchemaDraft)
+    return Answer(
+        201, view(call, await call.services.schemas.create(call.actor, call.number, draft))
+    )
+
+
+async def listing(call: Call) -> Answer:
+    """List versions, newest first."""
+    query = call.query_as(SchemaQuery)
+    status = None if query.status is None else SchemaStatus[query.status]
+    which = SchemaFilter(event_type=query.event_type, status=status)
+    return await _page(call, LISTING, which, query.cursor, query.limit)
+
+
+async def versions(call: Call) -> Answer:
+    """List a type's versions, newest first."""
+    query = call.query_as(ListQuery)
+    event_type = _event_type(call)
+    listed = f"/schemas/types/{event_type}/versions"
+    which = SchemaFilter(event_type=event_type)
+    return await _page(call, listed, which, query.cursor, query.limit)
+
+
+async def active(call: Call) -> Answer:
+    """Show the version that events of a type are held to."""
+    schema = await call.services.schema_store.active(call.number, _event_type(call))
+    if schema is None:
+        raise Refusal("not_found", "the event type has no active schema")
+    return Answer(200, view(call, schema))
+
+
+async def get(call: Call) -> Answer:
+    """Show one version."""
+    schema = await call.services.schema_store.get(call.number, call.identifier())
+    if schema is None:
+        raise Refusal("not_found", "no such schema")
+    return Answer(200, view(call, schema))
+
+
+async def activate(call: Call) -> Answer:
+    """Hold events to it from now on."""
+    schema = await call.services.schemas.activate(call.actor, call.number, call.identifier())
+    return Answer(200, view(call, schema))
+
+
+async def deprecate(call: Call) -> Answer:
+    """Hold events to nothing any more."""
+    schema = await call.services.schemas.deprecate(call.actor, call.number, call.identifier())
+    return Answer(200, view(call, schema))
+
+
+async def infer(call: Call) -> Answer:
+    """Make a schema of recent events."""
+    draft = call.body_as(InferenceDraft)
+    found = await call.services.inference.infer(call.actor, call.number, draft)
+    return Answer(
+        200,
+        {
+            "eventType": draft.event_type,
+            "sampled": found.sampled,
+            "schema": found.schema,
+            "conflicts": [{"path": path, "message": text} for path, text in found.conflicts],
+            "created": None if found.created is None else view(call, found.created),
+        },
+    )
+
+
+def _event_type(call: Call) -> str:
+    """Return the event type of the path. No text is refused: what is no type has no versions."""
+    return call.path["eventType"].replace("\0", "")
+
+
+def _action(verb: str, handler: Any, summary: str, description: str) -> Route:
+    return Route(
+        method="POST",
+        path=f"/schemas/{{id}}/{verb}",
+        name=f"{verb}Schema",
+        summary=summary,
+        description=description,
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=handler,
+        action=True,
+        responses={200: SchemaVersion},
+        refusals=(404, 409),
+    )
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/schemas",
+        name="createSchema",
+        summary="Create a version of an event schema",
+        description="It becomes the next version of its event type, a DRAFT: events are held to it once "
+        "it is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within the "
+        "document.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=create,
+        body=SchemaDraft,
+        responses={201: SchemaVersion},
+        example=EXAMPLE,
+    ),
+    Route(
+        method="GET",
+        path="/schemas",
+        name="listSchemas",
+        summary="List versions of event schemas",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.SHARED,
+        handler=listing,
+        query=SchemaQuery,
+        responses={200: Page[SchemaVersion]},
+    ),
+    Route(
+        method="POST",
+        path="/schemas/infer",
+        name="inferSchema",
+        summary="Infer a schema from recent events",
+        description="Looks at the newest events of a type: at most `sample` of them, among 20,000 events "
+        "of any type, and 4 MiB. All that were sampled conform to the schema.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=infer,
+        body=InferenceDraft,
+        responses={200: InferredSchema},
+        refusals=(404,),
+        example={"eventType": "order.created", "sample": 100, "create": False},
+    ),
+    Route(
+        method="GET",
+        path="/schemas/types/{eventType}/versions",
+        path_schemas=EVENT_TYPE,
+        name="listSchemaVersions",
+        summary="List the versions of an event type's schema",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.SHARED,
+        handler=versions,
+        query=ListQuery,
+        responses={200: Page[SchemaVersion]},
+    ),
+    Route(
+        method="GET",
+        path="/schemas/types/{eventType}/active",
+        path_schemas=EVENT_TYPE,
+        name="getActiveSchema",
+        summary="Show the active schema of an event type",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.SHARED,
+        handler=active,
+        responses={200: SchemaVersion},
+        refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/schemas/{id}",
+        name="getSchema",
+        summary="Show a version of an event schema",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.SHARED,
+        handler=get,
+        responses={200: SchemaVersion},
+        refusals=(404,),
+    ),
+    _action(
+        "activate",
+        activate,
+        "Activate a version of an event schema",
+        "Events of its type are held to it from now on; the version that was active becomes DEPRECATED. "
+        "An event that it refuses gets 400 `schema_violation` with the failing paths.",
+    ),
+    _action(
+        "deprecate",
+        deprecate,
+        "Deprecate the active version of an event schema",
+        "Events of its type are held to nothing from now on, until a version is activated.",
+    ),
+)

@@ -1,0 +1,111 @@
+"""Infers a draft of an event type's schema from its recent events, and creates it if asked to."""
+
+import json
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import trio
+from msgspec import Struct
+from pydantic import Field
+
+from engine.control.actor import Actor
+from engine.control.drafts import Document
+from engine.control.instant import Instant
+from engine.control.schemas import EventSchemas, EventType, SchemaDraft, judge
+from engine.delivery_log import EventFilter, EventLog
+from engine.errors import Refusal
+from engine.schemas.compiled import decode
+from engine.schemas.records import SchemaRecord, SchemaStore
+from engine.schemas.sight import Room, Sight
+
+SAMPLE = 100
+SAMPLE_MOST = 1_000
+EXAMINED_PAGES = (
+    10  # of the log, 2,000 events each: a type that is rarer is not searched for longer
+)
+SAMPLE_BYTES = 4 << 20  # read and looked at in about half a second, in slices
+AT_ONCE = 2  # inferences; others wait
+CONFLICTS = 20
+DEPTHS = (64, 8, 5, 3, 2, 1, 0)  # tried in turn until the schema is small enough
+
+
+class InferenceDraft(Document):
+    """Which events a schema is to be inferred from."""
+
+    event_type: EventType
+    sample: int = Field(SAMPLE, ge=1, le=SAMPLE_MOST, description="The newest events, at most.")
+    from_: Instant | None = Field(None, alias="from", description="Received at or after.")
+    create: bool = Field(False, description="Create it as a draft as well.")
+
+
+class Inferred(Struct, frozen=True):
+    """What was inferred. `conflicts` are (path, message)."""
+
+    sampled: int
+    schema: dict[str, Any]
+    conflicts: list[tuple[str, str]]
+    created: SchemaRecord | None
+
+
+class Inference:
+    """Looks at recent events."""
+
+    def __init__(self, events: EventLog, store: SchemaStore, schemas: EventSchemas) -> None:
+        self._events = events
+        self._store = store
+        self._schemas = schemas
+        self._limit = trio.CapacityLimiter(AT_ONCE)
+
+    async def infer(self, actor: Actor, environment: int, draft: InferenceDraft) -> Inferred:
+        """Return the schema of a type's newest events. Raises Refusal 404 where there are none."""
+        async with self._limit:
+            payloads = await self._sample(environment, draft)
+            if not payloads:
+                raise Refusal("not_found", "no events of this type were received lately")
+            sight, room = Sight(), Room()
+            for payload in payloads:
+                for _ in sight.look(decode(payload), room):
+                    await trio.lowlevel.checkpoint()
+                await trio.lowlevel.checkpoint()
+            proposal = await trio.to_thread.run_sync(
+                _proposal, draft.event_type, len(payloads), sight.schema
+            )
+        created = None
+        if draft.create:
+            created = await self._schemas.create(actor, environment, proposal)
+        schema = proposal.schema_
+        assert isinstance(schema, dict)
+        return Inferred(len(payloads), schema, list(islice(sight.conflicts(), CONFLICTS)), created)
+
+    async def _sample(self, environment: int, draft: InferenceDraft) -> list[bytes]:
+        """Return the payloads of the newest events of a type, as far as it is worth to look."""
+        which = EventFilter(type=draft.event_type, from_ms=draft.from_)
+        found: list[str] = []
+        below: str | None = None
+        for _ in range(EXAMINED_PAGES):
+            page = await self._events.events(environment, which, below, draft.sample - len(found))
+            found += [event.id for event in page.items]
+            below = page.below
+            if below is None or len(found) >= draft.sample:
+                break
+        return await self._store.payloads(environment, found, SAMPLE_BYTES)
+
+
+def _proposal(
+    event_type: str, sampled: int, schema_at: Callable[[int], dict[str, Any]]
+) -> SchemaDraft:
+    """Return the most detailed schema that can be created."""
+    description = f"Inferred from {sampled} event{'' if sampled == 1 else 's'}."
+    for depth in DEPTHS:
+        # Through JSON, so that no two of its parts are the same object.
+        schema = json.loads(json.dumps(schema_at(depth)))
+        proposal = SchemaDraft.model_validate(
+            {"eventType": event_type, "schema": schema, "description": description}
+        )
+        try:
+            judge(proposal)
+        except Refusal:
+            continue
+        return proposal
+    raise AssertionError("a schema of one type is always small enough")

@@ -1,0 +1,200 @@
+"""Commands on event schemas: create, activate, deprecate."""
+
+import json
+from typing import Annotated, Any
+
+import trio
+from msgspec import Struct
+from pydantic import AfterValidator, Field
+
+from engine.control.actor import Actor, Auditor, differences
+from engine.control.commands import Commands, written
+from engine.control.documents import invalid
+from engine.control.drafts import DESCRIPTION_LENGTH, Document
+from engine.control.projection import Projection
+from engine.errors import Refusal
+from engine.event_json import check_type
+from engine.identity import Identity, created_at_ms
+from engine.schemas.compiled import SCHEMA_BYTES, judged
+from engine.schemas.records import (
+    SchemaBounds,
+    SchemaRecord,
+    SchemaStatus,
+    SchemaStore,
+)
+
+ATTEMPTS = 5  # as with destinations
+# Versions are never removed: they say what events were once held to.
+BOUNDS = SchemaBounds(of_type=1_000, of_environment=20_000)
+MAX_ACTIVE = 2_000  # of an environment: each is in every server's memory
+MAX_ACTIVE_BYTES = 8 << 20  # of their documents, for the same reason
+
+
+def _event_type(text: str) -> str:
+    try:
+        check_type(text)
+    except Refusal as refusal:
+        raise ValueError(refusal.details[0].message) from None
+    return text
+
+
+EventType = Annotated[
+    str,
+    AfterValidator(_event_type),
+    Field(json_schema_extra={"minLength": 1, "maxLength": 256, "pattern": "^[A-Za-z0-9._:/-]+$"}),
+]
+
+
+class SchemaDraft(Document):
+    """An event schema as a caller writes it: at most 64 KiB in all."""
+
+    event_type: EventType
+    schema_: dict[str, Any] | bool = Field(
+        alias="schema",
+        description="JSON Schema 2020-12. `$ref` within the document only; patterns without look-around "
+        "and backreferences; formats are held to.",
+    )
+    description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
+    example: Any = Field(None, description="A payload, which must conform; null for none.")
+
+
+class Judged(Struct, frozen=True):
+    """A draft that was found good."""
+
+    document: bytes
+    example: bytes | None
+    weight: int
+
+
+def judge(draft: SchemaDraft) -> Judged:
+    """Find out whether a schema can be used. Raises Refusal 400. May take some tenths of a second."""
+    document = _json(draft.schema_)
+    example = None if draft.example is None else _json(draft.example)
+    if len(_json(draft.model_dump(mode="json", by_alias=True))) > SCHEMA_BYTES:
+        raise invalid(
+            "schema", f"is larger than {SCHEMA_BYTES} bytes, with its example and description"
+        )
+    compiled, weight = judged(draft.schema_)
+    if example is not None:
+        compiled.check_example(draft.example)
+    return Judged(document, example, weight)
+
+
+class EventSchemas:
+    """The event schemas of all environments, written."""
+
+    def __init__(
+        self,
+        store: SchemaStore,
+        commands: Commands,
+        projection: Projection,
+        identity: Identity,
+    ) -> None:
+        self._store = store
+        self._commands = commands
+        self._projection = projection
+        self._identity = identity
+        self._auditor = Auditor(identity)
+        self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
+
+    async def create(self, actor: Actor, environment: int, draft: SchemaDraft) -> SchemaRecord:
+        """Add the next version of a type, as a draft. Raises Refusal 400."""
+        # In a thread, so that events are taken meanwhile; within its command nothing else could be.
+        good = await trio.to_thread.run_sync(judge, draft, limiter=self._judges)
+
+        async def command() -> SchemaRecord:
+            identifier = self._identity.other()
+            schema = SchemaRecord(
+                id=identifier,
+                environment=environment,
+                event_type=draft.event_type,
+                version=0,  # the store's to give
+                status=SchemaStatus.DRAFT,
+                weight=good.weight,
+                document=good.document,
+                description=draft.description,
+                example=good.example,
+                activated_at_ms=None,
+            )
+            # The document itself is not repeated: no version of it ever changes.
+            changes = differences(
+                {}, {"eventType": draft.event_type, "description": draft.description}
+            )
+            entry = self._auditor.entry(actor, "schema.create", identifier, changes)
+            if not await written(self._store.create(schema, BOUNDS, entry)):
+                raise invalid(
+                    "eventType",
+                    f"an event type has at most {BOUNDS.of_type} versions, an environment "
+                    f"{BOUNDS.of_environment}",
+                )
+            return await self._get(environment, identifier)
+
+        return await self._commands.run(command)
+
+    async def activate(self, actor: Actor, environment: int, identifier: str) -> SchemaRecord:
+        """Hold events of the type to this version from now on. Raises Refusal 404 or 409."""
+
+        async def command() -> SchemaRecord:
+            for _ in range(ATTEMPTS):
+                present = await self._get(environment, identifier)
+                if present.status is SchemaStatus.ACTIVE:
+                    raise Refusal("conflict", "the version is active already")
+                before = await self._store.active(environment, present.event_type)
+                await self._check_room(environment, present, before)
+                former = None if before is None else before.id
+                changes = {
+                    "status": {"from": present.status.name, "to": SchemaStatus.ACTIVE.name},
+                    "active": {"from": former, "to": identifier},
+                }
+                entry = self._auditor.entry(actor, "schema.activate", identifier, changes)
+                at_ms = created_at_ms(entry.id)
+                if await written(self._store.activate(present, former, at_ms, entry)):
+                    return await self._shown(environment, identifier)
+                await trio.lowlevel.checkpoint()
+            raise Refusal("conflict", "the type's schemas are being changed by others: try again")
+
+        return await self._commands.run(command)
+
+    async def deprecate(self, actor: Actor, environment: int, identifier: str) -> SchemaRecord:
+        """Hold events of the type to nothing any more. Raises Refusal 404 or 409."""
+
+        async def command() -> SchemaRecord:
+            present = await self._get(environment, identifier)
+            changes = {"status": {"from": present.status.name, "to": SchemaStatus.DEPRECATED.name}}
+            entry = self._auditor.entry(actor, "schema.deprecate", identifier, changes)
+            if present.status is not SchemaStatus.ACTIVE or not await written(
+                self._store.deprecate(present, entry)
+            ):
+                raise Refusal("conflict", "the version is not active")
+            return await self._shown(environment, identifier)
+
+        return await self._commands.run(command)
+
+    async def _shown(self, environment: int, identifier: str) -> SchemaRecord:
+        """Return a version that was written, having put what is active now into the read models."""
+        schema = await self._get(environment, identifier)
+        self._projection.schema(environment, schema.event_type, schema.active())
+        return schema
+
+    async def _check_room(
+        self, environment: int, schema: SchemaRecord, before: SchemaRecord | None
+    ) -> None:
+        number, size = await self._store.active_size(environment)
+        if before is None and number >= MAX_ACTIVE:
+            raise Refusal("conflict", f"an environment has at most {MAX_ACTIVE} active schemas")
+        size += len(schema.document) - (0 if before is None else len(before.document))
+        if size > MAX_ACTIVE_BYTES:
+            raise Refusal(
+                "conflict",
+                f"the active schemas of an environment have at most {MAX_ACTIVE_BYTES} bytes",
+            )
+
+    async def _get(self, environment: int, identifier: str) -> SchemaRecord:
+        schema = await self._store.get(environment, identifier)
+        if schema is None:
+            raise Refusal("not_found", "no such schema")
+        return schema
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,93 @@
+"""The active schemas of this process, compiled when an event first needs them.
+
+Their texts stay in memory, bounded for each environment where they are activated; what is compiled is
+some twenty times as large, and bounded here.
+"""
+
+import json
+from collections import deque
+from collections.abc import Iterable
+
+import structlog
+
+from engine.errors import Refusal
+from engine.models import Models
+from engine.schemas.active import ActiveSchema
+from engine.schemas.compiled import CompiledSchema
+
+log = structlog.get_logger("angarium.schemas")
+COMPILED_BYTES = 8 << 20  # of the texts of those that are compiled at a time
+
+
+class SchemaCheck:
+    """`engine.models.PayloadCheck` of one active version."""
+
+    __slots__ = ("_compiled", "_compiler", "schema")
+
+    def __init__(self, schema: ActiveSchema, compiler: "Compiler") -> None:
+        self.schema = schema
+        self._compiler = compiler
+        self._compiled: CompiledSchema | None = None
+
+    def check(self, payload: bytes) -> None:
+        """Raise Refusal `schema_violation` where a payload does not conform."""
+        compiled = self._compiled
+        if compiled is None:
+            compiled = self._compiled = self._compiler.compile(self)
+        compiled.check(payload)
+
+    def rest(self) -> None:
+        """Give what was compiled back; the next event compiles it again."""
+        self._compiled = None
+
+
+class Compiler:
+    """Compiles, and lets those rest that were compiled longest ago. Owner: the trio thread."""
+
+    def __init__(self, most_bytes: int = COMPILED_BYTES) -> None:
+        self._most_bytes = most_bytes
+        self._compiled: deque[SchemaCheck] = deque()
+        self._bytes = 0
+
+    def compile(self, check: SchemaCheck) -> CompiledSchema:
+        """Return what holds events to a check's schema."""
+        schema = check.schema
+        try:
+            compiled = CompiledSchema(json.loads(schema.document), schema.weight)
+        except Refusal as refusal:
+            # It was compiled when it was made: only another version of the library can say this. To
+            # stop a tenant's events for it would do more harm than to take them unchecked.
+            log.exception("schema.unusable", schema=schema.id, reason=refusal.message)
+            compiled = CompiledSchema(True, 1)
+        self._compiled.append(check)
+        self._bytes += len(schema.document)
+        while self._bytes > self._most_bytes and len(self._compiled) > 1:
+            oldest = self._compiled.popleft()
+            oldest.rest()
+            self._bytes -= len(oldest.schema.document)
+        return compiled
+
+
+class ActiveSchemas:
+    """Puts active versions into the read models."""
+
+    def __init__(self, models: Models, compiler: Compiler | None = None) -> None:
+        self._models = models
+        self._compiler = compiler or Compiler()
+        self._types: set[tuple[int, str]] = set()  # that have one
+
+    def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
+        """Hold events of a type to a version, or to nothing."""
+        present = self._models.check_of(environment, event_type)
+        if active is None:
+            self._types.discard((environment, event_type))
+            if present is not None:
+                self._models.put_check(environment, event_type, None)
+        elif not isinstance(present, SchemaCheck) or present.schema.id != active.id:
+            self._types.add((environment, event_type))
+            check = SchemaCheck(active, self._compiler)
+            self._models.put_check(environment, event_type, check)
+
+    def absent(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Return the types that have an active version here and are not among `present`."""
+        return self._types.difference(present)

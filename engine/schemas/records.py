@@ -1,0 +1,88 @@
+"""Event schemas as they are kept, and the store that keeps them."""
+
+from enum import Enum
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.control.records import AuditEntry
+from engine.schemas.active import ActiveSchema
+
+
+class SchemaStatus(Enum):
+    """What a version is for. Computed: of a type's versions the one that its row names is ACTIVE."""
+
+    DRAFT = "DRAFT"  # never held events to anything
+    ACTIVE = "ACTIVE"
+    DEPRECATED = "DEPRECATED"  # was active
+
+
+class SchemaRecord(Struct, frozen=True, kw_only=True):
+    """One version of an event type's schema. Only its status ever changes."""
+
+    id: str
+    environment: int
+    event_type: str
+    version: int  # counts from 1 within the type
+    status: SchemaStatus
+    weight: int
+    document: bytes  # the JSON Schema
+    description: str | None
+    example: bytes | None  # JSON
+    activated_at_ms: int | None  # the last time
+
+    def active(self) -> ActiveSchema | None:
+        """Return what the hot path needs of it; None where it is not the active version."""
+        if self.status is not SchemaStatus.ACTIVE:
+            return None
+        return ActiveSchema(self.id, self.environment, self.event_type, self.weight, self.document)
+
+
+class SchemaFilter(Struct, frozen=True, kw_only=True):
+    """Which versions of an environment a list shows; what is None does not matter."""
+
+    event_type: str | None = None
+    status: SchemaStatus | None = None
+
+
+class SchemaBounds(Struct, frozen=True):
+    """How many versions a type and an environment may have."""
+
+    of_type: int
+    of_environment: int
+
+
+class SchemaStore(Protocol):
+    """Versions of schemas. Every method may raise StoreAwayError; a write that returns False has
+    written nothing."""
+
+    async def create(self, schema: SchemaRecord, bounds: SchemaBounds, audit: AuditEntry) -> bool:
+        """Add a draft as the next version of its type (`version` is not looked at), within bounds."""
+
+    async def activate(
+        self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
+    ) -> bool:
+        """Make a version the active one, where `instead_of` (an id) was that before."""
+
+    async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
+        """Leave the type without an active version, where this one is that."""
+
+    async def get(self, environment: int, schema: str) -> SchemaRecord | None:
+        """Return a version."""
+
+    async def active(self, environment: int, event_type: str) -> SchemaRecord | None:
+        """Return a type's active version."""
+
+    async def page(
+        self, environment: int, which: SchemaFilter, before: str | None, limit: int
+    ) -> list[SchemaRecord]:
+        """Return versions with an id below `before`, newest first."""
+
+    async def active_size(self, environment: int) -> tuple[int, int]:
+        """Return how many active versions there are, and the bytes of their documents."""
+
+    async def type_of(self, schema: str) -> tuple[int, str] | None:
+        """Return the environment and event type of a version: for read models only."""
+
+    async def payloads(self, environment: int, events: list[str], max_bytes: int) -> list[bytes]:
+        """Return the payloads of events, the newest first, as many as `max_bytes` allow."""
