@@ -111,6 +111,15 @@ def activate(session: Session, schema_id: str) -> None:
         session.output.one(client.schemas.activate(schema_id))
 
 
+@command.command("deprecate")
+@click.argument("schema_id", metavar="ID")
+@over_http
+def deprecate(session: Session, schema_id: str) -> None:
+    """Hold events of the type to this active version no longer, and to no other."""
+    with session.client() as client:
+        session.output.one(client.schemas.deprecate(schema_id))
+
+
 @command.command("infer")
 @click.argument("event_type")
 @click.option("--sample", type=click.IntRange(1, 1_000), help="How many recent events. [100]")

@@ -6,7 +6,7 @@ from typing import Unpack
 from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import PAGE, Call, at, body_of, query_of
 from angarium.filters import DlqFilter
-from angarium.shapes import BulkResult, DlqEntry, Page, Requeued
+from angarium.shapes import BulkDiscard, BulkRetry, DlqEntry, Page, Requeued
 
 
 class AsyncDlq(AsyncResource):
@@ -43,7 +43,7 @@ class AsyncDlq(AsyncResource):
         dry_run: bool | None = None,
         delivery_ids: Sequence[str] | None = None,
         **chosen: Unpack[DlqFilter],
-    ) -> BulkResult:
+    ) -> BulkRetry:
         """Send again all that `chosen` allows (at least one filter), or say with `dry_run` how many."""
         body = body_of({**chosen, "delivery_ids": _ids(delivery_ids), "dry_run": dry_run})
         return await self._send(Call("POST", "/dlq/retry", body=body))
@@ -54,7 +54,7 @@ class AsyncDlq(AsyncResource):
         dry_run: bool | None = None,
         delivery_ids: Sequence[str] | None = None,
         **chosen: Unpack[DlqFilter],
-    ) -> BulkResult:
+    ) -> BulkDiscard:
         """Give up for good what `chosen` allows, or say with `dry_run` how many. The record stays."""
         body = body_of({**chosen, "delivery_ids": _ids(delivery_ids), "dry_run": dry_run})
         return await self._send(Call("POST", "/dlq/discard", body=body))

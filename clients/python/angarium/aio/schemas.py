@@ -6,7 +6,7 @@ from typing import Any, Unpack
 from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import SchemaFilter
-from angarium.shapes import InferredSchema, JsonObject, Page, Schema
+from angarium.shapes import InferredSchema, JsonObject, Page, SchemaVersion
 
 
 class AsyncSchemas(AsyncResource):
@@ -19,7 +19,7 @@ class AsyncSchemas(AsyncResource):
         *,
         description: str | None = None,
         example: Any = None,
-    ) -> Schema:
+    ) -> SchemaVersion:
         """Create the next version of a type's schema (JSON Schema 2020-12), as a DRAFT."""
         body = {
             "event_type": event_type,
@@ -29,7 +29,7 @@ class AsyncSchemas(AsyncResource):
         }
         return await self._send(Call("POST", "/schemas", body=body_of(body), repeatable=False))
 
-    async def get(self, schema_id: str) -> Schema:
+    async def get(self, schema_id: str) -> SchemaVersion:
         """Return a version by its id."""
         return await self._send(Call("GET", at("schemas", schema_id)))
 
@@ -39,27 +39,33 @@ class AsyncSchemas(AsyncResource):
         limit: int | None = None,
         cursor: str | None = None,
         **chosen: Unpack[SchemaFilter],
-    ) -> Page[Schema]:
+    ) -> Page[SchemaVersion]:
         """Return one page of versions."""
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return await self._send(Call("GET", "/schemas", query))
 
-    def iterate(self, **chosen: Unpack[SchemaFilter]) -> AsyncIterator[Schema]:
+    def iterate(self, **chosen: Unpack[SchemaFilter]) -> AsyncIterator[SchemaVersion]:
         """Yield all versions that `chosen` allows, newest first."""
         return follow_pages(self._send, "/schemas", {**chosen, "limit": PAGE})
 
-    def versions(self, event_type: str) -> AsyncIterator[Schema]:
+    def versions(self, event_type: str) -> AsyncIterator[SchemaVersion]:
         """Yield a type's versions, newest first."""
         return follow_pages(self._send, at("schemas", "types", event_type, "versions"), {})
 
-    async def active(self, event_type: str) -> Schema:
+    async def active(self, event_type: str) -> SchemaVersion:
         """Return the version that events of a type are held to. Raises NotFoundError without one."""
         return await self._send(Call("GET", at("schemas", "types", event_type, "active")))
 
-    async def activate(self, schema_id: str) -> Schema:
+    async def activate(self, schema_id: str) -> SchemaVersion:
         """Hold events of the type to this version from now on."""
         # done twice, the second is a conflict: it is active already
         path = at("schemas", schema_id, "activate")
+        return await self._send(Call("POST", path, body={}, repeatable=False))
+
+    async def deprecate(self, schema_id: str) -> SchemaVersion:
+        """Hold events of the type to this active version no longer, and to no other."""
+        # done twice, the second is a conflict: it is not active any more
+        path = at("schemas", schema_id, "deprecate")
         return await self._send(Call("POST", path, body={}, repeatable=False))
 
     async def infer(

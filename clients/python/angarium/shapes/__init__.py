@@ -7,7 +7,8 @@ from angarium.shapes.credentials import (
 )
 from angarium.shapes.deliveries import (
     Attempt,
-    BulkResult,
+    BulkDiscard,
+    BulkRetry,
     Delivery,
     DeliveryDetail,
     DlqEntry,
@@ -39,8 +40,10 @@ from angarium.shapes.observability import (
     Analytics,
     AnalyticsPoint,
     AnalyticsTotals,
+    AuditChange,
     AuditEntry,
     Throughput,
+    ThroughputPoint,
 )
 from angarium.shapes.replays import (
     ReplayJob,
@@ -59,7 +62,7 @@ from angarium.shapes.rules import (
 )
 from angarium.shapes.schemas import (
     InferredSchema,
-    Schema,
+    SchemaVersion,
 )
 from angarium.shapes.vocabulary import (
     CredentialKind,
@@ -89,11 +92,13 @@ __all__ = [
     "AnalyticsTotals",
     "ApiKey",
     "Attempt",
+    "AuditChange",
     "AuditEntry",
     "AuthContext",
     "BatchAccepted",
     "BatchEntry",
-    "BulkResult",
+    "BulkDiscard",
+    "BulkRetry",
     "Circuit",
     "CredentialKind",
     "Delivery",
@@ -136,12 +141,13 @@ __all__ = [
     "RoutingRule",
     "RuleChange",
     "RulePreview",
-    "Schema",
     "SchemaStatus",
+    "SchemaVersion",
     "Scope",
     "SentRequest",
     "Signing",
     "Success",
     "TestResult",
     "Throughput",
+    "ThroughputPoint",
 ]

@@ -1,6 +1,6 @@
 """Deliveries, their attempts, and the dead-letter queue."""
 
-from typing import NotRequired, TypedDict
+from typing import TypedDict
 
 from angarium.shapes.events import Event
 from angarium.shapes.vocabulary import (
@@ -84,11 +84,19 @@ class Requeued(TypedDict):
     id: str
 
 
-class BulkResult(TypedDict):
-    """What a bulk retry or discard did; call again while `remaining` is above 0."""
-
+class _Bulk(TypedDict):
     matched: int
-    retried: NotRequired[int]
-    discarded: NotRequired[int]
-    remaining: NotRequired[int]
-    dryRun: NotRequired[bool]
+    remaining: int  # left for the next request: call again while it is above 0
+    dryRun: bool
+
+
+class BulkRetry(_Bulk):
+    """What a retry in bulk did."""
+
+    retried: int
+
+
+class BulkDiscard(_Bulk):
+    """What a discard in bulk did."""
+
+    discarded: int

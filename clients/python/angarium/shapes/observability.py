@@ -1,8 +1,8 @@
 """Figures over time, and the audit log."""
 
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
-from angarium.shapes.vocabulary import Environment, Granularity, JsonObject, Latency, Period
+from angarium.shapes.vocabulary import Environment, Granularity, Latency, Period
 
 
 class AnalyticsTotals(TypedDict):
@@ -38,6 +38,16 @@ Analytics = TypedDict(
 )
 
 
+class ThroughputPoint(TypedDict):
+    """What happened within one second."""
+
+    at: str
+    accepted: int
+    delivered: int
+    failed: int
+    attempts: int
+
+
 class Throughput(TypedDict):
     """An environment's rates, per second each, over the last minute."""
 
@@ -50,20 +60,23 @@ class Throughput(TypedDict):
     attempts: float
     pending: int
     inFlight: int
-    series: list[JsonObject]
+    series: list[ThroughputPoint]
+
+
+AuditChange = TypedDict("AuditChange", {"from": Any, "to": Any})
 
 
 class AuditEntry(TypedDict):
-    """One change of the configuration."""
+    """One change of the configuration; each field before and after, secrets as `***`."""
 
     id: str
     createdAt: str
     action: str
     objectType: str
-    objectId: str | None
-    actorType: str
-    actorId: str | None
+    objectId: str
+    actorType: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CLI", "SYSTEM"]
+    actorId: str
     environment: Environment | None
     requestId: str | None
-    changes: Any
+    changes: dict[str, AuditChange] | None
     previousFingerprint: str | None

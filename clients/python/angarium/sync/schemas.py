@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import SchemaFilter
-from angarium.shapes import InferredSchema, JsonObject, Page, Schema
+from angarium.shapes import InferredSchema, JsonObject, Page, SchemaVersion
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -20,7 +20,7 @@ class Schemas(Resource):
         *,
         description: str | None = None,
         example: Any = None,
-    ) -> Schema:
+    ) -> SchemaVersion:
         """Create the next version of a type's schema (JSON Schema 2020-12), as a DRAFT."""
         body = {
             "event_type": event_type,
@@ -30,7 +30,7 @@ class Schemas(Resource):
         }
         return self._send(Call("POST", "/schemas", body=body_of(body), repeatable=False))
 
-    def get(self, schema_id: str) -> Schema:
+    def get(self, schema_id: str) -> SchemaVersion:
         """Return a version by its id."""
         return self._send(Call("GET", at("schemas", schema_id)))
 
@@ -40,27 +40,33 @@ class Schemas(Resource):
         limit: int | None = None,
         cursor: str | None = None,
         **chosen: Unpack[SchemaFilter],
-    ) -> Page[Schema]:
+    ) -> Page[SchemaVersion]:
         """Return one page of versions."""
         query = query_of({**chosen, "limit": limit, "cursor": cursor})
         return self._send(Call("GET", "/schemas", query))
 
-    def iterate(self, **chosen: Unpack[SchemaFilter]) -> Iterator[Schema]:
+    def iterate(self, **chosen: Unpack[SchemaFilter]) -> Iterator[SchemaVersion]:
         """Yield all versions that `chosen` allows, newest first."""
         return follow_pages(self._send, "/schemas", {**chosen, "limit": PAGE})
 
-    def versions(self, event_type: str) -> Iterator[Schema]:
+    def versions(self, event_type: str) -> Iterator[SchemaVersion]:
         """Yield a type's versions, newest first."""
         return follow_pages(self._send, at("schemas", "types", event_type, "versions"), {})
 
-    def active(self, event_type: str) -> Schema:
+    def active(self, event_type: str) -> SchemaVersion:
         """Return the version that events of a type are held to. Raises NotFoundError without one."""
         return self._send(Call("GET", at("schemas", "types", event_type, "active")))
 
-    def activate(self, schema_id: str) -> Schema:
+    def activate(self, schema_id: str) -> SchemaVersion:
         """Hold events of the type to this version from now on."""
         # done twice, the second is a conflict: it is active already
         path = at("schemas", schema_id, "activate")
+        return self._send(Call("POST", path, body={}, repeatable=False))
+
+    def deprecate(self, schema_id: str) -> SchemaVersion:
+        """Hold events of the type to this active version no longer, and to no other."""
+        # done twice, the second is a conflict: it is not active any more
+        path = at("schemas", schema_id, "deprecate")
         return self._send(Call("POST", path, body={}, repeatable=False))
 
     def infer(
