@@ -138,7 +138,7 @@ class Ingest:
         deliveries = deliveries_of(event, route.choices(event))
         if event.idempotency_key is None:
             return Accepted(event, deliveries, None)
-        return Accepted(event, deliveries, _claim(event, event.idempotency_key, len(deliveries)))
+        return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
 
     def _event(self, environment: int, given: EventInput, payload: bytes) -> Event:
         identifier = self._identity.event()
@@ -185,7 +185,8 @@ def deliveries_of(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
     return deliveries
 
 
-def _claim(event: Event, key: str, deliveries: int) -> KeyClaim:
+def claim_of(event: Event, key: str, deliveries: int) -> KeyClaim:
+    """Return an event's claim of an idempotency key."""
     digest = hashlib.sha256()
     for part in (event.type.encode(), (event.customer or "").encode(), event.payload):
         digest.update(len(part).to_bytes(8))

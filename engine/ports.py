@@ -150,6 +150,7 @@ class SnapshotWrite(Struct, gc=False):
     environment: int
     destination: str
     state: bytes
+    before: bytes | None = None  # what it replaces
 
 
 class ReplayDelta(Struct):

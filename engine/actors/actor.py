@@ -182,7 +182,7 @@ class DestinationActor:
         if commands.read is not None:
             self._asked = commands.read
         if commands.disable:
-            context.gone(self.config)
+            context.gone(self.config, commands.settle)
         if commands.wake_at is not None:
             self._alarm.within(commands.wake_at - now)
 
@@ -362,7 +362,7 @@ class DestinationActor:
         self._record(commands.settle)
         self.ledger.save(self.config, machine.snapshot(), now)
         if commands.disable:
-            context.gone(self.config)
+            context.gone(self.config, commands.settle)
         if not commands.settle:
             self._restore()
 

@@ -94,7 +94,7 @@ class Context:
         readers: Readers,
         attempts: Attempts,
         memory: Memory,
-        gone: Callable[[Destination], None],
+        gone: Callable[[Destination, Sequence[Settlement]], None],
         retired: "Callable[[DestinationActor, Departure], None]",
     ) -> None:
         self.now = now

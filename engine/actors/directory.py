@@ -23,8 +23,8 @@ from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistic
 from engine.core.commands import Limits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
-from engine.core.records import Delivery
-from engine.core.vocabulary import DestinationStatus
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.ports import BacklogRow, BacklogStore, Sender, StoreAwayError
 from engine.settings import Settings
 from engine.shards import SHARDS
@@ -108,7 +108,8 @@ class Directory:
         self._activations = self._passivations = self._restarts = 0
         self.sleepers = 0  # dormant destinations that the waker is to look for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
-        self.on_gone: Callable[[Destination], None] = _ignore_gone
+        # With whether only deliveries of the service's own events met the 410.
+        self.on_gone: Callable[[Destination, bool], None] = _ignore_gone
         self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
@@ -249,8 +250,10 @@ class Directory:
             self._forgettable[actor.id] = actor.environment
             self.forgettable_signal()
 
-    def _gone(self, destination: Destination) -> None:
-        self.on_gone(destination)
+    def _gone(self, destination: Destination, settlements: Sequence[Settlement]) -> None:
+        met = [s for s in settlements if s.error_category is ErrorCategory.DESTINATION_GONE]
+        quiet = bool(met) and all(each.delivery.event.origin is Origin.OWN for each in met)
+        self.on_gone(destination, quiet)
 
     def take_forgettable(self) -> list[tuple[int, str]]:
         """Return backlog rows (environment, destination) that may be deleted now, a bounded number;
@@ -356,7 +359,7 @@ class Directory:
         )
 
 
-def _ignore_gone(destination: Destination) -> None:
+def _ignore_gone(destination: Destination, quiet: bool) -> None:
     log.error("no one disables a destination that is gone", destination=destination.id)
 
 

@@ -48,6 +48,7 @@ class Ledger:
     def save(self, config: Destination, snapshot: bytes, now: float) -> None:
         """Write a snapshot, unless it says what the last one said."""
         if snapshot != self.snapshot:
-            self.snapshot = snapshot
+            before, self.snapshot = self.snapshot, snapshot
             self.snapshot_at = now
-            self._recorder.write_snapshot(SnapshotWrite(config.environment, config.id, snapshot))
+            write = SnapshotWrite(config.environment, config.id, snapshot, before)
+            self._recorder.write_snapshot(write)

@@ -63,7 +63,9 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitSignal], CircuitState | None] = {
 class Circuit:
     """Owner of a destination's circuit. Instants are seconds since the epoch."""
 
-    __slots__ = ("failures", "next_probe_at", "opened_at", "probe", "state", "suspects", "tries")
+    __slots__ = (
+        "failures", "next_probe_at", "opened_at", "probe", "quiet", "state", "suspects", "tries",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
@@ -73,17 +75,26 @@ class Circuit:
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
         self.tries = 0  # probes that failed since it opened
+        # Whether in the row, and since it opened, only deliveries of the service's own events failed.
+        # Nobody is told of such a circuit: its telling would be another of them.
+        self.quiet = True
 
     def succeeded(self) -> bool:
         """Hear of a success. Returns whether the state changed."""
         self.failures = 0
+        self.quiet = True
         if self.suspects:
             self.suspects = set()
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
-    def failed(self, delivery: str, category: ErrorCategory | None, now: float) -> bool:
-        """Hear of a failure. Returns whether the state changed."""
+    def failed(
+        self, delivery: str, category: ErrorCategory | None, now: float, *, own: bool = False
+    ) -> bool:
+        """Hear of a failure; `own`: of one of the service's own events. Returns whether the state
+        changed."""
         counts = category not in NOT_THE_DESTINATIONS
+        if counts and not own:
+            self.quiet = False
         if delivery == self.probe:
             signal = CircuitSignal.PROBE_FAILURE if counts else CircuitSignal.PROBE_VOID
             return self._signal(signal, now)
@@ -112,8 +123,11 @@ class Circuit:
         if self.state is CircuitState.OPEN:
             self.next_probe_at = now
 
-    def reopen(self, opened_at: float, next_probe_at: float, tries: int, now: float) -> None:
+    def reopen(
+        self, opened_at: float, next_probe_at: float, tries: int, now: float, *, quiet: bool = False
+    ) -> None:
         """Restore an open circuit (a half-open one is restored as open), whatever the clock did."""
+        self.quiet = quiet
         self.state = CircuitState.OPEN
         self.opened_at = min(opened_at, now)
         self.tries = tries

@@ -14,7 +14,7 @@ from engine.core.rate import TokenBucket
 from engine.core.records import Delivery, Outcome
 from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
-from engine.core.vocabulary import DestinationStatus, ErrorCategory
+from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 
 
 class Gates:
@@ -78,9 +78,10 @@ class Gates:
         if troubled and circuit.succeeded():
             self.changed = True
 
-    def failed(self, delivery: str, outcome: Outcome, config: Destination, now: float) -> None:
+    def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
         """Hear of a failed attempt."""
-        if self.circuit.failed(delivery, outcome.category, now):
+        own = delivery.event.origin is Origin.OWN
+        if self.circuit.failed(delivery.id, outcome.category, now, own=own):
             self.changed = True
         gone = outcome.category == ErrorCategory.DESTINATION_GONE
         if gone and config.status == DestinationStatus.ACTIVE:
@@ -122,7 +123,7 @@ class Gates:
         if circuit.state is not CircuitState.CLOSED:
             # HALF_OPEN is kept as OPEN, with its next probe due: the present one may never be heard of.
             kept = CircuitSnapshot(
-                circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries
+                circuit.opened_at or now, circuit.next_probe_at or now, circuit.tries, circuit.quiet
             )
         return Snapshot(
             taken_at=now,
@@ -144,7 +145,9 @@ class Gates:
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> None:
         if snapshot.circuit is not None:
             kept = snapshot.circuit
-            self.circuit.reopen(kept.opened_at, kept.next_probe_at, kept.tries, now)
+            self.circuit.reopen(
+                kept.opened_at, kept.next_probe_at, kept.tries, now, quiet=kept.quiet
+            )
         if snapshot.paused_until is not None and snapshot.paused_until > now:
             left = retry_after_s(config, snapshot.paused_until - now)  # whatever the clock did
             self.paused_until = now + left

@@ -165,7 +165,7 @@ class DestinationMachine:
         known.next_attempt_at = settlement.next_attempt_at
         self.uncommitted[known.id] = known
         self._counters.failed(outcome.duration_ms, outcome.message, now)
-        self._gates.failed(known.id, outcome, self.config, now)
+        self._gates.failed(known, outcome, self.config, now)
 
     def committed(self, settlements: Sequence[Settlement], now: float) -> None:
         """Take settlements that are durable now; ones of a predecessor too."""

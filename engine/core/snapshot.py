@@ -19,6 +19,7 @@ class CircuitSnapshot(Struct, array_like=True):
     opened_at: float
     next_probe_at: float
     tries: int
+    quiet: bool = False  # only deliveries of the service's own events have failed
 
 
 class Snapshot(Struct, kw_only=True, omit_defaults=True):

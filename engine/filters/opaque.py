@@ -107,6 +107,9 @@ class _Writer:
             assert isinstance(pattern.value, str)
             written = translated(self._source, pattern.at, pattern.value)
             return f"({self.write(first)}).matches({_quoted(written)})"
+        if node.function == "type" and not is_opaque(first):
+            self.operands.append(_sample(self._compile(first)))
+            return f"type(v{len(self.operands) - 1})"
         if node.method:
             rest = ", ".join(map(self.write, others))
             return f"({self.write(first)}).{node.function}({rest})"
@@ -135,13 +138,10 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
         size = 0
         for number, operand in enumerate(operands):
             value = operand(facts)
-            if type(value) in (list, dict):
-                raise EvaluationError(NO_OVERLOAD)
-            if type(value) is str:
-                size += len(value)
+            size += _characters(value, facts)
             given[f"v{number}"] = value
         if size > TEXT:
-            raise EvaluationError(f"a text of more than {TEXT} characters")
+            raise EvaluationError(f"texts of more than {TEXT} characters")
         facts.spend(price + size // CHARACTERS)
         try:
             return program.execute(given)
@@ -149,6 +149,30 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
             raise EvaluationError(_words(error)) from None
 
     return call
+
+
+def _characters(value: Any, facts: Facts) -> int:
+    """Return how many characters a value holds; its parts are paid for, since each is converted."""
+    kind = type(value)
+    if kind is str:
+        return len(value)
+    if kind is list:
+        facts.spend(2 * len(value))
+        return sum(_characters(each, facts) for each in value)
+    if kind is dict:
+        facts.spend(4 * len(value))
+        return sum(len(key) + _characters(each, facts) for key, each in value.items())
+    return 0
+
+
+def _sample(operand: Evaluate) -> Evaluate:
+    """Return what gives another value of the same type, of no size."""
+
+    def sample(facts: Facts) -> Any:
+        value = operand(facts)
+        return type(value)() if type(value) in (str, list, dict) else value
+
+    return sample
 
 
 def _matches(node: Node) -> bool:

@@ -316,7 +316,7 @@ class World:
             jitter=self.random.random,
             make_machine=make_machine,
         )
-        self.directory.on_gone = self.gone.append
+        self.directory.on_gone = lambda gone, _: self.gone.append(gone)
         self.waker = Waker(self.directory, self.store, self.clock, self.settings.passivate_after)
 
     def start(self, nursery: trio.Nursery) -> None:

@@ -258,7 +258,7 @@ async def test_a_gone_destination_is_disabled_once_and_holds_the_rest(
         destination = world.destination(concurrency=1)
         world.sender.behave = lambda _: (0.01, failure(410))
 
-        def disable(gone: Destination) -> None:
+        def disable(gone: Destination, _: bool) -> None:
             world.gone.append(gone)
             world.change(gone.id, status=DestinationStatus.DISABLED)
 

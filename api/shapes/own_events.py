@@ -1,0 +1,93 @@
+"""The payloads of the service's own events, by type: what receivers get as `data`."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from api.queries import CategoryName, EnvironmentName
+from api.shapes import Timestamp
+from engine.control.drafts import Document, Uuid
+
+
+class DestinationDisabled(Document):
+    """A destination was disabled; its deliveries are held."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    reason: Literal["GONE", "CALLER"] = Field(
+        description="GONE: it answered 410. CALLER: somebody asked for it."
+    )
+    disabled_at: Timestamp
+
+
+class DestinationCircuitOpened(Document):
+    """A destination failed so often that only one delivery at a time is tried."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    opened_at: Timestamp
+    next_probe_at: Timestamp
+
+
+class DestinationCircuitClosed(Document):
+    """A destination works again."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    opened_at: Timestamp
+    closed_at: Timestamp
+
+
+class DeliveryDeadLettered(Document):
+    """A delivery's schedule is used up, or its destination is gone: it is in the dead-letter queue."""
+
+    destination_id: Uuid
+    destination_name: str | None
+    delivery_id: Uuid
+    event_id: Uuid
+    event_type: str
+    attempt_count: int
+    error_category: CategoryName | None
+    response_status: int | None
+    last_error: str | None
+    dead_lettered_at: Timestamp
+
+
+class ReplayFinished(Document):
+    """A replay job has ended."""
+
+    replay_job_id: Uuid
+    status: Literal["COMPLETED", "FAILED", "CANCELLED"]
+    destination_id: Uuid | None
+    customer_account_id: Uuid | None
+    total: int | None
+    enqueued: int
+    skipped: int
+    delivered: int
+    failed: int
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    error: str | None
+
+
+class KeyRotated(Document):
+    """A key has a new secret; the previous one works for 24 hours more."""
+
+    key_id: Uuid
+    kind: Literal["API_KEY", "MCP_KEY"]
+    name: str
+    scope: Literal["ingest", "manage", "read"]
+    environment: EnvironmentName | None
+    fingerprint: str
+    previous_fingerprint: str
+    previous_expires_at: Timestamp
+
+
+OWN_EVENTS: dict[str, type[BaseModel]] = {
+    "angarium.destination.disabled": DestinationDisabled,
+    "angarium.destination.circuit_opened": DestinationCircuitOpened,
+    "angarium.destination.circuit_closed": DestinationCircuitClosed,
+    "angarium.delivery.dead_lettered": DeliveryDeadLettered,
+    "angarium.replay.finished": ReplayFinished,
+    "angarium.key.rotated": KeyRotated,
+}

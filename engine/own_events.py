@@ -1,0 +1,183 @@
+"""The service's own events on their way in: announced at any moment, entered like any other event.
+
+What is announced waits in memory, in order, until the intake has made it durable, however long the
+database is away. The queue is bounded; what does not fit is dropped, counted and logged. Nothing here
+raises into whoever announces.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+import structlog
+import trio
+from msgspec import Struct
+
+from engine.core.records import Event
+from engine.core.vocabulary import Origin
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.ingest import claim_of, deliveries_of
+from engine.router import Router
+from engine.submission import Fate, Submission
+
+WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
+AT_ONCE = 256  # events that are given to the intake together: a group's
+RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
+DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
+SOURCE = "angarium"
+
+log = structlog.get_logger("angarium.own_events")
+
+
+class Announcement(Struct):
+    """One event that is to enter. `key`: by which a repetition is known within 24 hours."""
+
+    environment: int
+    event_type: str
+    payload: bytes
+    customer: str | None
+    key: str
+    occurred_at_ms: int
+    doubts: int = 0  # how often its fate was unknown
+
+
+class OwnEventStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    entered: int
+    dropped: int
+    waiting: int
+
+
+class OwnEvents:
+    """Owner of what is announced and not yet durable."""
+
+    def __init__(
+        self,
+        router: Router,
+        submit: Callable[[Submission], None],
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self._router = router
+        self._submit = submit
+        self._identity = identity
+        self._now = now
+        self._waiting: deque[Announcement] = deque()
+        self._open = 0  # submitted, their fate not told
+        self._told = trio.Event()
+        self._wake = trio.Event()
+        self._empty = trio.Event()
+        self._entered = self._dropped = 0
+
+    def announce(
+        self,
+        environment: int,
+        event_type: str,
+        payload: Mapping[str, Any],
+        customer: str | None = None,
+    ) -> None:
+        """Enter an event; see `engine.announcements.Announce`."""
+        self.announce_once(environment, event_type, payload, customer, self._identity.other())
+
+    def announce_once(
+        self,
+        environment: int,
+        event_type: str,
+        payload: Mapping[str, Any],
+        customer: str | None,
+        occasion: str,
+    ) -> None:
+        """The same, unless an event of this type and `occasion` has entered within 24 hours."""
+        if len(self._waiting) + self._open >= WAITING_MOST:
+            if self._dropped % 1_000 == 0:
+                log.error("own events dropped: too many wait", dropped=self._dropped + 1)
+            self._dropped += 1
+            return
+        try:
+            rendered = orjson.dumps(payload)
+        except TypeError:  # a mistake of ours, which must not end whoever announces
+            log.exception("own event not announced", type=event_type)
+            return
+        now_ms = int(self._now() * 1000)
+        key = f"{event_type}:{occasion}"
+        self._waiting.append(Announcement(environment, event_type, rendered, customer, key, now_ms))
+        self._wake.set()
+
+    def statistics(self) -> OwnEventStatistics:
+        """Return a record of what happened so far."""
+        return OwnEventStatistics(self._entered, self._dropped, len(self._waiting) + self._open)
+
+    async def run(self) -> None:
+        """Enter what is announced, in order, until cancelled."""
+        while True:
+            if not self._waiting:
+                self._empty.set()
+                await self._wake.wait()
+            self._wake = trio.Event()
+            again = await self._enter()
+            if again:
+                self._waiting.extendleft(reversed(again))
+                await trio.sleep(RETRY_S)
+
+    async def wait_empty(self) -> None:
+        """Wait until all that was announced is durable."""
+        while self._waiting or self._open:
+            self._empty = trio.Event()
+            await self._empty.wait()
+
+    async def _enter(self) -> list[Announcement]:
+        """Submit the first ones that wait; return those that are to be tried again."""
+        again: list[Announcement] = []
+        self._told = trio.Event()
+        count = min(AT_ONCE, len(self._waiting))
+        self._open = count
+        for _ in range(count):
+            self._submit_one(self._waiting.popleft(), again)
+        if self._open:
+            await self._told.wait()
+        return again
+
+    def _submit_one(self, announced: Announcement, again: list[Announcement]) -> None:
+        def settle(fate: Fate) -> None:
+            if fate.refusal is None:
+                self._entered += 1
+            elif fate.refusal == "overloaded" or announced.doubts < DOUBTS_MOST:
+                announced.doubts += fate.refusal != "overloaded"
+                again.append(announced)
+            else:
+                self._give_up(announced)
+            self._settled()
+
+        # A new id each time: under the old one it may be there already, and then the key says so.
+        event = Event(
+            self._identity.event(),
+            announced.environment,
+            announced.event_type,
+            announced.occurred_at_ms,
+            announced.payload,
+            source=SOURCE,
+            customer=announced.customer,
+            idempotency_key=announced.key,
+            origin=Origin.OWN,
+        )
+        try:
+            route = self._router.own_route(event.environment, event.type)
+            deliveries = deliveries_of(event, route.choices(event))
+        except Refusal:  # more destinations than an event can have
+            self._give_up(announced)
+            self._settled()
+            return
+        claim = claim_of(event, announced.key, len(deliveries))
+        self._submit(Submission([event], deliveries, [claim], len(event.payload), settle))
+
+    def _settled(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self._told.set()
+
+    def _give_up(self, announced: Announcement) -> None:
+        self._dropped += 1
+        log.error("own event given up", type=announced.event_type, key=announced.key)
