@@ -107,6 +107,11 @@ class Plans:
         return self._fallback if known is None else self.of(known.workspace)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """All plans that there are."""
+        return tuple(self._plans)
+
+    @property
     def longest_retention_days(self) -> int:
         """How long the log must be kept, whoever's it is: a plan that is changed must find it."""
         return max(plan.retention_days for plan in self._plans.values())

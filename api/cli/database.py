@@ -12,6 +12,7 @@ import trio
 from api.cli.errors import Trouble
 from engine.control.keys import Keys
 from engine.identity import Identity
+from engine.plans_file import plans_of
 from engine.settings import Settings
 from storage.bridge import Bridge, open_bridge
 from storage.embedded import attached
@@ -25,10 +26,14 @@ MIGRATING_S = 30.0  # a server that starts at this very moment may be applying m
 
 @asynccontextmanager
 async def open_keys(settings: Settings) -> AsyncIterator[Keys]:
-    """Lend the commands on workspaces and keys. Raises StoreError, EmbeddedError or Trouble."""
+    """Lend the commands on workspaces and keys. Raises StoreError, EmbeddedError,
+    PlansFileError or Trouble."""
     async with database(settings) as url, open_bridge(url) as bridge:
         await _bring_up_to_date(bridge)
-        yield Keys(Workspaces(bridge.pool), KeyTable(bridge.pool), Identity(), time.time)
+        plans = tuple(plans_of(settings))
+        yield Keys(
+            Workspaces(bridge.pool), KeyTable(bridge.pool), Identity(), time.time, plans=plans
+        )
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`angarium workspaces`: make and list tenants, directly on the database."""
+"""`angarium workspaces`: make and list tenants and set their plans, directly on the database."""
 
 import json
 from typing import Any
@@ -9,13 +9,16 @@ import trio
 from api.cli.database import open_keys
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
-from engine.control.keys import PLANS
 from engine.control.records import Tenant
+from engine.plans import FIRST
 from engine.settings import Settings
+
+SETTINGS = (*DATABASE, "plans_file")
 
 
 @click.group(
-    "workspaces", help="Make and list workspaces: tenants that know nothing of each other."
+    "workspaces",
+    help="Make and list workspaces, tenants that know nothing of each other, and set their plans.",
 )
 def command() -> None:
     """Group the commands on workspaces."""
@@ -23,9 +26,13 @@ def command() -> None:
 
 @command.command("create")
 @click.argument("name")
-@click.option("--plan", type=click.Choice(PLANS), default="scale", help="Its limits. [scale]")
+@click.option(
+    "--plan",
+    default=FIRST,
+    help=f"Its limits: free, pro, scale, or one of your plans file. [{FIRST}]",
+)
 @output_option
-@settings_flags(*DATABASE)
+@settings_flags(*SETTINGS)
 def create(name: str, plan: str, output: str, **flags: Any) -> None:
     """Make a workspace with its three environments."""
     tenant = trio.run(_create, settings_from(flags), name, plan)
@@ -42,9 +49,28 @@ async def _create(settings: Settings, name: str, plan: str) -> Tenant:
         return await keys.create_workspace(name, plan)
 
 
+@command.command("set-plan")
+@click.argument("name")
+@click.argument("plan")
+@output_option
+@settings_flags(*SETTINGS)
+def set_plan(name: str, plan: str, output: str, **flags: Any) -> None:
+    """Put the workspace NAME on PLAN. A running server acts by it within a second."""
+    tenant = trio.run(_set_plan, settings_from(flags), name, plan)
+    if output == "json":
+        click.echo(json.dumps(shown(tenant)))
+    else:
+        click.echo(f"workspace {name} is on the plan {tenant.workspace.plan}")
+
+
+async def _set_plan(settings: Settings, name: str, plan: str) -> Tenant:
+    async with open_keys(settings) as keys:
+        return await keys.set_plan(name, plan)
+
+
 @command.command("list")
 @output_option
-@settings_flags(*DATABASE)
+@settings_flags(*SETTINGS)
 def list_(output: str, **flags: Any) -> None:
     """List workspaces, the oldest first."""
     tenants = trio.run(_list, settings_from(flags))

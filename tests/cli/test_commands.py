@@ -70,6 +70,15 @@ async def test_keys_and_workspaces_without_a_server(database_url: str, tmp_path:
     listed = await as_json("workspaces", "list", env=env)
     assert [(w["name"], w["plan"]) for w in listed] == [("acme", "pro")]
 
+    moved = await as_json("workspaces", "set-plan", "acme", "scale", env=env)
+    assert moved["plan"] == "scale"
+    nowhere = await angarium("workspaces", "set-plan", "acme", "gold", env=env)
+    assert (nowhere.code, "must be one of free, pro, scale" in nowhere.err) == (1, True)
+    plans = tmp_path / "plans.toml"
+    plans.write_text("[plans.gold]\ndestinations = 1")
+    broken = await angarium("workspaces", "list", "--plans-file", str(plans), env=env)
+    assert (broken.code, f"{plans}: plans.gold.control_per_minute" in broken.err) == (2, True)
+
     plain = await angarium(*EXAMPLE_KEY, env=env)
     assert plain.out.strip().startswith("ang_dev_"), "standard output is the secret, alone"
     mcp = await angarium("keys", "create", "--mcp", "--scope", "read", "--output", "json", env=env)
