@@ -141,7 +141,8 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     event: str | None = None
     destinations: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
-    status: DeliveryStatus | None = None  # as stored: never DELIVERING
+    status: DeliveryStatus | None = None  # as stored (but see `held`): never DELIVERING
+    held: tuple[str, ...] = ()  # destinations that are DISABLED: what is RETRYING there is PENDING
     from_ms: int | None = None
     to_ms: int | None = None
     is_replay: bool | None = None

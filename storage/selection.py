@@ -30,9 +30,15 @@ _OF_DLQ = {
     DlqStatus.DISCARDED: frozenset({Trouble.FAILED}),
     DlqStatus.RETRIED_FROM_DLQ: frozenset({Trouble.RETRYING, Trouble.REQUEUED}),
 }
+# What is RETRYING at a destination that is DISABLED is held as PENDING.
+_HELD = {DeliveryStatus.PENDING: "held as PENDING", DeliveryStatus.RETRYING: "held as RETRYING"}
+_CONDITIONS = {
+    "destination": "destination = ANY({value}::uuid[])",
+    "held as PENDING": "(status = 0 OR (status = 4 AND destination = ANY({value}::uuid[])))",
+    "held as RETRYING": "(status = 4 AND destination <> ALL({value}::uuid[]))",
+}
 _TYPES = {
     "event": "uuid",
-    "destination": "uuid[]",
     "status": "smallint",
     "error_category": "smallint",
     "priority": "smallint",
@@ -119,6 +125,10 @@ def _selection(
         "customer": which.customer,
         "replay_job": which.replay_job,
     }
+    held = _HELD.get(which.status) if which.status is not None and which.held else None
+    if held is not None:
+        conditions["status"] = None
+        conditions[held] = list(which.held)
     left = {
         name: value
         for name, value in conditions.items()
@@ -198,10 +208,8 @@ def _statement(index: str, left: tuple[str, ...], is_replay: bool | None) -> str
     arguments, streams = _INDEXES[index]
     matches = ""
     for place, name in enumerate(left, 6 + arguments):
-        comparison = (
-            f"ANY(${place}::uuid[])" if name == "destination" else f"${place}::{_TYPES[name]}"
-        )
-        matches += f" AND {name} = {comparison}"
+        condition = _CONDITIONS.get(name) or f"{name} = {{value}}::{_TYPES[name]}"
+        matches += " AND " + condition.format(value=f"${place}")
     if is_replay is not None:
         matches += f" AND origin {'=' if is_replay else '<>'} {int(DeliveryOrigin.REPLAY)}"
     return step_statement(streams, ENTRY_COLUMNS, matches)

@@ -98,6 +98,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.delivery_log",
         "engine.replay.job",
         "engine.replay.ports",
+        "engine.requeue",
         "engine.control.records",
         "engine.control.ports",
         "engine.control.headers",

@@ -33,9 +33,12 @@ UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> dict[str, Any]:
-    """Return a delivery as lists show it; `flying` are those in flight, which no row says."""
+    """Return a delivery as lists show it; `flying` are those in flight, which no row says. What waits for
+    a retry is PENDING while its destination is DISABLED."""
     created_at = iso(created_at_ms(entry.id))
     status = DeliveryStatus.DELIVERING if entry.id in flying else entry.status
+    if status is DeliveryStatus.RETRYING and _is_held(call, entry.destination):
+        status = DeliveryStatus.PENDING
     return {
         "id": entry.id,
         "eventId": entry.event,
@@ -138,7 +141,8 @@ async def _page(
     if status is DeliveryStatus.DELIVERING:
         which = msgspec.structs.replace(which, ids=tuple(directory.in_flight(call.number)))
     elif status is not None:
-        which = msgspec.structs.replace(which, status=status)
+        held = _held(call, which) if status in UNSETTLED else ()
+        which = msgspec.structs.replace(which, status=status, held=held)
     found = await call.services.delivery_log.deliveries(call.number, which, below, limit)
     flying = _flying(call, found.items)
     if status is DeliveryStatus.DELIVERING:
@@ -166,6 +170,22 @@ async def own(call: Call, which: DeliveryFilter) -> DeliveryFilter:
     if len(records) > FEW:
         return which
     return msgspec.structs.replace(which, destinations=tuple(record.id for record in records))
+
+
+def _is_held(call: Call, destination: str) -> bool:
+    config = call.services.models.destinations.get(destination)
+    return config is not None and config.status is DestinationStatus.DISABLED
+
+
+def _held(call: Call, which: DeliveryFilter) -> tuple[str, ...]:
+    """Return the destinations of a filter that are DISABLED."""
+    if which.destinations is not None:
+        return tuple(each for each in which.destinations if _is_held(call, each))
+    return tuple(
+        each.id
+        for each in call.services.models.destinations_of(call.number)
+        if each.status is DestinationStatus.DISABLED
+    )
 
 
 def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:

@@ -120,9 +120,12 @@ async def requeue(world: World, dead: list[Delivery]) -> None:
 def passes(entry: DeliveryEntry, which: DeliveryFilter, job: dict[str, str | None]) -> bool:
     """Whether an entry belongs into a list, as the contract says it."""
     created = created_at_ms(entry.id)
+    status = entry.status
+    if status is DeliveryStatus.RETRYING and entry.destination in which.held:
+        status = DeliveryStatus.PENDING
     wanted = (
         (which.event, entry.event),
-        (which.status, entry.status),
+        (which.status, status),
         (which.error_category, entry.error_category),
         (which.priority, entry.priority),
         (which.dlq_status, entry.dlq_status),
@@ -151,6 +154,7 @@ def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[Del
         "destinations": [DESTINATIONS[:1], DESTINATIONS[1:3], DESTINATIONS, (), (JOB,)],
         "ids": [tuple(each.id for each in chance.sample(entries, 30)), ()],
         "status": list(DeliveryStatus),
+        "held": [DESTINATIONS[:1], DESTINATIONS[1:3], DESTINATIONS],
         "from_ms": [middle, times[-1] + 1, 0],
         "to_ms": [middle, times[0], 2**60],
         "is_replay": [True, False],
@@ -167,6 +171,10 @@ def filters(chance: random.Random, entries: list[DeliveryEntry]) -> Iterator[Del
     for name, options in values.items():
         for option in options:
             yield DeliveryFilter(**{name: option})
+    for status in (DeliveryStatus.PENDING, DeliveryStatus.RETRYING):
+        for held in values["held"]:
+            yield DeliveryFilter(status=status, held=held)
+            yield DeliveryFilter(status=status, held=held, destinations=DESTINATIONS[:1])
     for _ in range(60):
         chosen = chance.sample(list(values), chance.randrange(2, 6))
         yield DeliveryFilter(**{name: chance.choice(values[name]) for name in chosen})
