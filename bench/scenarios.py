@@ -12,6 +12,7 @@ from bench.checks import disorder, require
 from bench.interleaved import against, features
 from bench.kills import kills
 from bench.posting import load, posted
+from bench.replays import replay
 from bench.service import Figures, Receiver, Service
 
 
@@ -211,6 +212,13 @@ SCENARIOS = {
             kills,
             {"rounds": 20, "connections": 16},
             {"rounds": 2, "connections": 4},
+        ),
+        Scenario(
+            "replay",
+            "all of 1,000,000 deliveries replayed, beside live events",
+            replay,
+            {"deliveries": 1_000_000, "rate": 100, "seconds": 20},
+            {"deliveries": 500, "rate": 20, "seconds": 1},
         ),
         Scenario(
             "features",
