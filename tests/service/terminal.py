@@ -1,9 +1,13 @@
 """Runs the commands of `angarium` within the test's process, against its server, as a shell would."""
 
 import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import structlog
 import trio
 from click.testing import CliRunner
 
@@ -33,6 +37,17 @@ class Ended:
         return found
 
 
+@contextmanager
+def server_logs_apart() -> Iterator[None]:
+    """Keep what the server logs out of the standard output that a command is given meanwhile."""
+    usual = structlog.get_config()["logger_factory"]
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    try:
+        yield
+    finally:
+        structlog.configure(logger_factory=usual)
+
+
 class Terminal:
     """A shell with an address and a key in its environment."""
 
@@ -57,7 +72,7 @@ class Terminal:
                 raise done.exception
             return Ended(done.exit_code, done.stdout, done.stderr)
 
-        with trio.fail_after(20):
+        with trio.fail_after(20), server_logs_apart():
             done = await trio.to_thread.run_sync(run)
         assert self.secret not in done.out + done.err
         return done

@@ -1,0 +1,214 @@
+"""Dead letters, replays, schemas, filters and figures by commands, against a whole server."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from engine.control.records import Tenant
+from tests.api.house import Caller
+from tests.cli.programs import START_S, environment, running
+from tests.service.house import ServiceHouse, destination, post
+from tests.service.receiver import Receiver
+from tests.service.terminal import Terminal, open_terminal
+
+NO_RETRIES = {"retrySchedule": []}
+
+
+@pytest.fixture
+async def shell(house: ServiceHouse, tenant: Tenant) -> Terminal:
+    """A shell whose key may do everything in DEVELOPMENT."""
+    return await open_terminal(house, tenant)
+
+
+async def dead(
+    house: ServiceHouse, api: Caller, receiver: Receiver, count: int
+) -> tuple[str, list[str]]:
+    """Return a destination with so many dead deliveries, newest first; the receiver is well again."""
+    target = await destination(api, receiver.url(), delivery=NO_RETRIES)
+    receiver.answer = lambda _: 500
+    for _ in range(count):
+        await post(api, "order.created")
+    page = await house.until(api, "/dlq", lambda page: len(page["items"]) == count)
+    receiver.answer = lambda _: 204
+    return target, [entry["id"] for entry in page["items"]]
+
+
+async def test_dead_letters_are_looked_at_and_retried(
+    house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver
+) -> None:
+    target, ids = await dead(house, api, receiver, 4)
+    listed = (await shell.ok("dlq", "list", "--error-category", "http_5xx", "--from", "1h")).lines
+    assert [entry["deliveryId"] for entry in listed] == ids
+    assert (await shell.ok("dlq", "get", ids[0])).one["lastError"]
+    table = await shell.ok("dlq", "list", "--limit", "1", "-o", "table")
+    assert ids[0] in table.out
+    counted = (await shell.ok("dlq", "retry", "--destination", target, "--dry-run")).one
+    assert (counted["matched"], counted["retried"]) == (4, 0)
+    unasked = await shell("dlq", "retry", "--destination", target)
+    assert (unasked.code, unasked.out) == (2, "")
+    one = (await shell.ok("dlq", "retry", ids[0], "--yes")).one
+    assert one["retried"] == 1
+    assert (await house.settled(api, ids[0]))["dlqStatus"] == "RETRIED_FROM_DLQ"
+    assert (await shell("dlq", "get", ids[0])).code == 4
+    rest = (await shell.ok("dlq", "retry", "--destination", target, "--yes")).one
+    assert rest["retried"] == 3
+    nothing = (await shell.ok("dlq", "retry", "--destination", target)).one
+    assert nothing["retried"] == 0, "where there is nothing, nobody is asked"
+
+
+async def test_dead_letters_are_discarded(
+    house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver
+) -> None:
+    _, ids = await dead(house, api, receiver, 2)
+    gone = (await shell.ok("dlq", "discard", "--event-type", "order.created", "--yes")).one
+    assert gone["discarded"] == 2
+    assert (await shell.ok("dlq", "list")).out == ""
+    listed = (await shell.ok("deliveries", "list", "--dlq-status", "discarded")).lines
+    assert [entry["id"] for entry in listed] == ids
+
+
+async def delivered(
+    house: ServiceHouse, api: Caller, receiver: Receiver, count: int, **delivery: Any
+) -> str:
+    """Return a destination with so many delivered deliveries."""
+    target = await destination(api, receiver.url(), delivery=delivery)
+    for _ in range(count):
+        event = await post(api, "order.created")
+    await house.until(
+        api,
+        f"/events/{event}/deliveries",
+        lambda page: page["items"][0]["status"] == "DELIVERED",
+    )
+    return target
+
+
+async def test_a_replay_is_waited_for(
+    house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver
+) -> None:
+    target = await delivered(house, api, receiver, 3)
+    dry = await shell.ok("replay", "start", "--destination", target, "--dry-run", "--wait")
+    assert (dry.one["status"], dry.one["total"], dry.one["enqueued"]) == ("COMPLETED", 3, 0)
+    done = await shell.ok("replay", "start", "--destination", target, "--from", "1h", "--wait")
+    assert (done.one["status"], done.one["delivered"]) == ("COMPLETED", 3)
+    assert done.err.splitlines()[-1].startswith("COMPLETED 3/3")
+    job = done.one["id"]
+    assert (await shell.ok("replay", "progress", job)).one["percent"] == 100
+    shown = (await shell.ok("replay", "get", job)).one
+    assert shown["destinationId"] == target
+    listed = (await shell.ok("replay", "list", "--status", "completed")).lines
+    assert [entry["id"] for entry in listed] == [job, dry.one["id"]]
+    assert (await shell("replay", "cancel", job)).code == 1
+    empty = await shell("replay", "start")
+    assert empty.code == 1
+    assert "destinationId" in empty.err
+
+
+async def test_a_wait_that_is_interrupted_leaves_the_job_which_can_be_cancelled(
+    house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver, tmp_path: Path
+) -> None:
+    target = await delivered(house, api, receiver, 3)
+    await api("POST", f"/destinations/{target}/disable")  # so that the job is PAUSED
+    env = environment("", tmp_path, ANGARIUM_URL=shell.url, ANGARIUM_KEY=shell.secret)
+    words = ("replay", "start", "--destination", target, "--wait")
+    async with running(*words, env=env) as program:
+        await program.wait_for("PAUSED")
+        program.process.send_signal(signal.SIGINT)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 130
+        job = program.printed.partition("replay cancel ")[2].split()[0]
+        assert "Traceback" not in program.printed
+    ended = (await shell.ok("replay", "cancel", job)).one
+    assert ended["status"] == "CANCELLED"
+    waited = await shell("replay", "progress", job, "--wait")
+    assert (waited.code, waited.one["status"]) == (1, "CANCELLED")
+
+
+async def test_schemas_by_commands(shell: Terminal, api: Caller, tmp_path: Path) -> None:
+    kind = "invoice.created"
+    assert (await shell("schemas", "active", kind)).code == 4
+    file = tmp_path / "schema.json"
+    file.write_text('{"type": "object", "required": ["total"]}')
+    first = (await shell.ok("schemas", "create", kind, f"@{file}")).one
+    assert (first["version"], first["status"]) == (1, "DRAFT")
+    second = (
+        await shell.ok(
+            *("schemas", "create", kind, f"@{file}", "--description", "d"),
+            *("--example", '{"total": 1}', "--activate"),
+        )
+    ).one
+    assert (second["version"], second["status"]) == (2, "ACTIVE")
+    refused = await shell("events", "send", kind, "--data", "{}")
+    assert refused.code == 1
+    assert "schema_violation" in refused.err
+    await shell.ok("events", "send", kind, "--data", '{"total": 2}')
+    assert (await shell.ok("schemas", "activate", first["id"])).one["status"] == "ACTIVE"
+    assert (await shell("schemas", "activate", first["id"])).code == 1
+    versions = (await shell.ok("schemas", "versions", kind)).lines
+    assert [(each["version"], each["status"]) for each in versions] == [
+        (2, "DEPRECATED"),
+        (1, "ACTIVE"),
+    ]
+    assert (await shell.ok("schemas", "active", kind)).one["id"] == first["id"]
+    assert (await shell.ok("schemas", "get", second["id"])).one["example"] == {"total": 1}
+    listed = (await shell.ok("schemas", "list", "--type", kind, "--status", "active")).one
+    assert listed["id"] == first["id"]
+    assert (await shell.ok("schemas", "deprecate", first["id"])).one["status"] == "DEPRECATED"
+    inferred = (await shell.ok("schemas", "infer", kind, "--sample", "10", "--create")).one
+    assert inferred["created"]["version"] == 3
+
+
+async def test_a_filter_is_made_previewed_and_removed(
+    shell: Terminal, api: Caller, receiver: Receiver
+) -> None:
+    target = await destination(api, receiver.url(), ["none.*"])
+    made = (
+        await shell.ok(
+            *("rules", "create", "Large", target, "invoice.*"),
+            *("--filter", "event.payload.total > 100"),
+        )
+    ).one
+    event = '{"eventType": "invoice.created", "payload": {"total": %d}}'
+    large = (await shell.ok("rules", "preview", event % 250)).one
+    assert [reached["destinationId"] for reached in large["destinations"]] == [target]
+    small = (await shell.ok("rules", "preview", event % 50, "-o", "table")).out
+    assert "FILTER_FALSE" in small
+    trial = json.dumps({"eventTypes": ["invoice.*"], "destinationId": target})
+    tried = (await shell.ok("rules", "preview", event % 50, "--rule", trial)).one
+    assert len(tried["destinations"]) == 1
+    bad = await shell("rules", "update", made["id"], "--filter", "nothing.known")
+    assert bad.code == 1
+    assert "filter" in bad.err
+    assert (await shell.ok("rules", "update", made["id"], "--no-filter")).one["filter"] is None
+
+
+async def test_figures_and_changes_by_commands(
+    house: ServiceHouse, shell: Terminal, api: Caller, receiver: Receiver
+) -> None:
+    target = await delivered(house, api, receiver, 2)
+    found = (await shell.ok("destinations", "analytics", target, "--period", "1h")).one
+    assert found["totals"]["delivered"] == 2
+    table = (await shell.ok("destinations", "analytics", target, "-o", "table")).out
+    assert table.startswith("AT ")
+    assert "totals.delivered" in table
+    rates = (await shell.ok("throughput")).one
+    assert rates["environment"] == "DEVELOPMENT"
+    assert (await shell.ok("throughput", "-o", "table")).out.startswith("AT ")
+    changes = (await shell.ok("audit", "list", "--object", target)).lines
+    assert changes[-1]["action"] == "destination.create"
+    assert (await shell.ok("audit", "get", changes[0]["id"])).one["id"] == changes[0]["id"]
+    assert (await shell.ok("audit", "list", "--action", "nothing.at_all")).out == ""
+
+
+async def test_an_embed_session_is_made_and_sees_its_customer(
+    house: ServiceHouse, shell: Terminal
+) -> None:
+    made = (await shell.ok("embed", "session", "acme", "--ttl", "60")).one
+    embedded = Terminal(house, made["token"])
+    context = (await embedded.ok("auth", "context")).one
+    assert (context["kind"], context["customerExternalId"]) == ("EMBED_SESSION", "acme")
+    assert (await embedded("audit", "list")).code == 5
+    assert (await shell("embed", "session", "acme", "--ttl", "5")).code == 2
