@@ -69,7 +69,9 @@ def make_app(services: Services) -> QuartTrio:
                 methods=sorted(METHODS - {route.method for route in routes}),
                 provide_automatic_options=False,
             )
-    _register_endings(app, services, {path: _allowed(routes) for path, routes in by_path.items()})
+    _register_endings(
+        app, services, {_rule(path): _allowed(routes) for path, routes in by_path.items()}
+    )
     return app
 
 
@@ -151,6 +153,10 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         g.allowance = None
         if request.scope["path"].startswith("//"):  # which the framework takes for one slash
             raise Refusal("not_found", "no such path")
+        given_method: object = dict(request.scope).get("method")
+        if given_method != request.method and request.url_rule is not None:
+            # methods are in capitals, and `get` is another one than GET
+            raise MethodNotAllowed(allowed[request.url_rule.rule].split(", "))
         if request.method == "OPTIONS" and request.scope["path"] == "*":  # of the server as a whole
             return Response(b"", 204, {"Allow": every})
         return None

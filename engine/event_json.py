@@ -12,6 +12,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from engine.complaints import malformed, of_msgspec
 from engine.errors import Detail, Refusal
 from engine.json_members import MAX_DEPTH, deepest, members, tile, without_surrogates
 
@@ -239,11 +240,11 @@ def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> EventInpu
 def _slices_with_surrogates(body: bytes, error: Exception) -> list[bytes]:
     fixed = without_surrogates(body)
     if fixed == body:
-        raise _refusal(error) from None
+        raise _refusal(error, what="the body") from None
     try:
         events = [bytes(raw) for raw in _batch.decode(fixed).events]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as again:
-        raise _refusal(again) from None
+        raise _refusal(again, what="the body") from None
     head = _BATCH_HEAD.match(fixed)
     spans = tile(fixed, head.end(), events) if head is not None else None
     if spans is None:
@@ -260,16 +261,20 @@ def _require_utf8(body: bytes) -> None:
         ) from None
 
 
-def _refusal(error: Exception, prefix: str = "") -> Refusal:
+def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refusal:
     """Say a decoder's error in the API's words."""
     if isinstance(error, RecursionError):
         return Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    if not isinstance(error, msgspec.ValidationError):
+        return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
     if at := _AT.match(message):
         message, where = at[1], at[2]
         path = f"{prefix}.{where}".strip(".") if not where.startswith("[") else prefix + where
     if field := _FIELD.search(message):
         path = f"{path}.{field[1]}".strip(".")
-    if path:
-        return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
-    return Refusal("invalid_request", message)
+    return invalid(path, of_msgspec(message)) if path else _no_object(what)
+
+
+def _no_object(what: str) -> Refusal:
+    return Refusal("invalid_request", f"{what} must be a JSON object")

@@ -15,6 +15,7 @@ from engine.instants import iso
 from engine.ports import Claimed, KeyClaim
 from engine.submission import Fate
 
+NAMED = 100  # reasons of a batch that are told; the results of one that is taken in part tell all
 RETRY_AFTER_S = 1  # what an overloaded answer asks for: a group takes far less than a second
 _MESSAGES = {
     "overloaded": "the service cannot take events now, try again later",
@@ -111,10 +112,15 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
 
 def none_valid(refusals: Sequence[Refusal]) -> Reply:
     """Return the reply to a batch without a single valid event: the first hundred reasons."""
-    details = tuple(
-        Detail(f"events[{index}]", refusal.message) for index, refusal in enumerate(refusals[:100])
+    details: list[Detail] = []
+    for index, refusal in enumerate(refusals[:NAMED]):
+        within = refusal.details or (Detail("", refusal.message),)
+        details += [
+            Detail(f"events[{index}].{each.path}".rstrip("."), each.message) for each in within
+        ]
+    return refused(
+        Refusal("invalid_request", "no event of the batch is valid", tuple(details[:NAMED]))
     )
-    return refused(Refusal("invalid_request", "no event of the batch is valid", details))
 
 
 def _receipt(event: Event, identifier: str, deliveries: int, duplicate: str) -> bytes:

@@ -31,7 +31,7 @@ TAGS = {
     "Replay jobs": "Past deliveries, sent again by selection, behind live traffic.",
     "Event schemas": "What payloads of an event type must look like, in versions; one is active.",
     "Observability": "How destinations and the environment do, from live actors and committed counters.",
-    "Audit log": "Who changed which configuration, and how it was before.",
+    "Audit": "Who changed which configuration, and how it was before.",
     "Keys": "API keys and MCP keys: made, listed, rotated, revoked.",
     "Embed": "Short-lived sessions for an end-customer's browser.",
     "Auth": "What a credential stands for.",

@@ -22,7 +22,7 @@ class Source(Document):
     """Where an attachment is."""
 
     kind: str = Field(pattern="^(URL|FILE|INLINE)$")
-    uri: str
+    uri: str = Field(min_length=1)
 
 
 class Attachment(Document):

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from engine.complaints import UNKNOWN, of_pydantic
 from engine.errors import Detail, Refusal
 
 MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
@@ -23,13 +24,16 @@ def read(model: type[Model], document: Mapping[str, Any]) -> Model:
         raise refusal_of(error) from None
 
 
-def refusal_of(error: ValidationError, unknown: str = "unknown field") -> Refusal:
+def refusal_of(error: ValidationError, unknown: str = UNKNOWN) -> Refusal:
     """Return a validation error as a refusal; `unknown` is what to call what is not known."""
     details = tuple(
-        Detail(_path(entry["loc"]), _words(entry["type"], entry["msg"], unknown))
-        for entry in error.errors(include_url=False, include_context=False, include_input=False)[
-            :MAX_DETAILS
-        ]
+        Detail(
+            _path(entry["loc"]),
+            unknown
+            if entry["type"] == "extra_forbidden"
+            else of_pydantic(entry["type"], entry["msg"], entry.get("ctx", {})),
+        )
+        for entry in error.errors(include_url=False, include_input=False)[:MAX_DETAILS]
     )
     first = details[0]
     message = f"{first.path}: {first.message}" if first.path else first.message
@@ -64,11 +68,3 @@ def _path(location: tuple[int | str, ...]) -> str:
     for part in location:
         path += f"[{part}]" if isinstance(part, int) else f".{part}"
     return path.removeprefix(".")
-
-
-def _words(kind: str, message: str, unknown: str) -> str:
-    if kind == "extra_forbidden":
-        return unknown
-    if kind == "missing":
-        return "is required"
-    return message.removeprefix("Value error, ")

@@ -5,18 +5,22 @@ rules. What depends on other rows (accounts, archived destinations) is judged by
 """
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     StringConstraints,
     create_model,
 )
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import core_schema
 
 from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
 from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
@@ -47,8 +51,25 @@ Uuid = Annotated[
 RetryDelay = Annotated[int, Field(ge=1, le=86_400)]
 
 
-def _null_is_default(value: object) -> object:
-    return {} if value is None else value
+@dataclass(frozen=True, slots=True)
+class NullIs:
+    """Takes null for `default`, and says in the schema that it does."""
+
+    default: Any
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Put the default before the validation of the rest."""
+        return core_schema.no_info_before_validator_function(
+            lambda value: self.default if value is None else value, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of the rest, or null."""
+        return {"anyOf": [handler(schema), {"type": "null"}]}
 
 
 class DeliveryOptions(Document):
@@ -80,23 +101,22 @@ class DestinationDraft(Document):
     """A destination as a caller writes it."""
 
     name: Name
-    url: str = Field(max_length=2048, description="http or https, without userinfo.")
+    url: str = Field(
+        max_length=2048, description="http or https, without userinfo.",
+        json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
+    )  # fmt: skip
     description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
     customer_external_id: Name | None = Field(
         None, description="Ties the destination to this end-customer's events."
     )
     customer_account_id: Uuid | None = Field(None, description="The same, by the account's id.")
-    headers: Annotated[dict[str, str], BeforeValidator(_null_is_default)] = Field(
+    headers: Annotated[dict[str, str], NullIs({})] = Field(
         default_factory=dict,
         description="Sent with every request. Names merge whatever their case; values of authorization, "
         "cookie and whatever is named like a key, token or secret are shown as ***.",
     )
-    delivery: Annotated[DeliveryOptions, BeforeValidator(_null_is_default)] = Field(
-        default_factory=DeliveryOptions
-    )
-    signing: Annotated[SigningOptions, BeforeValidator(_null_is_default)] = Field(
-        default_factory=SigningOptions
-    )
+    delivery: Annotated[DeliveryOptions, NullIs({})] = Field(default_factory=DeliveryOptions)
+    signing: Annotated[SigningOptions, NullIs({})] = Field(default_factory=SigningOptions)
 
     @property
     def ordering(self) -> Ordering:
@@ -118,7 +138,17 @@ def _check_pattern(pattern: str) -> str:
     return pattern
 
 
-Pattern = Annotated[str, AfterValidator(_check_pattern)]
+Pattern = Annotated[
+    str,
+    AfterValidator(_check_pattern),
+    Field(
+        json_schema_extra={
+            "pattern": r"^(\*|[A-Za-z0-9_:/-]*)(\.(\*|[A-Za-z0-9_:/-]*))*$",
+            "minLength": 1,
+            "maxLength": 256,
+        }
+    ),
+]
 
 
 def _check_filter(source: str) -> str:
@@ -146,11 +176,8 @@ class RuleDraft(Document):
         description="A CEL expression over `event` (eventType, payload, metadata, source, "
         "customerExternalId, occurredAt), at most 2 KiB. Null: every event of these types.",
     )  # fmt: skip
-    priority: Annotated[
-        Literal["STANDARD", "HIGH", "CRITICAL"],
-        BeforeValidator(lambda v: "STANDARD" if v is None else v),
-    ] = "STANDARD"
-    enabled: Annotated[bool, BeforeValidator(lambda v: True if v is None else v)] = True
+    priority: Annotated[Literal["STANDARD", "HIGH", "CRITICAL"], NullIs("STANDARD")] = "STANDARD"
+    enabled: Annotated[bool, NullIs(True)] = True
 
     @property
     def priority_class(self) -> Priority:
@@ -159,12 +186,16 @@ class RuleDraft(Document):
 
 
 def _patch(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
-    """Return the merge patch of a draft: any subset of its fields, each null for its default."""
+    """Return the merge patch of a draft: any subset of its fields, each null for its default if it has
+    one."""
     fields: dict[str, Any] = {}
     for field, info in draft.model_fields.items():
         kind = replaced.pop(field, info.annotation)
-        narrowed = Annotated[(kind, *info.metadata, Field())]  # type: ignore[valid-type]  # made at run time
-        fields[field] = (narrowed | None, Field(None, description=info.description))
+        bounds = [bound for bound in info.metadata if not isinstance(bound, NullIs)]
+        narrowed = Annotated[(kind, *bounds, Field())]  # type: ignore[valid-type]  # made at run time
+        given: Any = narrowed if info.is_required() else narrowed | None
+        more = info.json_schema_extra
+        fields[field] = (given, Field(None, description=info.description, json_schema_extra=more))
     for field, kind in replaced.items():
         fields[field] = (kind | None, Field(None))
     patch: type[Document] = create_model(name, __base__=Document, __doc__=draft.__doc__, **fields)

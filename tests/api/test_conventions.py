@@ -11,7 +11,8 @@ from api.routes import Route
 from api.table import ROUTES
 from engine.control.records import Tenant
 from engine.core.vocabulary import CredentialKind, Environment, ErrorCategory, Scope
-from tests.api.house import DOCUMENT, HOOK, Caller, House
+from storage.bridge import Bridge
+from tests.api.house import DOCUMENT, HOOK, Caller, House, open_house
 from tests.api.test_destinations import make
 
 ID = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
@@ -99,18 +100,19 @@ async def test_request_ids_are_taken_over_where_they_are_sane(api: Caller) -> No
         assert response.json["requestId"] == response.headers["x-request-id"]
 
 
-async def test_the_rate_is_told_and_enforced(house: House, tenant: Tenant) -> None:
-    house.gate._control_limit = 3
-    api = await house.caller(await house.key(tenant))
-    left = [(await api("GET", "/auth/context")).headers["x-ratelimit-remaining"] for _ in range(3)]
-    assert left == ["2", "1", "0"]
-    # 429 is told before anything that is wrong with the request itself
-    refused = await api("POST", "/destinations?bogus=1", body=b"{")
-    assert (refused.status, refused.code) == (429, "rate_limited")
-    assert refused.headers["retry-after"] in refused.json["message"]
-    assert 1 <= int(refused.headers["retry-after"]) <= 60
-    other = await house.caller(await house.key(await house.tenant("other")))
-    assert (await other("GET", "/auth/context")).status == 200
+async def test_the_rate_is_told_and_enforced(bridge: Bridge) -> None:
+    async with open_house(bridge, control_limit=3) as house:
+        api = await house.caller(await house.key(await house.tenant("acme")))
+        told = [await api("GET", "/auth/context") for _ in range(3)]
+        left = [answer.headers["x-ratelimit-remaining"] for answer in told]
+        assert left == ["2", "1", "0"]
+        # 429 is told before anything that is wrong with the request itself
+        refused = await api("POST", "/destinations?bogus=1", body=b"{")
+        assert (refused.status, refused.code) == (429, "rate_limited")
+        assert refused.headers["retry-after"] in refused.json["message"]
+        assert 1 <= int(refused.headers["retry-after"]) <= 60
+        other = await house.caller(await house.key(await house.tenant("other")))
+        assert (await other("GET", "/auth/context")).status == 200
 
 
 MALFORMED = [
@@ -222,7 +224,8 @@ async def test_unknown_query_parameters_are_named(api: Caller) -> None:
     for route in GUARDED:
         document: Any = {} if route.body is not None else None
         response = await api(route.method, path_of(route) + "?bogus=1&LIMIT=2", document)
-        assert (response.code, response.paths) == ("invalid_request", ["bogus", "LIMIT"]), route
+        assert response.code == "invalid_request", route
+        assert {"bogus", "LIMIT"} <= set(response.paths), route
 
 
 BAD_QUERIES = [

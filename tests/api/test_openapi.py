@@ -22,15 +22,15 @@ def test_the_document_is_valid() -> None:
 
 async def test_the_document_is_what_is_routed(house: House) -> None:
     documented = {
-        (method.upper(), re.sub(r"{(\w+)}", r"<\1>", path))
+        (method.upper(), re.sub(r"{\w+}", "<>", path))
         for path, operations in DOCUMENT["paths"].items()
         for method in operations
     }
     routed = {
-        (method, rule.rule)
+        (method, re.sub(r"<[\w:]+>", "<>", rule.rule))
         for rule in house.app.url_map.iter_rules()
         for method in rule.methods or ()
-        if method not in ("HEAD", "OPTIONS")
+        if method not in ("HEAD", "OPTIONS") and not rule.endpoint.startswith("others ")
     }
     assert documented == routed
     names = [route.name for route in ROUTES]

@@ -92,7 +92,10 @@ async def test_a_key_answers_with_the_first_event() -> None:
         other = await door.post(order(idempotencyKey="k") | {"payload": {"n": 2}})
         assert (other.status, other.code) == (400, "idempotency_mismatch")
         alone = await door.post({"events": [order(idempotencyKey="k", payload={})]}, batch=True)
-        assert (alone.status, [each.path for each in alone.details]) == (400, ["events[0]"])
+        assert (alone.status, [each.path for each in alone.details]) == (
+            400,
+            ["events[0].idempotencyKey"],
+        )
         customer = await door.post(order(idempotencyKey="k", customerExternalId="c"))
         assert customer.code == "idempotency_mismatch"
 

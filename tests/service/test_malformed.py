@@ -1,0 +1,134 @@
+"""Malformed requests of every kind: each is refused as the book says, and none hangs or is a 5xx."""
+
+import json
+import re
+
+import trio
+
+from api.routes import Route
+from api.table import ROUTES
+from tests.api.house import Caller, Response
+from tests.door.house import Client
+from tests.service.house import ServiceHouse, destination, post
+from tests.service.malformed import (
+    BODIES,
+    CHUNKS,
+    FRAMING,
+    HEADERS,
+    NOBODY,
+    PATHS,
+    QUERIES,
+    SYNTAX,
+)
+
+WITHIN_S = 5.0
+TAKING = [route for route in ROUTES if route.body is not None]
+AT_LEAST = 150
+
+
+class Book:
+    """Asks what the book says, in its own words; keeps what was answered otherwise."""
+
+    def __init__(self, api: Caller, ids: dict[str, str]) -> None:
+        self._api = api
+        self._ids = ids
+        self.asked = 0
+        self.wrong: list[str] = []
+
+    async def ask(
+        self,
+        line: str,
+        body: object,
+        expected: str,
+        path: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        """Send one request; `path` is the offending place, "" where there is none, None for any."""
+        self.asked += 1
+        method, _, target = line.partition(" ")
+        for name, identifier in self._ids.items():
+            target = target.replace(f"{{{name}}}", identifier)
+        raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        with trio.fail_after(WITHIN_S):
+            answer = await self._api(method, target, body=raw, headers=headers)
+        told = f"{answer.status} {answer.json.get('code')}"
+        if told != expected or not _names(answer, path):
+            found = f"{told} {answer.paths} {answer.json.get('message')}"
+            self.wrong.append(f"{line[:200]} {str(body)[:120]}: {found}; not {expected} {path}")
+
+
+def _names(answer: Response, path: str | None) -> bool:
+    if path is None:
+        return True
+    return answer.paths[:1] == ([path] if path else []) or (path != "" and path in answer.paths)
+
+
+def syntax_path(route: Route) -> str:
+    """Return a route's path with ids that nothing has: its body is judged before them."""
+    line = f"{route.method} {route.path}"
+    for name in ("id", "deliveryId", "destinationId"):
+        line = line.replace(f"{{{name}}}", NOBODY)
+    return line
+
+
+async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) -> None:
+    destination_id = await destination(api, "http://127.0.0.1:9/", ["never"])
+    rules = (await api("GET", "/routing-rules")).json["items"]
+    ids = {"destination": destination_id, "rule": rules[0]["id"], "event": await post(api)}
+    book = Book(api, ids)
+    for route in TAKING:
+        for body in SYNTAX:
+            await book.ask(syntax_path(route), body, "400 invalid_request")
+        await book.ask(syntax_path(route), {"noSuch": 1}, "400 invalid_request", "noSuch")
+    for line, document, path in BODIES:
+        await book.ask(line, document, "400 invalid_request", path)
+    for target, path in QUERIES:
+        await book.ask(f"GET {target}", None, "400 invalid_request", path)
+    for line, headers, raw, expected in HEADERS:
+        await book.ask(line, raw, expected, None, headers)
+    for line, expected in PATHS:
+        document = {} if line.startswith("P") else None
+        await book.ask(line, document, expected)
+    assert book.wrong == [], "\n" + "\n".join(book.wrong)
+    assert book.asked >= AT_LEAST
+
+
+async def _said_to(house: ServiceHouse, data: bytes) -> bytes:
+    """Return all that is answered to these bytes, until the server closes the connection."""
+    stream = await trio.open_tcp_stream("127.0.0.1", house.door.address[1])
+    house.streams.append(stream)
+    with trio.fail_after(WITHIN_S):
+        try:
+            await stream.send_all(data)
+            await stream.send_eof()  # what is cut short has come to its end as well
+            return await Client(stream).rest()
+        except trio.BrokenResourceError:  # closed before all of it was sent
+            return b""
+        finally:
+            stream.socket.close()
+
+
+def heads(said: bytes) -> int:
+    """Return how many answers begin in there."""
+    return len(re.findall(rb"HTTP/1\.1 \d{3} ", said))
+
+
+async def test_bytes_that_are_no_request_are_refused_and_the_connection_closed(
+    house: ServiceHouse,
+) -> None:
+    for data in FRAMING:
+        said = await _said_to(house, data)
+        assert said == b"" or said.startswith(b"HTTP/1.1 400 "), (data[:80], said[:200])
+        assert heads(said) <= 1, data[:80]
+    assert (await house.caller_with(None)("GET", "/livez")).status == 200
+
+
+async def test_a_body_that_is_framed_wrongly_is_refused(house: ServiceHouse, api: Caller) -> None:
+    key = api._headers["Authorization"].encode()
+    for path in (b"/events", b"/destinations"):
+        head = b"POST %b HTTP/1.1\r\nHost: a\r\nAuthorization: %b\r\n" % (path, key)
+        head += b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for chunks in CHUNKS:
+            said = await _said_to(house, head + chunks)
+            assert said.startswith(b"HTTP/1.1 400 "), (path, chunks[:40], said[:200])
+            assert heads(said) == 1
