@@ -18,11 +18,12 @@ from engine.errors import Refusal
 from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
 from engine.identity import MAX_FANOUT, Identity, created_at_ms, delivery_id
 from engine.json_members import MAX_DEPTH
-from engine.models import EnvironmentModel
-from engine.ports import KeyClaim
+from engine.key_lookup import KeyedRefusal, KeyLookup, duplicates
+from engine.models import EnvironmentModel, PayloadCheck
+from engine.ports import Claimed, KeyClaim
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
 from engine.router import Choice, Router
-from engine.submission import Submission
+from engine.submission import Fate, Submission
 
 __all__ = ["Done", "Ingest", "Reply"]
 
@@ -51,19 +52,25 @@ class Ingest:
         submit: Callable[[Submission], None],
         identity: Identity,
         spawn: Spawn,
+        keys: KeyLookup | None = None,
     ) -> None:
+        """`keys` None: what a schema refuses is refused, whatever its key."""
         self._router = router
         self._submit = submit
         self._identity = identity
         self._spawn = spawn
+        self._keys = keys
+        self._checks = 0  # payloads that were held to a schema: some take long
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
         """Take one request's body; `done` is called exactly once, now or later."""
         if batch:
-            self._spawn(self._batch, environment.number, body, done)
+            self._spawn(self._guard, self._batch, done, environment.number, body)
             return
         try:
             self._single(environment.number, body, done)
+        except KeyedRefusal as refusal:
+            self._spawn(self._guard, self._refused_single, done, environment.number, refusal)
         except Refusal as refusal:
             done(refused(refusal))
 
@@ -79,36 +86,76 @@ class Ingest:
             )
         )
 
-    async def _batch(self, environment: int, body: bytes, done: Done) -> None:
+    async def _guard(
+        self, work: Callable[..., Awaitable[None]], done: Done, environment: int, given: object
+    ) -> None:
+        """Run what answers one request, and answer it where that does not come to its end."""
         try:
-            entries = await self._entries(environment, read_batch(body))
-            self._submit_batch(entries, len(body), done)
+            await work(environment, given, done)
         except Refusal as refusal:
             done(refused(refusal))
         except trio.Cancelled:
             done(failed("overloaded"))
             raise
         except Exception:  # a barrier: one request, which is answered and costs nobody else
-            log.exception("batch failed")
+            log.exception("request failed")
             done(failed("internal"))
+
+    async def _refused_single(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
+        """Answer an event that its schema refuses: its key comes first."""
+        known = await self._known(environment, [refusal])
+        fate = Fate(lost=known)
+        done(receipt(refusal.accepted, fate) if known else refused(refusal))
+
+    async def _batch(self, environment: int, body: bytes, done: Done) -> None:
+        entries = await self._entries(environment, read_batch(body))
+        known = await self._known(environment, entries)
+        self._submit_batch(entries, known, len(body), done)
+
+    async def _known(
+        self, environment: int, entries: list[Accepted | Refusal]
+    ) -> dict[str, Claimed]:
+        """Find out which of the refused events were accepted before; see `duplicates`."""
+        keyed = [entry for entry in entries if isinstance(entry, KeyedRefusal)]
+        if not keyed or self._keys is None:
+            return {}
+        return duplicates(entries, await self._keys.holders(environment, keyed))
 
     async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
         until = trio.current_time() + SLICE_S
+        checks = self._checks
         for index, part in enumerate(parts):
-            if index % SLICE_EVENTS == 0 and trio.current_time() >= until:
-                await trio.lowlevel.checkpoint()
-                until = trio.current_time() + SLICE_S
+            if index % SLICE_EVENTS == 0 or self._checks != checks:
+                checks = self._checks
+                if trio.current_time() >= until:
+                    await trio.lowlevel.checkpoint()
+                    until = trio.current_time() + SLICE_S
             try:
                 entries.append(self._accept(environment, part, _BATCH_DEPTH))
             except Refusal as refusal:
                 entries.append(refusal)
         return entries
 
-    def _submit_batch(self, entries: list[Accepted | Refusal], size: int, done: Done) -> None:
-        accepted = [entry for entry in entries if isinstance(entry, Accepted)]
+    def _submit_batch(
+        self,
+        entries: list[Accepted | Refusal],
+        known: dict[str, Claimed],
+        size: int,
+        done: Done,
+    ) -> None:
+        """Submit what was accepted. `known` has what turned out to be a duplicate before its commit."""
+        accepted = [
+            entry
+            for entry in entries
+            if isinstance(entry, Accepted) and entry.event.id not in known
+        ]
         if not accepted:
-            done(none_valid([entry for entry in entries if isinstance(entry, Refusal)]))
+            done(
+                results(entries, Fate(lost=known))
+                if known
+                else none_valid([entry for entry in entries if isinstance(entry, Refusal)])
+            )
             return
         deliveries = [delivery for entry in accepted for delivery in entry.deliveries]
         if len(deliveries) > BATCH_DELIVERIES:
@@ -122,7 +169,7 @@ class Ingest:
                 deliveries,
                 [entry.claim for entry in accepted if entry.claim is not None],
                 size,
-                lambda fate: done(results(entries, fate)),
+                lambda fate: done(results(entries, _with(fate, known))),
             )
         )
 
@@ -132,13 +179,23 @@ class Ingest:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
         route = self._router.route(environment, given.eventType)
-        if route.check is not None:
-            route.check.check(payload)
         event = self._event(environment, given, payload)
+        if route.check is not None:
+            self._check(route.check, event)
         deliveries = deliveries_of(event, route.choices(event))
         if event.idempotency_key is None:
             return Accepted(event, deliveries, None)
         return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
+
+    def _check(self, check: PayloadCheck, event: Event) -> None:
+        self._checks += 1
+        try:
+            check.check(event.payload)
+        except Refusal as refusal:
+            if event.idempotency_key is None:
+                raise
+            claim = claim_of(event, event.idempotency_key, 0)
+            raise KeyedRefusal(refusal, Accepted(event, [], claim)) from None
 
     def _event(self, environment: int, given: EventInput, payload: bytes) -> Event:
         identifier = self._identity.event()
@@ -183,6 +240,11 @@ def deliveries_of(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
             )
         )
     return deliveries
+
+
+def _with(fate: Fate, known: dict[str, Claimed]) -> Fate:
+    """Return a fate that tells of further duplicates."""
+    return Fate(fate.refusal, {**(fate.lost or {}), **known}) if known else fate
 
 
 def claim_of(event: Event, key: str, deliveries: int) -> KeyClaim:

@@ -99,6 +99,8 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.replay.job",
         "engine.replay.ports",
         "engine.requeue",
+        "engine.schemas.active",
+        "engine.schemas.records",
         "engine.control.records",
         "engine.control.ports",
         "engine.control.headers",

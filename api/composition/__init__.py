@@ -38,6 +38,7 @@ from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.intake import Intake
+from engine.key_lookup import KeyLookup
 from engine.models import Models
 from engine.own_events import OwnEvents
 from engine.plans import Plans
@@ -54,6 +55,7 @@ from engine.witness import Witness
 from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.bridge import Bridge, open_bridge
 from storage.changes import Change, Changes
+from storage.claims import PostgresClaims
 from storage.configuration import ConfigurationTables
 from storage.embedded import EmbeddedServer
 from storage.errors import StoreError
@@ -230,7 +232,13 @@ class Server:
             sessions=self.tokens.credential,
             last_use=self.last_use.seen,
         )
-        ingest = Ingest(self.router, self.intake.submit, self.identity, self.background.spawn)
+        ingest = Ingest(
+            self.router,
+            self.intake.submit,
+            self.identity,
+            self.background.spawn,
+            KeyLookup(PostgresClaims(self.bridge.pool), now),
+        )
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)
         app = make_app(services_of(self, gate, ingestion))

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import trio
 from msgspec import Struct
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
@@ -45,11 +45,24 @@ EventType = Annotated[
 ]
 
 
+def _schema(value: object) -> object:
+    if isinstance(value, dict | bool):
+        return value
+    raise ValueError("must be an object or a boolean")
+
+
+JsonSchema = Annotated[
+    Any,  # not the union that it is, which would name its members in an error's path
+    AfterValidator(_schema),
+    WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}]}),
+]
+
+
 class SchemaDraft(Document):
     """An event schema as a caller writes it: at most 64 KiB in all."""
 
     event_type: EventType
-    schema_: dict[str, Any] | bool = Field(
+    schema_: JsonSchema = Field(
         alias="schema",
         description="JSON Schema 2020-12. `$ref` within the document only; patterns without look-around "
         "and backreferences; formats are held to.",
