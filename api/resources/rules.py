@@ -38,15 +38,10 @@ async def view(call: Call, rule: Rule) -> dict[str, Any]:
     return (await views(call, [rule]))[0]
 
 
-def account(call: Call) -> str | None:
-    """Return the customer's account whose rules alone the caller has to do with."""
-    return None if call.customer is None else call.customer.account
-
-
 async def create(call: Call) -> Answer:
     """Make a rule."""
     draft = call.body_as(RuleDraft)
-    rule = await call.services.rules.create(call.actor, call.number, draft, account(call))
+    rule = await call.services.rules.create(call.actor, call.number, draft)
     return Answer(201, await view(call, rule))
 
 
@@ -54,8 +49,9 @@ async def listing(call: Call) -> Answer:
     """List rules, newest first."""
     query = call.query_as(RuleQuery)
     below = position(LISTING, call.number, query.cursor)
+    account = None if call.customer is None else call.customer.account
     rules = await call.services.rule_store.page(
-        call.number, query.destination_id, query.enabled, below, query.limit + 1, account(call)
+        call.number, query.destination_id, query.enabled, below, query.limit + 1, account
     )
     shown = rules[: query.limit]
     following = shown[-1].id if len(rules) > query.limit else None
@@ -77,30 +73,26 @@ async def get(call: Call) -> Answer:
 async def patch(call: Call) -> Answer:
     """Apply a merge patch."""
     rule = await call.services.rules.update(
-        call.actor, call.number, call.identifier(), call.document, account(call)
+        call.actor, call.number, call.identifier(), call.document
     )
     return Answer(200, await view(call, rule))
 
 
 async def remove(call: Call) -> Answer:
     """Remove a rule."""
-    await call.services.rules.remove(call.actor, call.number, call.identifier(), account(call))
+    await call.services.rules.remove(call.actor, call.number, call.identifier())
     return Answer(200, {"success": True})
 
 
 async def enable(call: Call) -> Answer:
     """Route by it."""
-    rule = await call.services.rules.enable(
-        call.actor, call.number, call.identifier(), account(call)
-    )
+    rule = await call.services.rules.enable(call.actor, call.number, call.identifier())
     return Answer(200, await view(call, rule))
 
 
 async def disable(call: Call) -> Answer:
     """Route by it no more, for now."""
-    rule = await call.services.rules.disable(
-        call.actor, call.number, call.identifier(), account(call)
-    )
+    rule = await call.services.rules.disable(call.actor, call.number, call.identifier())
     return Answer(200, await view(call, rule))
 
 

@@ -45,16 +45,11 @@ class RoutingRules:
         self._auditor = Auditor(identity)
         self._now = now
 
-    async def create(
-        self, actor: Actor, environment: int, draft: RuleDraft, account: str | None = None
-    ) -> Rule:
-        """Add a rule. Raises Refusal 404 or 409 for its destination, 400 past the limits.
-
-        With `account`, here and below, only what is of a destination tied to it exists.
-        """
+    async def create(self, actor: Actor, environment: int, draft: RuleDraft) -> Rule:
+        """Add a rule. Raises Refusal 404 or 409 for its destination, 400 past the limits."""
 
         async def command() -> Rule:
-            await self._require_destination(environment, draft.destination_id, account)
+            await self._require_destination(actor, environment, draft.destination_id)
             identifier = self._identity.other()
             now_ms = created_at_ms(identifier)
             rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
@@ -80,35 +75,28 @@ class RoutingRules:
         environment: int,
         identifier: str,
         patch: Mapping[str, Any],
-        account: str | None = None,
     ) -> Rule:
         """Apply a merge patch; return the next version."""
 
         def change(present: Rule) -> RuleDraft:
             return read(RuleDraft, merged(rule_document(present), patch))
 
-        return await self._change(actor, environment, identifier, "update", change, account)
+        return await self._change(actor, environment, identifier, "update", change)
 
-    async def enable(
-        self, actor: Actor, environment: int, identifier: str, account: str | None = None
-    ) -> Rule:
+    async def enable(self, actor: Actor, environment: int, identifier: str) -> Rule:
         """Route by it."""
-        return await self._switch(actor, environment, identifier, account, enabled=True)
+        return await self._switch(actor, environment, identifier, enabled=True)
 
-    async def disable(
-        self, actor: Actor, environment: int, identifier: str, account: str | None = None
-    ) -> Rule:
+    async def disable(self, actor: Actor, environment: int, identifier: str) -> Rule:
         """Route by it no more, for now."""
-        return await self._switch(actor, environment, identifier, account, enabled=False)
+        return await self._switch(actor, environment, identifier, enabled=False)
 
-    async def remove(
-        self, actor: Actor, environment: int, identifier: str, account: str | None = None
-    ) -> None:
+    async def remove(self, actor: Actor, environment: int, identifier: str) -> None:
         """Remove a rule. Raises Refusal 404 when there is none."""
 
         async def command() -> None:
             for _ in range(ATTEMPTS):
-                present = await self._get(environment, identifier, account)
+                present = await self._get(actor, environment, identifier)
                 changes = differences(rule_document(present), {})
                 entry = self._auditor.entry(actor, "routing_rule.delete", identifier, changes)
                 if await written(self._store.remove(present, entry)):
@@ -124,7 +112,6 @@ class RoutingRules:
         actor: Actor,
         environment: int,
         identifier: str,
-        account: str | None,
         *,
         enabled: bool,
     ) -> Rule:
@@ -132,7 +119,7 @@ class RoutingRules:
             return read(RuleDraft, {**rule_document(present), "enabled": enabled})
 
         action = "enable" if enabled else "disable"
-        return await self._change(actor, environment, identifier, action, change, account)
+        return await self._change(actor, environment, identifier, action, change)
 
     async def _change(
         self,
@@ -141,14 +128,13 @@ class RoutingRules:
         identifier: str,
         action: str,
         change: Callable[[Rule], RuleDraft],
-        account: str | None,
     ) -> Rule:
         async def command() -> Rule:
             for _ in range(ATTEMPTS):
-                present = await self._get(environment, identifier, account)
+                present = await self._get(actor, environment, identifier)
                 draft = change(present)
                 if draft.destination_id != present.destination:
-                    await self._require_destination(environment, draft.destination_id, account)
+                    await self._require_destination(actor, environment, draft.destination_id)
                 same = _drafted(
                     draft, identifier, environment, present.version, present.updated_at_ms
                 )
@@ -185,21 +171,19 @@ class RoutingRules:
             )
         return known.tally
 
-    async def _get(self, environment: int, identifier: str, account: str | None) -> Rule:
+    async def _get(self, actor: Actor, environment: int, identifier: str) -> Rule:
         rule = await self._store.get(environment, identifier)
-        if rule is not None and account is not None:
+        if rule is not None and actor.customer is not None:
             destination = await self._destinations.get(environment, rule.destination)
-            if destination is None or destination.customer_account != account:
+            if destination is None or not actor.sees(destination.customer_account):
                 rule = None
         if rule is None:
             raise Refusal("not_found", "no such routing rule")
         return rule
 
-    async def _require_destination(
-        self, environment: int, identifier: str, account: str | None
-    ) -> None:
+    async def _require_destination(self, actor: Actor, environment: int, identifier: str) -> None:
         destination = await self._destinations.get(environment, identifier)
-        if destination is None or (account is not None and destination.customer_account != account):
+        if destination is None or not actor.sees(destination.customer_account):
             raise Refusal("not_found", "destinationId: no such destination")
         if destination.status is DestinationStatus.ARCHIVED:
             raise Refusal("conflict", "destinationId: the destination is archived")

@@ -57,4 +57,4 @@ def decoded(document: bytes) -> Any:
     try:
         return orjson.loads(document)
     except orjson.JSONDecodeError:
-        return orjson.loads(without_surrogates(document))
+        return orjson.loads(without_surrogates(document, rb"\ufffd"))

@@ -1,4 +1,4 @@
-"""The service's own events: told of what happens, routed by rules that name them, and never of each other."""
+"""The service's own events: told of what happens, routed by rules that name them, never of each other."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 
-FAILING_FAST = {"retrySchedule": []}
+FAILING_FAST: dict[str, Any] = {"retrySchedule": []}
 
 
 async def told(house: ServiceHouse, api: Caller, *types: str) -> list[dict[str, Any]]:
