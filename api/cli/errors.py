@@ -12,6 +12,8 @@ from typing import Any, NoReturn
 
 import click
 
+from api.cli.printing import printable
+
 FAILED = 1
 USAGE = 2
 UNREACHABLE = 3
@@ -68,6 +70,8 @@ def explain(error: BaseException) -> NoReturn:
         raise UnreachableTrouble(f"the server cannot be reached: {cause}") from None
     if _is(cause, "angarium.errors.ApiError"):
         raise trouble_of(cause.status)(refusal_text(cause)) from None
+    if _is(cause, "angarium.errors.ArgumentError"):
+        raise SettingsTrouble(str(cause)) from None
     if _is(cause, "angarium.errors.AngariumError"):
         raise Trouble(f"the server refused: {cause}") from None
     if _is(cause, "engine.ports.StoreAwayError"):
@@ -84,7 +88,7 @@ def explain(error: BaseException) -> NoReturn:
 
 def refusal_text(error: Any) -> str:
     """Return what the server refused, in one line, with the request's id for its operator."""
-    line = " ".join(str(error).split())
+    line = printable(" ".join(str(error).split()))
     request = f"; request {error.request_id}" if error.request_id else ""
     return f"the server refused: {line}{request}"
 

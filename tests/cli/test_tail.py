@@ -57,7 +57,7 @@ class Log:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     log = Log()
-    monkeypatch.setattr(tail.time, "sleep", log.sleep)
+    monkeypatch.setattr("api.cli.remote.tail.time.sleep", log.sleep)
     return log
 
 
@@ -77,11 +77,20 @@ def test_the_last_are_shown_then_what_is_new_and_what_has_changed(log: Log) -> N
     log.add(3)
     found = following(log, lines=2)
     assert told(found, 2) == [(2, "DELIVERED"), (3, "PENDING")]
+
+    def both() -> None:
+        log.change(3, "RETRYING")
+        log.change(4, "DELIVERED")
+
+    def another() -> None:
+        log.change(3, "RETRYING")
+        log.add(5, status="DELIVERED")
+
     log.turns = [
         lambda: log.add(4),
         lambda: None,
-        lambda: (log.change(3, "RETRYING"), log.change(4, "DELIVERED")),
-        lambda: (log.change(3, "RETRYING"), log.add(5, status="DELIVERED")),
+        both,
+        another,
     ]
     assert told(found, 1) == [(4, "PENDING")]
     assert told(found, 2) == [(3, "RETRYING"), (4, "DELIVERED")]

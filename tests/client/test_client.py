@@ -265,13 +265,102 @@ def test_an_mcp_key_names_its_environment_on_every_call() -> None:
 
 @pytest.mark.parametrize(
     ("address", "key"),
-    [("service.test", KEY), ("http://a", ""), ("http://a", "a b"), ("http://a", "a\r\nx: y")],
+    [
+        ("service.test", KEY),
+        ("http://", KEY),
+        ("http://.", KEY),
+        ("http://a:port", KEY),
+        ("ftp://a", KEY),
+        ("http://a", ""),
+        ("http://a", "a b"),
+        ("http://a", "a\r\nx: y"),
+    ],
 )
 def test_a_wrong_address_or_key_is_said_at_once(address: str, key: str) -> None:
     with pytest.raises(ValueError, match=r"base_url|key"):
         angarium.Client(address, key)
 
 
+@pytest.mark.parametrize("identifier", ["", ".", ".."])
+def test_what_is_no_id_is_refused_before_it_names_something_else(identifier: str) -> None:
+    service = Service(ok())
+    with service.sync_client() as client, pytest.raises(angarium.ArgumentError, match="no id"):
+        client.routing_rules.delete(identifier)
+    assert service.requests == []
+
+
+def test_a_delete_whose_first_answer_was_lost_is_done() -> None:
+    service = Service(httpx.ReadError("reset"), refused(404, "not_found"))
+    with service.sync_client() as client:
+        assert client.routing_rules.delete("i") == {"success": True}
+    unknown = Service(refused(404, "not_found"))
+    with unknown.sync_client() as client, pytest.raises(angarium.NotFoundError):
+        client.routing_rules.delete("i")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda c: c.dlq.retry("i"),
+        lambda c: c.replay_jobs.create(destination_id="d"),
+        lambda c: c.replay_jobs.cancel("i"),
+        lambda c: c.schemas.create("a.b", {}),
+        lambda c: c.schemas.activate("i"),
+        lambda c: c.schemas.infer("a.b", create=True),
+        lambda c: c.api_keys.create("n", "read"),
+        lambda c: c.api_keys.rotate("i"),
+        lambda c: c.destinations.rotate_secret("i"),
+        lambda c: c.destinations.test("i"),
+        lambda c: c.routing_rules.create("n", "d", ["*"]),
+    ],
+)
+def test_what_may_have_been_done_is_not_done_twice(use: Use) -> None:
+    service = Service(httpx.ReadTimeout("late"))
+    with service.sync_client() as client, pytest.raises(angarium.ConnectionFailedError):
+        use(client)
+    assert len(service.requests) == 1
+
+
+def test_a_test_is_given_the_time_that_a_destination_may_take() -> None:
+    service = Service(ok())
+    with service.sync_client(timeout_s=5) as client:
+        client.destinations.test("i")
+        client.destinations.health("i")
+    reads = [request.extensions["timeout"]["read"] for request in service.requests]
+    assert reads == [75.0, 5]
+    connects = [request.extensions["timeout"]["connect"] for request in service.requests]
+    assert connects == [5, 5]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (400, "schema_violation", angarium.SchemaViolationError),
+        (400, "idempotency_mismatch", angarium.IdempotencyMismatchError),
+        (413, "payload_too_large", angarium.PayloadTooLargeError),
+        (503, "overloaded", angarium.OverloadedError),
+    ],
+)
+def test_codes_that_a_program_treats_apart_have_errors_of_their_own(
+    status: int, code: str, kind: type[angarium.ApiError]
+) -> None:
+    service = Service(refused(status, code, {"retry-after": "0"}))
+    with service.sync_client() as client, pytest.raises(kind) as raised:
+        client.events.send("a.b", {})
+    assert raised.type is kind
+
+
+async def test_a_job_is_watched_until_it_is_finished() -> None:
+    answers = [ok({"status": status}) for status in ("PENDING", "RUNNING", "CANCELLED")]
+    service = Service(*answers, *answers)
+    with service.sync_client() as client:
+        states = [each["status"] for each in client.replay_jobs.watch("i", every_s=0)]
+    assert states == ["PENDING", "RUNNING", "CANCELLED"]
+    async with service.async_client() as aclient:
+        watched = aclient.replay_jobs.watch("i", every_s=0)
+        assert [each["status"] async for each in watched] == states
+
+
 def test_a_datetime_without_a_zone_is_refused() -> None:
-    with pytest.raises(ValueError, match="time zone"):
+    with pytest.raises(angarium.ArgumentError, match="time zone"):
         instant(datetime(2026, 1, 1))

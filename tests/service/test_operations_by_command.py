@@ -15,7 +15,7 @@ from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 from tests.service.terminal import Terminal, open_terminal
 
-NO_RETRIES = {"retrySchedule": []}
+NO_RETRIES: dict[str, Any] = {"retrySchedule": []}
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 1_000  # as the API has it
 MOST_BYTES = 4 * 1024 * 1024  # of 5 MiB: keys and brackets are added
+KEY_BYTES = 64  # an idempotency key that is added takes less
 MOST_NAMED = 100  # rejected lines that are named one by one
 
 
@@ -41,11 +42,13 @@ class Tally:
             note("... and more, which are only counted")
 
 
-def send_lines(client: "Client", lines: Iterable[bytes], output: Output) -> None:
+def send_lines(
+    client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
+) -> None:
     """Send all lines and print the totals. Raises Exit 1 where one was rejected, AngariumError."""
     tally = Tally()
     try:
-        for chunk in _chunks(_objects(lines, tally)):
+        for chunk in _chunks(_objects(lines, tally), most):
             _send(client, chunk, tally)
     finally:  # also when it breaks off: what is durable is durable
         output.one(
@@ -73,15 +76,18 @@ def _objects(lines: Iterable[bytes], tally: Tally) -> Iterator[Line]:
             yield line
 
 
-def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+def _chunks(lines: Iterable[Line], most: int) -> Iterator[list[Line]]:
     chunk: list[Line] = []
     size = 0
     for line in lines:
-        if chunk and (len(chunk) == MOST_EVENTS or size + len(line.raw) > MOST_BYTES):
+        if chunk and size + len(line.raw) > MOST_BYTES:
             yield chunk
             chunk, size = [], 0
         chunk.append(line)
-        size += len(line.raw) + 64  # a key that is added, at most
+        size += len(line.raw) + KEY_BYTES
+        if len(chunk) == most:
+            yield chunk
+            chunk, size = [], 0
     if chunk:
         yield chunk
 

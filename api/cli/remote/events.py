@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from api.cli.remote.batches import send_lines
+from api.cli.remote.batches import MOST_EVENTS, send_lines
 from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP, RAW_JSON, paged, since_until
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
@@ -85,6 +85,10 @@ def get(session: Session, event_id: str) -> None:
     "--batch", type=click.File("rb"), metavar="FILE",
     help="Send many: a line an event, as the API has it; - for standard input.",
 )  # fmt: skip
+@click.option(
+    "--batch-size", type=click.IntRange(1, MOST_EVENTS), default=MOST_EVENTS,
+    help=f"How many at once; 1 for a stream that is slow. [{MOST_EVENTS}]",
+)  # fmt: skip
 @over_http
 def send(
     session: Session,
@@ -97,6 +101,7 @@ def send(
     occurred_at: Any,
     metadata: Any,
     batch: Any,
+    batch_size: int,
 ) -> None:
     """Send one event of EVENT_TYPE, or with --batch many.
 
@@ -107,7 +112,7 @@ def send(
         if event_type is not None or data is not None:
             raise click.UsageError("--batch has whole events; give neither EVENT_TYPE nor --data")
         with session.client() as client:
-            send_lines(client, batch, session.output)
+            send_lines(client, batch, session.output, batch_size)
         return
     if event_type is None:
         raise click.UsageError("EVENT_TYPE is needed, or --batch")

@@ -3,13 +3,14 @@
 Answers go to standard output, everything else to standard error, so that a pipe gets answers alone.
 """
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
+from api.cli.printing import json_text
 from api.cli.remote.tables import Column, Table, shown
 
 FORMS = ("table", "json", "jsonl")
@@ -22,6 +23,10 @@ class Output:
 
     def __init__(self, form: str | None) -> None:
         self.form = form or ("table" if sys.stdout.isatty() else "jsonl")
+        if isinstance(
+            sys.stdout, TextIOWrapper
+        ):  # a terminal of another encoding shows what it can
+            sys.stdout.reconfigure(errors="backslashreplace")
 
     @property
     def for_people(self) -> bool:
@@ -34,7 +39,7 @@ class Output:
             for line in _fields(document):
                 click.echo(line)
         else:
-            click.echo(dumped(document, indent=self.form == "json"))
+            click.echo(json_text(document, indent=self.form == "json"))
 
     def rows(self, items: Iterable[Any], columns: Sequence[Column]) -> None:
         """Print objects as they come: lines of a table, or of JSON."""
@@ -44,7 +49,7 @@ class Output:
                 for line in table.lines([item]):
                     click.echo(line)
             else:
-                click.echo(dumped(item))
+                click.echo(json_text(item))
             sys.stdout.flush()
 
     def listing(
@@ -68,14 +73,14 @@ class Output:
                 kept += items
             elif self.form == "jsonl":
                 for item in items:
-                    click.echo(dumped(item))
+                    click.echo(json_text(item))
             else:
                 for line in table.lines(items):
                     click.echo(line)
             if cursor is None or (limit is not None and shown >= limit):
                 break
         if self.form == "json":
-            click.echo(dumped({"items": kept, "nextCursor": cursor}, indent=True))
+            click.echo(json_text({"items": kept, "nextCursor": cursor}, indent=True))
         elif self.form == "table":
             if not shown:
                 note("nothing found")
@@ -86,11 +91,6 @@ class Output:
 def note(text: str) -> None:
     """Say something beside the answers, on standard error."""
     click.echo(text, err=True)
-
-
-def dumped(document: Any, *, indent: bool = False) -> str:
-    """Return JSON: in one line, or laid out."""
-    return json.dumps(document, ensure_ascii=False, indent=2 if indent else None)
 
 
 def _fields(document: Any, prefix: str = "") -> list[str]:

@@ -87,7 +87,7 @@ class RawJsonType(_Kind):
         if text == "-":
             return sys.stdin.buffer.read()
         if not text.startswith("@"):
-            return text.encode()
+            return text.encode("utf-8", "surrogateescape")  # bytes as they were typed
         try:
             return Path(text[1:]).read_bytes()
         except OSError as error:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from api.cli.printing import printable
+
 GAP = "  "
 LONGEST = 60  # characters of a cell but the last: more pushes the others off the screen
 
@@ -82,10 +84,3 @@ def shown(value: Any) -> str:
             return printable(", ".join(value)) or "-"
         value = json.dumps(value, ensure_ascii=False)
     return printable(str(value))
-
-
-def printable(text: str) -> str:
-    """Return text with what would move a terminal's cursor, or turn its writing round, escaped."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)

@@ -4,6 +4,7 @@ from angarium.client import AsyncClient, Client
 from angarium.errors import (
     AngariumError,
     ApiError,
+    ArgumentError,
     AuthenticationError,
     ConflictError,
     ConnectionFailedError,
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AngariumError",
     "ApiError",
+    "ArgumentError",
     "AsyncClient",
     "AuthenticationError",
     "Client",

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
+from angarium.errors import ArgumentError
+
 Answer = TypeVar("Answer")
 Instant = datetime | str
 PAGE = 100  # the most that paginated lists give at once
@@ -21,7 +23,8 @@ class Call(Generic[Answer]):
     """One request, and the type of its answer.
 
     `body` is JSON, or bytes that go out as they are. `repeatable`: doing it twice is the same as once.
-    `gone_is_done`: a repetition that finds nothing any more has been done before.
+    `gone_is_done`: a repetition that finds nothing any more has been done before. `takes_s`: how long
+    the service may rightly take, where that is longer than a client waits.
     """
 
     method: str
@@ -30,17 +33,29 @@ class Call(Generic[Answer]):
     body: Any = None
     repeatable: bool = True
     gone_is_done: bool = False
+    takes_s: float = 0.0
 
     def content(self) -> bytes | None:
         """Return the bytes of the body. Raises ValueError for what JSON cannot say."""
         if self.body is None or isinstance(self.body, bytes):
             return self.body
-        return json.dumps(self.body, ensure_ascii=False, allow_nan=False).encode()
+        return dumped(self.body)
+
+
+def dumped(value: Any) -> bytes:
+    """Return JSON. Raises ValueError for what it cannot say, TypeError for what is no value of it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can say
+        return json.dumps(value, allow_nan=False).encode()
 
 
 def at(*segments: str) -> str:
-    """Return a path of segments, each quoted."""
-    return "/" + "/".join(quote(segment, safe="") for segment in segments)
+    """Return a path of segments, each quoted. Raises ArgumentError for one that would name another."""
+    for segment in segments:
+        if segment in ("", ".", ".."):
+            raise ArgumentError(f"{segment!r} is no id")
+    return "/" + "/".join(quote(segment, safe="", errors="replace") for segment in segments)
 
 
 def query_of(given: Mapping[str, object]) -> dict[str, str]:
@@ -59,11 +74,11 @@ def camel(name: str) -> str:
 
 
 def instant(value: Instant) -> str:
-    """Return an instant in the API's form. Raises ValueError for a datetime without a zone."""
+    """Return an instant in the API's form. Raises ArgumentError for a datetime without a zone."""
     if isinstance(value, str):
         return value
     if value.tzinfo is None:
-        raise ValueError("a datetime needs a time zone: datetime.now(UTC)")
+        raise ArgumentError("a datetime needs a time zone: datetime.now(UTC)")
     return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -8,6 +8,10 @@ class AngariumError(Exception):
     """Anything that this package raises."""
 
 
+class ArgumentError(AngariumError, ValueError):
+    """An argument that cannot be sent: nothing was."""
+
+
 class VerificationError(AngariumError, ValueError):
     """A webhook that must not be trusted: answer it with 400 and do nothing else."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from angarium.calls import Call
-from angarium.errors import ConnectionFailedError, UnexpectedAnswerError, error_from
+from angarium.errors import ArgumentError, ConnectionFailedError, UnexpectedAnswerError, error_from
 from angarium.retry import RetryPolicy, retry_after_s
 
 VERSION = "0.1.0"
@@ -45,6 +45,7 @@ class Exchange:
             params=dict(self.call.query),
             content=content,
             headers=headers,
+            timeout=_longest(http.timeout, self.call.takes_s),
         )
 
     def answered(self, response: httpx.Response) -> Any:
@@ -91,11 +92,16 @@ class Exchange:
 def client_options(
     base_url: str, api_key: str, environment: str | None, timeout_s: float, trust_env: bool
 ) -> dict[str, Any]:
-    """Return the keyword arguments for either of httpx's clients. Raises ValueError."""
-    if not base_url.startswith(("http://", "https://")):
-        raise ValueError("base_url begins with http:// or https://")
+    """Return the keyword arguments for either of httpx's clients. Raises ArgumentError."""
+    try:
+        url = httpx.URL(base_url)
+        url.host.encode("idna")  # as the look-up of its address does, with an error of its own
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ArgumentError(f"base_url is no address: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ArgumentError("base_url begins with http:// or https:// and a host")
     if not api_key.isascii() or not api_key or any(character <= " " for character in api_key):
-        raise ValueError("the API key is empty or has spaces or line ends in it")
+        raise ArgumentError("the API key is empty or has spaces or line ends in it")
     headers = {
         "authorization": f"Bearer {api_key}",
         "accept": "application/json",
@@ -110,6 +116,13 @@ def client_options(
         "trust_env": trust_env,
         "follow_redirects": False,  # a key is never carried to another address
     }
+
+
+def _longest(usual: httpx.Timeout, takes_s: float) -> httpx.Timeout:
+    """Return the client's timeout, or one that is long enough for what takes longer."""
+    if usual.read is None or usual.read >= takes_s:
+        return usual
+    return httpx.Timeout(usual.connect, read=takes_s)
 
 
 def _json_or_none(response: httpx.Response) -> Any:

@@ -3,25 +3,25 @@
 import json
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from angarium.calls import body_of
+from angarium.calls import body_of, dumped
+from angarium.errors import ArgumentError
 from angarium.shapes import JsonObject, NewEvent
 
 Payload = JsonObject | bytes  # bytes are a JSON object that goes out digit for digit
 
 
 def single(event_type: str, payload: Payload, given: Mapping[str, object]) -> bytes:
-    """Return the body of one event. Raises ValueError for a payload that is no JSON object."""
+    """Return the body of one event. Raises ArgumentError for bytes that are no JSON object."""
     fields = {"eventType": event_type, **body_of(given)}
     fields.setdefault("idempotencyKey", str(uuid.uuid4()))
-    return _dumped(fields)[:-1] + b', "payload": ' + _object(payload) + b"}"
+    return dumped(fields)[:-1] + b', "payload": ' + _object(payload) + b"}"
 
 
 def batch(events: Iterable[NewEvent | bytes]) -> bytes:
     """Return the body of a batch. Events as bytes go out as they are, with a key where they have none.
 
-    Raises ValueError for bytes that are no JSON object.
+    Raises ArgumentError for bytes that are no JSON object.
     """
     return b'{"events": [' + b", ".join(_keyed(event) for event in events) + b"]}"
 
@@ -29,24 +29,24 @@ def batch(events: Iterable[NewEvent | bytes]) -> bytes:
 def _keyed(event: NewEvent | bytes) -> bytes:
     key = str(uuid.uuid4())
     if not isinstance(event, bytes):
-        return _dumped({"idempotencyKey": key, **event})
+        return dumped({"idempotencyKey": key, **event})
     raw = _object(event)
     fields = json.loads(raw)
     if fields.get("idempotencyKey") is not None or not fields:
         return raw
     if "idempotencyKey" in fields:  # null: the name is there already, and must not be twice
-        return _dumped({**fields, "idempotencyKey": key})
+        return dumped({**fields, "idempotencyKey": key})
     return raw[:-1] + b', "idempotencyKey": "' + key.encode() + b'"}'
 
 
 def _object(value: Payload) -> bytes:
     if not isinstance(value, bytes):
-        return _dumped(value)
+        return dumped(value)
     raw = value.strip(b" \t\r\n")
-    if not isinstance(json.loads(raw), dict):
-        raise ValueError("must be a JSON object")  # noqa: TRY004 - a value of JSON, not of Python
+    try:
+        found = json.loads(raw)
+    except ValueError as error:
+        raise ArgumentError(f"the bytes are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ArgumentError("the bytes are JSON, but no object")
     return raw
-
-
-def _dumped(value: Any) -> bytes:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -20,6 +20,8 @@ from angarium.shapes import (
     TestResult,
 )
 
+LONGEST_ATTEMPT_S = 75.0  # a destination's timeout is 60 s at the most
+
 
 class AsyncDestinations(AsyncResource):
     """Destinations."""
@@ -96,7 +98,10 @@ class AsyncDestinations(AsyncResource):
     async def test(self, destination_id: str) -> TestResult:
         """Send a signed sample now and return what the receiver answered."""
         path = at("destinations", destination_id, "test")
-        return await self._send(Call("POST", path, body={}, repeatable=False))
+        call: Call[TestResult] = Call(
+            "POST", path, body={}, repeatable=False, takes_s=LONGEST_ATTEMPT_S
+        )
+        return await self._send(call)
 
     async def health(self, destination_id: str) -> Health:
         """Return how the destination does, from its live actor."""

@@ -21,6 +21,8 @@ from angarium.shapes import (
 )
 from angarium.sync.resource import Resource, follow_pages
 
+LONGEST_ATTEMPT_S = 75.0  # a destination's timeout is 60 s at the most
+
 
 class Destinations(Resource):
     """Destinations."""
@@ -95,7 +97,10 @@ class Destinations(Resource):
     def test(self, destination_id: str) -> TestResult:
         """Send a signed sample now and return what the receiver answered."""
         path = at("destinations", destination_id, "test")
-        return self._send(Call("POST", path, body={}, repeatable=False))
+        call: Call[TestResult] = Call(
+            "POST", path, body={}, repeatable=False, takes_s=LONGEST_ATTEMPT_S
+        )
+        return self._send(call)
 
     def health(self, destination_id: str) -> Health:
         """Return how the destination does, from its live actor."""
