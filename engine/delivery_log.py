@@ -3,6 +3,7 @@
 What is in flight is in no row: whoever shows deliveries lays DELIVERING over what these say.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -209,3 +210,9 @@ class EventLog(Protocol):
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
         """Return one event."""
+
+    async def deliveries_to(
+        self, environment: int, events: Sequence[str], customer: str
+    ) -> dict[str, int]:
+        """Return how many of the deliveries that events had from the first go to destinations of a
+        customer; an event without any may be left out."""

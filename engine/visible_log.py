@@ -3,6 +3,8 @@
 Laid over the stores for whatever answers callers. The engine itself reads the whole log.
 """
 
+from collections.abc import Sequence
+
 from msgspec import structs
 
 from engine.core.records import Attempt, Delivery
@@ -74,3 +76,9 @@ class VisibleEvents:
         if created_at_ms(event) < self._horizon.floor_ms(environment):
             return None
         return await self._log.event(environment, event)
+
+    async def deliveries_to(
+        self, environment: int, events: Sequence[str], customer: str
+    ) -> dict[str, int]:
+        """Return how many deliveries go to a customer's destinations; see the port."""
+        return await self._log.deliveries_to(environment, events, customer)

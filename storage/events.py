@@ -1,6 +1,9 @@
 """Events as people and programs read them; the intake alone writes them."""
 
+from collections.abc import Sequence
+
 from engine.delivery_log import EventDetail, EventFilter, EventPage
+from engine.identity import MAX_FANOUT, delivery_id
 from storage.bridge import Pool
 from storage.entries import EVENT_COLUMNS, event_detail, event_entry
 from storage.walk import Step, found, id_bounds, step_statement, stream, walk
@@ -8,6 +11,15 @@ from storage.walk import Step, found, id_bounds, step_statement, stream, walk
 EVENT = f"""
 SELECT {EVENT_COLUMNS}, d.payload, d.metadata, d.attachments
 FROM events d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
+
+
+# The deliveries that an event had from the first are a range of the primary key.
+DELIVERIES_TO = """
+SELECT e.id::text AS event, count(*) AS deliveries
+FROM unnest($2::uuid[], $3::uuid[], $4::uuid[]) e (id, first, last)
+JOIN deliveries d ON d.environment = $1::integer AND d.id >= e.first AND d.id <= e.last
+WHERE d.event = e.id AND d.customer = $5::text
+GROUP BY e.id"""
 
 
 class PostgresEvents:
@@ -48,3 +60,16 @@ class PostgresEvents:
         """Return one event; see the port."""
         row = await self._pool.fetch_row(EVENT, environment, event)
         return None if row is None else event_detail(row)
+
+    async def deliveries_to(
+        self, environment: int, events: Sequence[str], customer: str
+    ) -> dict[str, int]:
+        """Return how many deliveries go to a customer's destinations; see the port."""
+        if not events:
+            return {}
+        first = [delivery_id(event, 0) for event in events]
+        last = [delivery_id(event, MAX_FANOUT) for event in events]
+        rows = await self._pool.fetch(
+            DELIVERIES_TO, environment, list(events), first, last, customer
+        )
+        return {row["event"]: row["deliveries"] for row in rows}

@@ -10,6 +10,7 @@ from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import DeliveryQuery, ListQuery, PageQuery
 from api.resources.destinations import required
+from api.resources.events import counted
 from api.resources.events import detail_view as event_view
 from api.resources.sent import request_view
 from api.routes import READ, Embed, Route
@@ -199,11 +200,12 @@ async def get(call: Call) -> Answer:
     if detail is None or not call.sees_customer(detail.entry.customer):
         raise Refusal("not_found", "no such delivery")
     entry = detail.entry
+    counts = await counted(call, [entry.event])
     return Answer(
         200,
         {
             **item_view(call, entry, _flying(call, [entry])),
-            "event": None if detail.event is None else event_view(call, detail.event),
+            "event": None if detail.event is None else event_view(call, detail.event, counts),
             "request": request_view(detail),
             "replayOf": entry.replay_of,
             "replayJobId": entry.replay_job,

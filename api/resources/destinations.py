@@ -36,6 +36,13 @@ async def required(call: Call) -> DestinationRecord:
     return record
 
 
+async def must_exist(call: Call, destination: str) -> None:
+    """Raise Refusal 404 where the destination that a write's body names does not exist for the caller."""
+    record = await call.services.destination_store.get(call.number, destination)
+    if record is None or not call.sees(record.customer_account):
+        raise Refusal("not_found", "destinationId: no such destination")
+
+
 async def create(call: Call) -> Answer:
     """Make a destination; its secret is in this answer and nowhere else."""
     draft = call.body_as(DestinationDraft)

@@ -10,6 +10,7 @@ from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import CategoryName, PageQuery
 from api.resources.deliveries import item_view, own
+from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqEntryOrNull, Requeued
 from engine.control.dlq import Bulk
@@ -132,7 +133,10 @@ async def discard_all(call: Call) -> Answer:
 
 async def _bulk(call: Call, word: str) -> Answer:
     selection = call.body_as(DlqSelection)
-    which = await own(call, selection.judged())
+    which = selection.judged()
+    if selection.destination_id is not None:
+        await must_exist(call, selection.destination_id)
+    which = await own(call, which)
     floor_ms = call.services.horizon.floor_ms(call.number)
     which = structs.replace(which, from_ms=max(which.from_ms or 0, floor_ms))
     dead_letters = call.services.dead_letters
@@ -214,6 +218,7 @@ ROUTES = (
         handler=retry_all,
         body=DlqSelection,
         responses={200: BulkRetry},
+        refusals=(404,),
         example=EXAMPLE,
     ),
     Route(
@@ -229,6 +234,7 @@ ROUTES = (
         handler=discard_all,
         body=DlqSelection,
         responses={200: BulkDiscard},
+        refusals=(404,),
         example={"eventType": "cart.updated", "to": "2026-11-01T00:00:00.000Z"},
     ),
 )

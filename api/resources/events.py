@@ -1,5 +1,6 @@
 """Events as they were accepted: list and get, with the payload's exact bytes."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -18,8 +19,19 @@ TAG = "Events"
 LISTING = "/events"
 
 
-def item_view(call: Call, entry: EventEntry) -> dict[str, Any]:
-    """Return an event as lists show it."""
+async def counted(call: Call, events: Sequence[str]) -> Mapping[str, int] | None:
+    """Return how many deliveries of events an embed session sees: those to its customer's destinations.
+    None for keys, which see all."""
+    if call.customer is None:
+        return None
+    customer = call.customer.external_id
+    return await call.services.event_log.deliveries_to(call.number, events, customer)
+
+
+def item_view(
+    call: Call, entry: EventEntry, counts: Mapping[str, int] | None = None
+) -> dict[str, Any]:
+    """Return an event as lists show it; `counts` as of `counted`."""
     return {
         "id": entry.id,
         "environment": call.environment_name.name,
@@ -31,15 +43,17 @@ def item_view(call: Call, entry: EventEntry) -> dict[str, Any]:
         "correlationId": entry.correlation_id,
         "requestId": entry.request_id,
         "idempotencyKey": entry.idempotency_key,
-        "deliveries": entry.deliveries,
+        "deliveries": entry.deliveries if counts is None else counts.get(entry.id, 0),
         "origin": entry.origin.name,
     }
 
 
-def detail_view(call: Call, event: EventDetail) -> dict[str, Any]:
+def detail_view(
+    call: Call, event: EventDetail, counts: Mapping[str, int] | None = None
+) -> dict[str, Any]:
     """Return an event whole. What came as JSON goes out as the same bytes."""
     return {
-        **item_view(call, event.entry),
+        **item_view(call, event.entry, counts),
         "payload": orjson.Fragment(event.payload),
         "metadata": _spliced(event.metadata),
         "attachments": _spliced(event.attachments),
@@ -61,13 +75,12 @@ async def listing(call: Call) -> Answer:
         from_ms=query.from_,
         to_ms=query.to,
         type=query.event_type,
-        customer=query.customer_external_id
-        if call.customer is None
-        else call.customer.external_id,
+        customer=query.customer_external_id if call.customer is None else call.customer.external_id,
     )
     below = position(LISTING, call.number, query.cursor)
     found = await call.services.event_log.events(call.number, which, below, query.limit)
-    items = [item_view(call, entry) for entry in found.items]
+    counts = await counted(call, [entry.id for entry in found.items])
+    items = [item_view(call, entry, counts) for entry in found.items]
     return Answer(200, page(items, LISTING, call.number, found.below))
 
 
@@ -76,7 +89,7 @@ async def get(call: Call) -> Answer:
     event = await call.services.event_log.event(call.number, call.identifier())
     if event is None or not call.sees_customer(event.entry.customer):
         raise Refusal("not_found", "no such event")
-    return Answer(200, detail_view(call, event))
+    return Answer(200, detail_view(call, event, await counted(call, [event.entry.id])))
 
 
 ROUTES = (
@@ -85,7 +98,8 @@ ROUTES = (
         path="/events",
         name="listEvents",
         summary="List events",
-        description="Also those that no rule matched.",
+        description="Also those that no rule matched. An embed session sees its customer's, and of their "
+        "deliveries counts those to its customer's destinations.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

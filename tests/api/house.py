@@ -5,7 +5,7 @@ Every answer is held to the OpenAPI document, and to what every answer must carr
 
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -208,6 +208,11 @@ class FakeLog:
     async def event(self, environment: int, event: str) -> EventDetail | None:
         found = self.all_events.get(event)
         return found if found and found.entry.environment == environment else None
+
+    async def deliveries_to(
+        self, environment: int, events: Sequence[str], customer: str
+    ) -> dict[str, int]:
+        return {}
 
 
 @dataclass

@@ -1,0 +1,209 @@
+"""Things of every kind that routes name, made for whoever is to own them, and known where they leak."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+from engine.control.records import Tenant
+from engine.core.vocabulary import Environment
+from tests.api.house import Caller
+from tests.service.house import ServiceHouse
+from tests.service.receiver import Received, Receiver
+
+DEAD = "/dead"  # where the receiver fails
+
+
+@dataclass(eq=False)
+class Owner:
+    """A customer's account, or what is tied to none, in one environment. `api` may do all there."""
+
+    name: str
+    tenant: Tenant
+    environment: Environment
+    customer: str | None
+    api: Caller
+    account: str | None = None
+    ids: set[str] = field(default_factory=set)  # of what is the owner's alone
+
+    @property
+    def place(self) -> tuple[str, Environment]:
+        """The environment, of all workspaces."""
+        return self.tenant.workspace.id, self.environment
+
+    @property
+    def number(self) -> int:
+        return next(e.number for e in self.tenant.environments if e.name is self.environment)
+
+    @property
+    def marker(self) -> str:
+        """What stands in everything that is the owner's."""
+        return f"marker({self.name})"
+
+    @property
+    def tied(self) -> dict[str, str]:
+        return {} if self.customer is None else {"customerExternalId": self.customer}
+
+    async def made(self, path: str, document: Any, *, own: bool = True) -> dict[str, Any]:
+        """Make something; return what the answer says of it. `own`: of the owner, not of all there."""
+        answer = await self.api("POST", path, document, check=False)
+        assert answer.status in (201, 202), (path, answer.body)
+        found: dict[str, Any] = answer.json
+        if own:
+            self.ids.add(found["id"])
+        return found
+
+
+def fails_where_dead(request: Received) -> int:
+    return 500 if request.path == DEAD else 204
+
+
+Maker = Callable[[Owner], Awaitable[str]]
+
+
+class Shelf:
+    """Makes things, and keeps one of each kind and owner that nobody may change."""
+
+    def __init__(self, house: ServiceHouse, receiver: Receiver) -> None:
+        self._house = house
+        self._receiver = receiver
+        self._kept: dict[tuple[Owner, str], str] = {}
+        self._count = 0
+        # By the first segment of a route's path, or by all before what it names.
+        self.makers: dict[str, Maker] = {
+            "destinations": self.destination,
+            "routing-rules": self.rule,
+            "events": self.event,
+            "deliveries": self.delivery,
+            "replay-jobs": self.replay,
+            "dlq": self.dead,
+            "schemas": self.schema,
+            "active schemas": self.active_schema,
+            "schemas/types": self.schema_type,
+            "audit-logs": self.entry,
+            "api-keys": self.key,
+        }
+
+    async def kept(self, owner: Owner, kind: str) -> str:
+        """Return the thing of that kind that is looked at by all and changed by none."""
+        if (owner, kind) not in self._kept:
+            self._kept[owner, kind] = await self.makers[kind](owner)
+        return self._kept[owner, kind]
+
+    async def destination(self, owner: Owner, path: str = "/hook", **more: Any) -> str:
+        document = {"name": owner.marker, "url": self._receiver.url(path), **owner.tied, **more}
+        return str((await owner.made("/destinations", document))["id"])
+
+    async def rule(self, owner: Owner, types: str | None = None, to: str | None = None) -> str:
+        document = {
+            "name": owner.marker,
+            "destinationId": to or await self.kept(owner, "destinations"),
+            "eventTypes": [types or f"never.{self._next()}"],
+        }
+        return str((await owner.made("/routing-rules", document))["id"])
+
+    async def event(self, owner: Owner, event_type: str = "of.nobody") -> str:
+        payload = {"marker": owner.marker}
+        document = {
+            "eventType": event_type,
+            "payload": payload,
+            "source": owner.marker,
+            **owner.tied,
+        }
+        return str((await owner.made("/events", document))["id"])
+
+    async def delivery(self, owner: Owner) -> str:
+        return await self._sent(owner, await self.destination(owner))
+
+    async def dead(self, owner: Owner) -> str:
+        """A delivery in the DLQ."""
+        delivery = {"retrySchedule": [], "timeoutMs": 1000}
+        return await self._sent(owner, await self.destination(owner, DEAD, delivery=delivery))
+
+    async def replay(self, owner: Owner) -> str:
+        """A job that cannot end: its one destination is disabled."""
+        destination = await self.destination(owner)
+        await self._sent(owner, destination)
+        assert (await owner.api("POST", f"/destinations/{destination}/disable")).status == 200
+        job = await owner.made("/replay-jobs", {"destinationId": destination})
+        with trio.fail_after(5):
+            while job["status"] != "PAUSED":
+                await trio.sleep(0.01)
+                job = (await owner.api("GET", f"/replay-jobs/{job['id']}", check=False)).json
+        return str(job["id"])
+
+    async def schema(self, owner: Owner) -> str:
+        return str((await self._schema(owner))["id"])
+
+    async def schema_type(self, owner: Owner) -> str:
+        """An event type with an active schema."""
+        return str((await self._active_schema(owner))["eventType"])
+
+    async def active_schema(self, owner: Owner) -> str:
+        return str((await self._active_schema(owner))["id"])
+
+    async def key(self, owner: Owner) -> str:
+        document = {"name": "of an environment", "scope": "read"}
+        return str((await owner.made("/api-keys", document, own=False))["id"])
+
+    async def entry(self, owner: Owner) -> str:
+        await self.kept(owner, "api-keys")
+        return str(
+            await self._house.server.bridge.pool.fetch_value(
+                "SELECT id::text FROM audit_log WHERE environment = $1 ORDER BY id LIMIT 1",
+                owner.number,
+            )
+        )
+
+    async def _schema(self, owner: Owner) -> dict[str, Any]:
+        document = {"eventType": f"schema.{self._next()}", "schema": {"type": "object"}}
+        return await owner.made("/schemas", document, own=False)
+
+    async def _active_schema(self, owner: Owner) -> dict[str, Any]:
+        version = await self._schema(owner)
+        path = f"/schemas/{version['id']}/activate"
+        assert (await owner.api("POST", path, {}, check=False)).status == 200
+        return version
+
+    async def _sent(self, owner: Owner, destination: str) -> str:
+        """Return a delivery to a destination that has ended."""
+        event_type = f"sent.{self._next()}"
+        await self.rule(owner, event_type, destination)
+        event = await self.event(owner, event_type)
+        found = await self._house.until(
+            owner.api, f"/events/{event}/deliveries", lambda page: _ended(page["items"])
+        )
+        (delivery,) = (item["id"] for item in found["items"])
+        owner.ids.add(delivery)
+        return str(delivery)
+
+    def _next(self) -> int:
+        self._count += 1
+        return self._count
+
+
+def _ended(items: list[dict[str, Any]]) -> bool:
+    return bool(items) and all(item["status"] in ("DELIVERED", "FAILED") for item in items)
+
+
+async def open_owners(house: ServiceHouse) -> dict[str, Owner]:
+    """Return whoever a thing can belong to: two customers and nobody, and two customers of the same name
+    elsewhere."""
+    acme, neighbour = await house.tenant("acme"), await house.tenant("neighbour")
+    owners = {}
+    for name, tenant, environment, customer in (
+        ("ada", acme, Environment.DEVELOPMENT, "ada"),
+        ("bob", acme, Environment.DEVELOPMENT, "bob"),
+        ("nobody", acme, Environment.DEVELOPMENT, None),
+        ("ada-in-staging", acme, Environment.STAGING, "ada"),
+        ("ada-next-door", neighbour, Environment.DEVELOPMENT, "ada"),
+    ):
+        api = await house.caller(tenant, environment=environment)
+        owner = Owner(name, tenant, environment, customer, api)
+        if customer is not None:
+            session = await api("POST", "/embed/sessions", {"customerExternalId": customer})
+            owner.account = session.json["customerAccountId"]
+            owner.ids.add(str(owner.account))
+        owners[name] = owner
+    return owners

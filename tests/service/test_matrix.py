@@ -1,0 +1,272 @@
+"""Every route x credential x owner: the status is what the route declares, and nothing leaks.
+
+Made from the route table. A route that this does not know how to call fails by its name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+import pytest
+import trio
+
+from api.routes import Embed, Route
+from api.table import ROUTES
+from storage.bridge import Bridge
+from tests.api.house import Response, hold_to_document
+from tests.service.credentials import Credential, open_credentials
+from tests.service.house import ServiceHouse, open_service
+from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners
+from tests.service.receiver import Receiver
+
+AT_ONCE = 6  # callers: what each makes takes a moment; fewer than a workspace may test at once
+EVENT = {"eventType": "of.nobody", "payload": {}}
+Named = tuple[str, str]  # a route: its method and path
+Body = Callable[[Shelf, Owner], Awaitable[Any]]
+
+
+def to_destination(**rest: Any) -> Body:
+    async def body(shelf: Shelf, owner: Owner) -> Any:
+        return {"destinationId": await shelf.kept(owner, "destinations"), **rest}
+
+    return body
+
+
+async def of_account(_: Shelf, owner: Owner) -> Any:
+    return {"name": "d", "url": "http://127.0.0.1:1/", "customerAccountId": owner.account}
+
+
+async def of_trial(shelf: Shelf, owner: Owner) -> Any:
+    destination = await shelf.kept(owner, "destinations")
+    return {"event": EVENT, "rule": {"destinationId": destination, "eventTypes": ["never"]}}
+
+
+def plain(document: Any) -> Body:
+    async def body(_: Shelf, __: Owner) -> Any:
+        return document
+
+    return body
+
+
+# The bodies that name something of an owner's, which must exist for the caller.
+NAMING: dict[Named, Body] = {
+    ("POST", "/destinations"): of_account,
+    ("POST", "/routing-rules"): to_destination(name="r", eventTypes=["never"]),
+    ("POST", "/routing-rules/preview"): of_trial,
+    ("POST", "/replay-jobs"): to_destination(dryRun=True),
+    ("POST", "/dlq/retry"): to_destination(dryRun=True),
+    ("POST", "/dlq/discard"): to_destination(dryRun=True),
+}
+# The others.
+BODIES: dict[Named, Body] = {
+    ("POST", "/events"): plain(EVENT),
+    ("POST", "/events/batch"): plain({"events": [EVENT]}),
+    ("PATCH", "/destinations/{id}"): plain({"description": "changed"}),
+    ("PATCH", "/routing-rules/{id}"): plain({"priority": "HIGH"}),
+    ("POST", "/api-keys"): plain({"name": "k", "scope": "read"}),
+    ("POST", "/embed/sessions"): plain({"customerExternalId": "somebody"}),
+    ("POST", "/schemas"): plain({"eventType": "of.schemas", "schema": {"type": "object"}}),
+    ("POST", "/schemas/infer"): plain({"eventType": "of.nobody"}),
+    ("POST", "/schemas/{id}/activate"): plain({}),
+}
+# Where an action needs its thing in a state of its own.
+STATES = {("POST", "/schemas/{id}/deprecate"): "active schemas"}
+# What a query must have.
+QUERIES: dict[Named, Callable[[Credential], str]] = {
+    ("GET", "/observability/throughput"): lambda who: (
+        "" if who.place is None else f"?environment={who.place[1].name}"
+    ),
+}
+# What is 200 and empty for what does not exist.
+EMPTY: set[Named] = {("GET", "/schemas/types/{eventType}/versions")}
+# Filters that name something, and the kind of thing.
+FILTERS = {
+    "destinationId": "destinations",
+    "eventId": "events",
+    "customerAccountId": "account",
+}  # fmt: skip
+
+
+def name_of(route: Route) -> Named:
+    return route.method, route.path
+
+
+def kind_of(route: Route) -> str | None:
+    """Return what sort of thing a route's path names."""
+    before, brace, _ = route.path.partition("/{")
+    return before.removeprefix("/") if brace else None
+
+
+def expected(route: Route, who: Credential, owner: Owner | None) -> int:
+    """Return the status of a request that is right but for who sends it, and for whose thing it names."""
+    success = min(route.responses)
+    if route.scopes is None:
+        return success
+    if not who.valid:
+        return 401
+    if who.scope is None and route.embed is Embed.REFUSED:
+        return 403
+    if who.scope is not None and who.scope not in route.scopes:
+        return 403
+    if who.mistaken:
+        return 403
+    if who.unnamed and route.environment:
+        return 400
+    if owner is None or exists(route, who, owner):
+        return success
+    return success if name_of(route) in EMPTY else 404
+
+
+def exists(route: Route, who: Credential, owner: Owner) -> bool:
+    if name_of(route) == ("POST", "/destinations") and owner.account is None:
+        return True  # its body names nobody
+    if route.embed is Embed.SHARED:
+        return who.place == owner.place
+    return who.owns(owner)
+
+
+class Matrix:
+    """All cases, one server."""
+
+    def __init__(self, house: ServiceHouse, shelf: Shelf, owners: dict[str, Owner]) -> None:
+        self.house = house
+        self.shelf = shelf
+        self.owners = owners
+        self.counts: Counter[int] = Counter()
+        self.wrong: list[str] = []
+        self._held: set[tuple[Named, int]] = set()
+
+    async def run(self, route: Route, who: Credential, limiter: trio.CapacityLimiter) -> None:
+        """Try a route as somebody, with a thing of every owner where it names one."""
+        named = kind_of(route) is not None or name_of(route) in NAMING
+        async with limiter:
+            for owner in self.owners.values() if named else [None]:
+                await self.case(route, who, owner)
+                if expected(route, who, owner) in (401, 403, 400):
+                    return  # whosever it is
+
+    async def case(self, route: Route, who: Credential, owner: Owner | None) -> None:
+        """Try one case."""
+        status = expected(route, who, owner)
+        path, body = await self.request(route, who, owner, fresh=status < 300)
+        answer = await who.caller(route.method, path, body, check=False)
+        self.counts[answer.status] += 1
+        whose = "" if owner is None else f", a thing of {owner.name}"
+        case = f"{route.method} {route.path} as {who.name}{whose}"
+        if answer.status != status:
+            told = answer.body[:200].decode()
+            self.wrong.append(f"{case}: {answer.status}, not {status}: {told}")
+            return
+        if (name_of(route), status) not in self._held:
+            self._held.add((name_of(route), status))
+            hold_to_document(route.method, path, answer)
+        if route.scopes is not None:
+            self.search(case, who, answer, path, body)
+
+    async def request(
+        self, route: Route, who: Credential, owner: Owner | None, *, fresh: bool
+    ) -> tuple[str, Any]:
+        path, kind = route.path, kind_of(route)
+        if kind is not None:
+            assert owner is not None
+            make = self.shelf.makers[STATES.get(name_of(route), kind)]
+            changes = route.method != "GET" and fresh
+            thing = await make(owner) if changes else await self.shelf.kept(owner, kind)
+            path = re.sub(r"{\w+}", thing, path)
+        if name_of(route) in QUERIES:
+            path += QUERIES[name_of(route)](who)
+        body: Any = None
+        if name_of(route) in NAMING:
+            assert owner is not None
+            body = await NAMING[name_of(route)](self.shelf, owner)
+        elif route.body is not None:
+            anybody = self.owners["nobody"]
+            body = await BODIES[name_of(route)](self.shelf, anybody)
+        return path, body
+
+    def search(self, case: str, who: Credential, answer: Response, path: str, body: Any) -> None:
+        """Look for what is others' in an answer."""
+        sent = path + orjson.dumps(body).decode()
+        text = answer.body.decode()
+        for owner in self.owners.values():
+            if who.valid and who.owns(owner):
+                continue
+            leaks = [
+                each for each in (owner.marker, *owner.ids) if each in text and each not in sent
+            ]
+            if leaks:
+                self.wrong.append(f"{case}: shows {leaks} of {owner.name}")
+
+
+def unknown_routes(shelf: Shelf) -> list[str]:
+    """Return the routes that this test does not know how to call."""
+    unknown = []
+    for route in ROUTES:
+        kind = kind_of(route)
+        if kind is not None and kind not in shelf.makers:
+            unknown.append(f"{route.method} {route.path}: how is such a thing made?")
+        if route.body is not None and name_of(route) not in {*NAMING, *BODIES}:
+            unknown.append(f"{route.method} {route.path}: what is its body?")
+        unknown += [
+            f"{route.method} {route.path}: what does {field} name?"
+            for field in set(filters_of(route)) - set(FILTERS)
+        ]
+        for field, info in route.query.model_fields.items():
+            if info.is_required() and name_of(route) not in QUERIES:
+                unknown.append(f"{route.method} {route.path}: what is {field}?")
+    return unknown
+
+
+def filters_of(route: Route) -> list[str]:
+    """Return the parameters of a route's query that name something."""
+    properties = route.query.model_json_schema()["properties"] if route.query.model_fields else {}
+    return [name for name, schema in properties.items() if b'"uuid"' in orjson.dumps(schema)]
+
+
+@pytest.fixture
+async def matrix(bridge: Bridge, receiver: Receiver) -> Any:
+    receiver.answer = fails_where_dead
+    async with open_service(bridge, control_rate_limit=10_000_000) as house:
+        owners = await open_owners(house)
+        yield Matrix(house, Shelf(house, receiver), owners)
+
+
+async def test_every_route_answers_every_credential_as_it_declares(
+    matrix: Matrix, record_property: Callable[[str, object], None]
+) -> None:
+    assert unknown_routes(matrix.shelf) == []
+    callers = await open_credentials(matrix.house, matrix.owners)
+    for owner in matrix.owners.values():
+        for kind in matrix.shelf.makers:
+            if any(kind_of(route) == kind for route in ROUTES):
+                await matrix.shelf.kept(owner, kind)
+    limiter = trio.CapacityLimiter(AT_ONCE)
+    for route in ROUTES:
+        async with trio.open_nursery() as nursery:
+            for who in callers:
+                nursery.start_soon(matrix.run, route, who, limiter)
+    cases = sum(matrix.counts.values())
+    record_property("cases", cases)
+    print(f"{cases} cases of {len(ROUTES)} routes: {dict(sorted(matrix.counts.items()))}")
+    assert matrix.wrong == [], "\n".join(matrix.wrong)
+    assert cases > 1_500
+
+
+async def test_a_filter_that_names_what_is_anothers_finds_nothing(matrix: Matrix) -> None:
+    callers = await open_credentials(matrix.house, matrix.owners)
+    tried = 0
+    for route in ROUTES:
+        for field in filters_of(route):
+            for owner in matrix.owners.values():
+                kind = FILTERS[field]
+                thing = owner.account if kind == "account" else await matrix.shelf.kept(owner, kind)
+                for who in callers:
+                    if thing is None or expected(route, who, None) != 200 or who.owns(owner):
+                        continue
+                    path = f"{route.path}?{field}={thing}"
+                    answer = await who.caller("GET", path)
+                    assert (answer.status, answer.json["items"]) == (200, []), (path, who.name)
+                    tried += 1
+    assert tried > 100
