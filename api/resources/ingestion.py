@@ -74,6 +74,7 @@ ROUTES = (
         handler=None,
         body=EventInput,
         responses={202: shapes.IngestResult},
+        refusals=(404,),
         codes=("schema_violation", "idempotency_mismatch"),
         example=EXAMPLE,
     ),

@@ -1,0 +1,391 @@
+"""Every endpoint with each of its statuses: the request that provokes it, and the table of them all.
+
+`python -m tests.service.statuses` writes the table anew.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from api.bodies import BODY_BYTES
+from api.routes import Route
+from api.table import ROUTES
+from engine.core.vocabulary import Scope
+from engine.event_json import BATCH_BYTES, EVENT_BYTES
+
+TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
+NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that nothing has
+HOOK = "https://example.com/hooks"
+
+# Part 4 of the specification, but transforms and files: what each endpoint can answer at least.
+SPECIFIED = """
+GET /auth/context 200 401
+POST /events 202 400 401
+POST /events/batch 202 400 401
+POST /destinations 201 400
+GET /destinations 200
+GET /destinations/{id} 200 404
+PATCH /destinations/{id} 200 404
+DELETE /destinations/{id} 200 404
+POST /destinations/{id}/enable 200 404
+POST /destinations/{id}/disable 200 404
+POST /destinations/{id}/test 200 404
+GET /destinations/{id}/health 200 404
+GET /destinations/{id}/analytics 200 404
+GET /destinations/{id}/deliveries 200
+GET /deliveries 200
+GET /deliveries/{id} 200 404
+GET /events/{id}/deliveries 200
+POST /routing-rules 201 400 404
+GET /routing-rules 200
+GET /routing-rules/{id} 200 404
+PATCH /routing-rules/{id} 200 404
+DELETE /routing-rules/{id} 200 404
+POST /routing-rules/{id}/enable 200 404
+POST /routing-rules/{id}/disable 200 404
+POST /schemas 201 400
+GET /schemas 200
+GET /schemas/types/{eventType}/versions 200
+GET /schemas/types/{eventType}/active 200 404
+GET /schemas/{id} 200 404
+POST /schemas/{id}/activate 200 400 404 409
+POST /replay-jobs 201 400
+GET /replay-jobs 200
+GET /replay-jobs/{id} 200 404
+POST /replay-jobs/{id}/cancel 200 400 404
+GET /replay-jobs/{id}/progress 200 404
+GET /dlq 200
+GET /dlq/{deliveryId} 200 404
+POST /dlq/{deliveryId}/retry 200 404
+GET /observability/throughput 200
+GET /audit-logs 200
+GET /audit-logs/{id} 200 404
+POST /embed/sessions 201 400
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A request to an operation, and the status and code that it is answered with.
+
+    `target` is its path, with `{name}` for the id of something that is there; by default the operation's
+    with the ids of `NAMES`. `caller` names who asks. `until`: ask until the answer is that (a limit is
+    used up by asking).
+    """
+
+    operation: str
+    status: int
+    code: str = ""
+    target: str = ""
+    body: Any = None
+    caller: str = "api"
+    headers: dict[str, str] = field(default_factory=dict)
+    until: bool = False
+
+
+# By an operation's first segment: what its `{id}` is where a case says nothing else.
+NAMES = {
+    "destinations": "destination",
+    "events": "event",
+    "routing-rules": "rule",
+    "schemas": "schema",
+    "deliveries": "delivery",
+    "replay-jobs": "job",
+    "dlq": "dead",
+    "audit-logs": "entry",
+    "api-keys": "key",
+}
+RULE = {"name": "r", "destinationId": "{destination}", "eventTypes": ["never"]}
+EVENT = {"eventType": "of.nobody", "payload": {}}
+SCHEMA = {"eventType": "of.schemas", "schema": {"type": "object"}}
+
+# What succeeds: by operation the body, and the target where it is not the thing that all cases share.
+BODIES: dict[str, Any] = {
+    "POST /events": EVENT,
+    "POST /events/batch": {"events": [EVENT, {"payload": 1}]},
+    "POST /destinations": {"name": "n", "url": HOOK},
+    "PATCH /destinations/{id}": {"name": "m"},
+    "POST /routing-rules": RULE,
+    "PATCH /routing-rules/{id}": {"name": "m"},
+    "POST /routing-rules/preview": {"event": EVENT},
+    "POST /schemas": SCHEMA,
+    "POST /schemas/infer": {"eventType": "of.nobody"},
+    "POST /replay-jobs": {"destinationId": "{destination}"},
+    "POST /dlq/retry": {"destinationId": "{destination}", "dryRun": True},
+    "POST /dlq/discard": {"destinationId": "{destination}", "dryRun": True},
+    "POST /api-keys": {"name": "k", "scope": "read"},
+    "POST /embed/sessions": {"customerExternalId": "c1"},
+}
+TARGETS = {
+    "DELETE /destinations/{id}": "/destinations/{spare}",
+    "DELETE /routing-rules/{id}": "/routing-rules/{spare_rule}",
+    "POST /schemas/{id}/deprecate": "/schemas/{active}/deprecate",
+    "POST /replay-jobs/{id}/cancel": "/replay-jobs/{running}/cancel",
+    "DELETE /api-keys/{id}": "/api-keys/{spare_key}",
+    "GET /observability/throughput": "/observability/throughput?environment=DEVELOPMENT",
+}
+
+# What only some operations refuse, each for a reason of its own.
+PARTICULAR = [
+    *(
+        Case(operation=operation, status=400, code=code, body=body)
+        for operation, code, body in (
+            ("POST /events", "schema_violation", {"eventType": "of.active", "payload": {}}),
+            (
+                "POST /events",
+                "idempotency_mismatch",
+                {**EVENT, "idempotencyKey": "taken", "payload": {"other": 1}},
+            ),
+            ("POST /events", "invalid_request", {"eventType": "x"}),
+            ("POST /events/batch", "invalid_request", {"events": []}),
+            ("POST /events/batch", "invalid_request", {"events": [{"eventType": "x"}]}),
+        )
+    ),
+    Case(
+        operation="POST /events",
+        status=404,
+        code="not_found",
+        body={**EVENT, "attachments": [{"source": {"kind": "FILE", "uri": NOBODY}}]},
+    ),
+    Case(
+        operation="POST /destinations",
+        status=402,
+        code="plan_limit",
+        caller="small",
+        body={"name": "n", "url": HOOK},
+    ),
+    Case(
+        operation="POST /destinations",
+        status=404,
+        code="not_found",
+        body={"name": "n", "url": HOOK, "customerAccountId": NOBODY},
+    ),
+    *(
+        Case(
+            operation=f"{method} /destinations/{{id}}{action}",
+            status=409,
+            code="conflict",
+            target=f"/destinations/{{archived}}{action}",
+            body={"name": "m"} if method == "PATCH" else {},
+        )
+        for method, action in (
+            ("PATCH", ""),
+            ("POST", "/enable"),
+            ("POST", "/disable"),
+            ("POST", "/test"),
+        )
+    ),
+    Case(
+        operation="POST /routing-rules",
+        status=404,
+        code="not_found",
+        body={**RULE, "destinationId": NOBODY},
+    ),
+    Case(
+        operation="POST /routing-rules",
+        status=409,
+        code="conflict",
+        body={**RULE, "destinationId": "{archived}"},
+    ),
+    Case(
+        operation="PATCH /routing-rules/{id}",
+        status=409,
+        code="conflict",
+        body={"destinationId": "{archived}"},
+    ),
+    Case(
+        operation="POST /routing-rules/preview",
+        status=404,
+        code="not_found",
+        body={"event": EVENT, "rule": {"eventTypes": ["*"], "destinationId": NOBODY}},
+    ),
+    Case(
+        operation="POST /schemas/infer",
+        status=404,
+        code="not_found",
+        body={"eventType": "never.sent"},
+    ),
+    Case(
+        operation="POST /schemas/{id}/activate",
+        status=409,
+        code="conflict",
+        target="/schemas/{active2}/activate",
+        body={},
+    ),
+    Case(
+        operation="POST /schemas/{id}/deprecate",
+        status=409,
+        code="conflict",
+        target="/schemas/{draft}/deprecate",
+        body={},
+    ),
+    Case(
+        operation="POST /replay-jobs",
+        status=404,
+        code="not_found",
+        body={"destinationId": NOBODY},
+    ),
+    Case(
+        operation="POST /replay-jobs",
+        status=409,
+        code="conflict",
+        body={"destinationId": "{archived}"},
+    ),
+    Case(
+        operation="POST /replay-jobs/{id}/cancel",
+        status=400,
+        code="invalid_request",
+        target="/replay-jobs/{finished}/cancel",
+        body={},
+    ),
+    Case(
+        operation="POST /dlq/{deliveryId}/retry",
+        status=404,
+        code="not_found",
+        target="/dlq/{delivery}/retry",
+        body={},
+    ),
+    Case(
+        operation="POST /dlq/{deliveryId}/retry",
+        status=409,
+        code="conflict",
+        target="/dlq/{dead_without_event}/retry",
+        body={},
+    ),
+    Case(
+        operation="POST /api-keys/{id}/rotate",
+        status=409,
+        code="conflict",
+        target="/api-keys/{rotated}/rotate",
+        body={},
+    ),
+    *(
+        Case(
+            operation=f"POST /dlq/{verb}",
+            status=404,
+            code="not_found",
+            body={"destinationId": NOBODY},
+        )
+        for verb in ("retry", "discard")
+    ),
+]
+# What routes can answer with and no request can provoke at will.
+RACES = {("DELETE /api-keys/{id}", 409): "others change the key at the very same moment"}
+
+
+def operation_of(route: Route) -> str:
+    """Return a route as the specification writes it."""
+    return f"{route.method} {route.path}"
+
+
+def general_cases(route: Route) -> list[Case]:
+    """Return what every route answers, made from what it says of itself. Successes come last, since
+    some of them end what they are asked of."""
+    name = operation_of(route)
+    body = BODIES.get(name, {} if route.action else None)
+    guarded, ingesting = route.scopes is not None, route.handler is None
+    cases = [
+        Case(operation=name, status=405, code="method_not_allowed", target=f"PUT {route.path}")
+    ]
+    if guarded:
+        cases += [
+            Case(operation=name, status=401, code="unauthorized", caller="nobody", body=body),
+            Case(operation=name, status=429, code="rate_limited", caller="poor", until=True),
+            Case(operation=name, status=403, code="forbidden", **_forbidden(route)),
+        ]
+    if ingesting:
+        cases.append(Case(operation=name, status=400, code="invalid_request", body={}))
+    else:
+        query = TARGETS.get(name, route.path)
+        target = query + ("&" if "?" in query else "?") + "bogus=1"
+        cases.append(
+            Case(operation=name, status=400, code="invalid_request", target=target, body=body)
+        )
+    if route.body is not None or route.action:
+        wrong = {"Content-Type": "text/plain"}
+        cases += [
+            Case(
+                operation=name,
+                status=415,
+                code="unsupported_media_type",
+                body=body,
+                headers=wrong,
+            ),
+            Case(operation=name, status=413, code="payload_too_large", body=_too_large(route)),
+        ]
+    if 404 in route.refusals and "{" in route.path:
+        target = re.sub(r"{\w+}", NOBODY, route.path)
+        cases.append(Case(operation=name, status=404, code="not_found", target=target, body=body))
+    for status in route.responses:
+        cases.append(Case(operation=name, status=status, target=TARGETS.get(name, ""), body=body))
+    return cases
+
+
+def _forbidden(route: Route) -> dict[str, Any]:
+    assert route.scopes is not None
+    if Scope.INGEST not in route.scopes:
+        return {"caller": "ingester"}
+    if Scope.READ not in route.scopes:
+        return {"caller": "reader"}
+    return {"headers": {"X-Environment": "PRODUCTION"}}
+
+
+def _too_large(route: Route) -> bytes:
+    most = BODY_BYTES if route.handler is not None else EVENT_BYTES
+    return b" " * ((BATCH_BYTES if route.path == "/events/batch" else most) + 1)
+
+
+def all_cases() -> list[Case]:
+    """Return every case, in the order in which they are asked: what refuses, what is particular, what
+    succeeds."""
+    general = [case for route in ROUTES for case in general_cases(route)]
+    refusing = [case for case in general if case.status >= 400]
+    return refusing + PARTICULAR + [case for case in general if case.status < 400]
+
+
+def specified() -> dict[str, set[int]]:
+    """Return the specification's statuses by operation."""
+    found = {}
+    for line in SPECIFIED.strip().splitlines():
+        method, path, *statuses = line.split()
+        found[f"{method} {path}"] = {int(status) for status in statuses}
+    return found
+
+
+def provoked() -> dict[str, set[int]]:
+    """Return the statuses that the cases provoke, by operation."""
+    found: dict[str, set[int]] = {operation_of(route): set() for route in ROUTES}
+    for case in all_cases():
+        found[case.operation].add(case.status)
+    return found
+
+
+def table() -> str:
+    """Return the table as Markdown."""
+    by_operation = provoked()
+    columns = sorted(set().union(*by_operation.values()))
+    lines = [
+        "# Every endpoint and its statuses",
+        "",
+        "Each mark is a status that a test provokes on a whole server, with its error code",
+        "(`tests/service/test_endpoints.py`); **bold** ones are named by the specification. 408 and 500",
+        "can come from any endpoint, and 503 while the service cannot take work: tests of the door and",
+        "of the database's absence provoke these.",
+        "",
+        f"| endpoint | {' | '.join(map(str, columns))} |",
+        f"|---|{'---|' * len(columns)}",
+    ]
+    known = specified()
+    for operation, statuses in by_operation.items():
+        cells = [
+            ("**✓**" if column in known.get(operation, ()) else "✓") if column in statuses else " "
+            for column in columns
+        ]
+        lines.append(f"| `{operation}` | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    TABLE.parent.mkdir(parents=True, exist_ok=True)
+    TABLE.write_text(table(), "utf-8")
