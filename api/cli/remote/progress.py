@@ -34,7 +34,7 @@ def _bar(stream: "Iterable[ReplayProgress]") -> "ReplayProgress":
             shown.update(
                 task,
                 description=last["status"],
-                total=last["total"],
+                total=None if last["status"] == "PENDING" else last["total"],  # still counting
                 completed=settled(last),
                 note=_note(last),
             )
@@ -64,6 +64,6 @@ def _note(progress: "ReplayProgress") -> str:
         parts.append(f"{progress['skipped']} skipped")
     if progress["perSecond"] is not None:
         parts.append(f"{progress['perSecond']:.0f}/s")
-    if progress["etaSeconds"] is not None:
+    if progress["etaSeconds"]:
         parts.append(f"{progress['etaSeconds']:.0f} s left")
     return ", ".join(parts)
