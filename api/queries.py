@@ -1,7 +1,6 @@
 """Query strings: read strictly into models, refusing what is unknown, repeated or malformed."""
 
 import re
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -9,6 +8,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from engine.control.documents import invalid, refusal_of
 from engine.control.drafts import Document, Uuid
+from engine.control.instant import Instant
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 
@@ -16,28 +16,12 @@ MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not
 PAGE = 20
 PAGE_MOST = 100
 LIST_MOST = 1_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_INSTANT = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
-)
 
 
 def _integer(value: object) -> object:
     if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value, re.ASCII):
         return int(value)
     raise ValueError("must be a whole number")
-
-
-def _instant(value: object) -> object:
-    """Return an ISO 8601 date-time with an offset as milliseconds since the epoch."""
-    if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
-        raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
-    try:
-        instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
-        # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
-        return -((_EPOCH - instant) // timedelta(milliseconds=1))
-    except (ValueError, OverflowError):
-        raise ValueError("is not an instant") from None
 
 
 def _flag(value: object) -> object:
@@ -54,11 +38,6 @@ def _required_flag(value: object) -> object:
     raise ValueError("must be true or false")
 
 
-Instant = Annotated[
-    int,
-    BeforeValidator(_instant),
-    Field(json_schema_extra={"type": "string", "format": "date-time"}),
-]
 Flag = Annotated[bool, BeforeValidator(_required_flag)]
 FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
 EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]

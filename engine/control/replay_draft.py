@@ -2,10 +2,17 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from engine.control.documents import invalid
-from engine.control.drafts import MAX_RATE_PER_SECOND, RULE_PATTERNS, Document, Pattern, Uuid
+from engine.control.drafts import (
+    MAX_RATE_PER_SECOND,
+    RULE_PATTERNS,
+    Document,
+    NullIs,
+    Pattern,
+    Uuid,
+)
 from engine.control.instant import Instant
 from engine.core.vocabulary import DeliveryStatus
 from engine.errors import Refusal
@@ -37,7 +44,7 @@ class ReplayDraft(Document):
     )  # fmt: skip
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
-    dry_run: Annotated[bool, BeforeValidator(lambda v: False if v is None else v)] = Field(
+    dry_run: Annotated[bool, NullIs(False)] = Field(
         False, description="Only count what would be replayed."
     )
     rate_per_second: float | None = Field(
