@@ -14,17 +14,23 @@ COUNTED = (
 )
 
 # $1 environment, $2 after, $3 lowest, $4 below, $5 rows to look at, $6 rows wanted; then the filter's.
+# As in `walk.stream`, the order says which index is followed.
 _WHERE = """
-    WHERE d.environment = $1::integer AND d.trouble = 3
+    WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
       AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
 _COLUMNS = "d.id, d.destination, d.customer, d.event_type, d.error_category"
-_IN_ORDER = "SELECT {columns} FROM deliveries d {where} ORDER BY d.id LIMIT $5::integer"
+_IN_ORDER = """
+    SELECT {columns} FROM deliveries d {where}
+      AND (d.trouble, d.id) > (3::smallint, $2) AND (d.trouble, d.id) < (3::smallint, $4)
+    ORDER BY d.trouble, d.id LIMIT $5::integer"""
 _OF_ONE = """
-    SELECT {columns} FROM deliveries d {where} AND d.destination = $7::uuid
-    ORDER BY d.id LIMIT $5::integer"""
+    SELECT {columns} FROM deliveries d {where}
+      AND (d.destination, d.trouble, d.id) > ($7::uuid, 3::smallint, $2)
+      AND (d.destination, d.trouble, d.id) < ($7, 3::smallint, $4)
+    ORDER BY d.destination, d.trouble, d.id LIMIT $5::integer"""
 _NAMED = """
     SELECT d.* FROM unnest($7::uuid[]) n (id) CROSS JOIN LATERAL (
-        SELECT {columns} FROM deliveries d {where} AND d.id = n.id LIMIT 1
+        SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
     ) d ORDER BY d.id LIMIT $5::integer"""
 _WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
 _TYPES = {

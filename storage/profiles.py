@@ -61,6 +61,21 @@ def hot(purpose: str) -> Profile:
 
 # Queries of the control plane; lists examine a bounded number of rows, so 15 s is trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0)
+# Pages of the delivery log, on connections of their own, so that none of them holds up a command. They
+# follow an index and read no more than they are told, which the planner would judge by what there was.
+LOG = Profile(
+    "log",
+    statement_timeout_s=10.0,
+    command_timeout_s=12.0,
+    settings={
+        "plan_cache_mode": "force_generic_plan",
+        "enable_seqscan": "off",
+        "enable_bitmapscan": "off",
+        "enable_sort": "off",
+        "enable_incremental_sort": "off",
+    },
+)
+LOG_READERS = 4  # pages take some milliseconds each
 # Migrations and partitions: may rewrite a table, but must not queue others behind a lock for long.
 UPKEEP = Profile(
     "upkeep",

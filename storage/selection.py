@@ -64,6 +64,9 @@ def select(which: DeliveryFilter) -> Selection | None:
     """Return how to find what a filter asks for, None where nothing can pass it."""
     if which.destinations == () or which.ids == ():
         return None
+    replay = None if which.origin is None else which.origin is DeliveryOrigin.REPLAY
+    if None not in (which.is_replay, replay) and which.is_replay != replay:
+        return None
     troubles = _troubles(which)
     if troubles is not None and not troubles:
         return None
@@ -78,6 +81,9 @@ def select(which: DeliveryFilter) -> Selection | None:
         return _selection(which, index, arguments, streams, {"destination"})
     if wanted:
         return _selection(which, "trouble", (wanted,), len(wanted), set())
+    origin = DeliveryOrigin.REPLAY if which.is_replay else which.origin
+    if origin not in (None, DeliveryOrigin.NORMAL):
+        return _selection(which, "origin", (origin,), 1, set())
     return _selection(which, "environment", (), 1, set())
 
 
@@ -139,6 +145,9 @@ def _selection(
     return Selection(sql, (*arguments, *left.values()), streams, filtered)
 
 
+# What the partial indexes say.
+_TROUBLED = " AND d.trouble IS NOT NULL"
+_OTHERS = f" AND d.origin <> {int(DeliveryOrigin.NORMAL)}"
 _INDEXES = {
     "environment": (0, [stream("deliveries")]),
     "destination": (
@@ -148,7 +157,7 @@ _INDEXES = {
                 "deliveries",
                 source="unnest($6::uuid[]) s (destination)",
                 key="s.destination::text",
-                only=" AND d.destination = s.destination",
+                led={"destination": "s.destination"},
             )
         ],
     ),
@@ -159,7 +168,8 @@ _INDEXES = {
                 "deliveries",
                 source="unnest($6::smallint[]) s (trouble)",
                 key="s.trouble::text",
-                only=" AND d.trouble = s.trouble",
+                led={"trouble": "s.trouble"},
+                only=_TROUBLED,
             )
         ],
     ),
@@ -170,10 +180,12 @@ _INDEXES = {
                 "deliveries",
                 source="unnest($6::uuid[]) s (destination), unnest($7::smallint[]) t (trouble)",
                 key="s.destination || ' ' || t.trouble",
-                only=" AND d.destination = s.destination AND d.trouble = t.trouble",
+                led={"destination": "s.destination", "trouble": "t.trouble"},
+                only=_TROUBLED,
             )
         ],
     ),
+    "origin": (1, [stream("deliveries", led={"origin": "$6::smallint"}, only=_OTHERS)]),
     "ids": (
         1,
         [

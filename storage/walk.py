@@ -4,7 +4,7 @@ Rows come from one or several streams, each in order of its own index. What one 
 where the first stream that was cut off ends: below that there may be rows that nobody has seen yet.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -46,13 +46,32 @@ _STREAM = """
     SELECT {stream} AS stream, x.* FROM {source} CROSS JOIN LATERAL (
         SELECT d.* FROM {table} d
         WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
-        ORDER BY d.id DESC LIMIT $4::integer
+        ORDER BY {order}d.id DESC LIMIT $4::integer
     ) x"""
+# What an index has before the id is compared and ordered by together with it: as an equality it would
+# leave the choice of index to statistics, and what a destination has not was looked for among all rows.
+_LED = """
+          AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
 
 
-def stream(table: str, *, only: str = "", source: str = "(SELECT 0) s (n)", key: str = "0") -> str:
-    """Return the text of streams of a table's rows: one for each row of `source`, told by `key`."""
-    return _STREAM.format(table=table, only=only, source=source, stream=key)
+def stream(
+    table: str,
+    *,
+    led: Mapping[str, str] | None = None,
+    only: str = "",
+    source: str = "(SELECT 0) s (n)",
+    key: str = "0",
+) -> str:
+    """Return the text of streams of a table's rows: one for each row of `source`, told by `key`.
+
+    `led`: the columns, with their values, that lead the index that is to be followed.
+    """
+    order = ""
+    if led is not None:
+        columns = [f"d.{column}" for column in led]
+        only += _LED.format(columns=", ".join(columns), values=", ".join(led.values()))
+        order = "".join(f"{column} DESC, " for column in columns)
+    return _STREAM.format(table=table, only=only, source=source, stream=key, order=order)
 
 
 def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:

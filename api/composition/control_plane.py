@@ -21,7 +21,9 @@ from storage.audit_log import PostgresAudit
 from storage.dead_letters import PostgresDeadLetters
 from storage.deliveries import PostgresDeliveries
 from storage.events import PostgresEvents
+from storage.profiles import LOG, LOG_READERS
 from storage.replays import PostgresJobs
+from storage.rollup import Rollup
 
 if TYPE_CHECKING:
     from api.composition import Server
@@ -30,9 +32,11 @@ if TYPE_CHECKING:
 def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     """Return everything that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
+    pages = server.bridge.make_pool(LOG, LOG_READERS)
     horizon = Horizon(server.plans, now)
-    deliveries = VisibleDeliveries(PostgresDeliveries(server.bridge.pool), horizon)
-    events = VisibleEvents(PostgresEvents(server.bridge.pool), horizon)
+    deliveries = VisibleDeliveries(PostgresDeliveries(pages), horizon)
+    events = VisibleEvents(PostgresEvents(pages), horizon)
+    rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
     schemas = EventSchemas(tables.schemas, server.commands, server.projection, server.identity)
     return Services(
@@ -64,7 +68,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         portal_url=server.settings.portal_url,
         dead_letters=DeadLetters(
             deliveries,
-            PostgresDeadLetters(server.bridge.pool),
+            PostgresDeadLetters(pages),
             server.requeue,
             server.intake.entrance,
             server.commands,
@@ -85,7 +89,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         event_log=events,
         horizon=horizon,
         plans=server.plans,
-        analytics=PostgresAnalytics(server.bridge.pool),
+        analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),
         audit_log=PostgresAudit(server.bridge.pool),
         throughput=server.throughput,
         directory=server.directory,

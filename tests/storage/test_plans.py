@@ -10,7 +10,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
 from engine.delivery_log import DeliveryFilter
 from storage import backlog, outcomes
 from storage.connection import Connection
-from storage.profiles import POOL
+from storage.profiles import LOG
 from storage.selection import select
 from storage.walk import id_bounds
 from tests.storage.plans import explain, most_rows, prepare
@@ -177,10 +177,8 @@ async def list_arguments(which: DeliveryFilter, look_at: int) -> tuple[str, tupl
     return selection.sql, (ENVIRONMENT, low, high, look_at, 21, *selection.arguments)
 
 
-@pytest.mark.parametrize("mode", ["force_generic_plan", "force_custom_plan"])
-async def test_lists_look_at_no_more_than_they_are_told(world: World, mode: str) -> None:
-    connection: Connection = world.bridge.connection(POOL)
-    await connection.execute(f"SET plan_cache_mode = {mode}")
+async def test_lists_look_at_no_more_than_they_are_told(world: World) -> None:
+    connection: Connection = world.bridge.connection(LOG)
     for number, which in enumerate(FILTERS.values()):
         sql, arguments = await list_arguments(which, 200)
         await prepare(connection, sql, f"list_{number}")
