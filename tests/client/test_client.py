@@ -1,5 +1,6 @@
 """Both clients write the API's requests, retry what is safe, and raise what is meant."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -183,6 +184,18 @@ async def test_the_asynchronous_client_retries_under_trio() -> None:
     async with service.async_client() as client:
         with trio.fail_after(5):
             assert (await client.destinations.get("i"))["id"] == "i"
+    assert len(service.requests) == 3
+
+
+async def test_the_asynchronous_client_retries_under_asyncio() -> None:
+    service = Service(refused(503, "overloaded"), httpx.ConnectError("refused"), ok({"id": "i"}))
+
+    async def use() -> str:
+        async with service.async_client() as client:
+            return (await client.destinations.get("i"))["id"]
+
+    with trio.fail_after(5):
+        assert await trio.to_thread.run_sync(asyncio.run, use()) == "i"
     assert len(service.requests) == 3
 
 

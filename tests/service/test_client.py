@@ -59,6 +59,20 @@ async def test_the_readmes_examples_run_as_they_stand(
     names["client"].close()
 
 
+def test_the_readme_lists_every_method_and_no_other() -> None:
+    client = angarium.Client("http://127.0.0.1:1", "none")
+    rows = dict(re.findall(r"^\| `(client\S*)` \| (.*) \|$", README.read_text(), re.M))
+    groups = {f"client.{name}": getattr(client, name) for name in vars(client) if name[0] != "_"}
+    assert set(rows) == {*groups, "client"}
+    for name, listed in rows.items():
+        methods = set(re.findall(r"`(\w+)`", listed))
+        if name == "client":
+            assert all(callable(getattr(client, method)) for method in methods)
+        else:
+            assert methods == {m for m in dir(groups[name]) if m[0] != "_"}, name
+    client.close()
+
+
 async def test_both_clients_do_the_same(
     program: Program, api: Caller, receiver: Receiver, house: ServiceHouse
 ) -> None:

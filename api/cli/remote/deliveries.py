@@ -25,7 +25,7 @@ CATEGORIES = (
     "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE", "INTERNAL",
 )  # fmt: skip
 LAST = 10  # as tail(1)
-EVERY_S = 1.0
+EVERY_S = 2.0
 
 
 @click.group("deliveries", help="What became of events.")
