@@ -36,6 +36,11 @@ class SchemaCheck:
             compiled = self._compiled = self._compiler.compile(self)
         compiled.check(payload)
 
+    @property
+    def compiled(self) -> bool:
+        """Whether it is compiled at the moment."""
+        return self._compiled is not None
+
     def rest(self) -> None:
         """Give what was compiled back; the next event compiles it again."""
         self._compiled = None

@@ -14,7 +14,8 @@ import msgspec
 
 from engine.control.documents import MAX_DETAILS, invalid
 from engine.errors import Detail, Refusal
-from engine.json_members import without_surrogates
+from engine.json_members import deepest, without_surrogates
+from engine.schemas.outline import outline
 from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, pattern_size, patterns_of
 from engine.schemas.places import DIALECT, read_places
 from engine.schemas.weight import weigh
@@ -22,14 +23,15 @@ from engine.schemas.weight import weigh
 SCHEMA_BYTES = 64 * 1024
 # What one event may cost, in units of the weight: 50 ms at the very worst of what was tried.
 MAX_WORK = 500_000
-ALL_ERRORS_WORK = (
-    5_000  # the validator lists every error or the first: all of a large event take seconds
-)
+# The validator lists every error or the first: all of a large event take seconds, and of alternatives
+# the first as well, which has an error for everything in each of them, once for each level.
+ALL_ERRORS_WORK = 5_000
+ALTERNATIVES_WORK = 20_000  # times the depth
 BYTES_A_UNIT = 32  # of text, beside the values
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 _REGEX_BYTES = 1 << 20  # of one compiled pattern, and of what its matching may remember
-_LONG_NUMBER = re.compile(rb"\d\.\d{14}|\d{15}\.")  # more digits than a float surely keeps
+_LONG_NUMBER = re.compile(rb"\.\d{18}|\d{17}\.")  # more digits than programs write of a float
 _LONG_INTEGER = 4_000  # digits; beyond, the interpreter refuses to make an int of them
 _decode = msgspec.json.Decoder().decode
 # Formats are held to, but for those that say nothing of a value or whose check compiles what it is given.
@@ -67,26 +69,15 @@ def _meet_meta_schema(schema: Any) -> None:
 class CompiledSchema:
     """Checks payloads. Raises Refusal 400 where a schema cannot be compiled."""
 
-    __slots__ = ("_free_bytes", "_validator", "weight")
+    __slots__ = ("_free_bytes", "_outline", "_schema", "_validator", "weight")
 
     def __init__(self, schema: Any, weight: int) -> None:
         self.weight = max(weight, 1)
         # A value takes two bytes at least: up to here nothing needs to be counted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
-        try:
-            self._validator = jsonschema_rs.Draft202012Validator(
-                schema,
-                formats=_FORMATS,
-                validate_formats=True,
-                retriever=_refuse_retrieval,
-                pattern_options=jsonschema_rs.RegexOptions(
-                    size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES
-                ),
-            )
-        except jsonschema_rs.ValidationError as error:
-            raise invalid(_path("schema", error.instance_path), _cut(error.message)) from None
-        except ValueError as error:
-            raise invalid("schema", _cut(str(error))) from None
+        self._schema = schema
+        self._validator = _validator(schema)
+        self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
 
     def check(self, payload: bytes) -> None:
         """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform."""
@@ -98,7 +89,7 @@ class CompiledSchema:
             )
         value = decode(payload)
         if not self._validator.is_valid(value):
-            raise self._violation(value, self._work(payload), "payload")
+            raise self._violation(value, payload, "payload")
 
     def check_example(self, example: Any) -> None:
         """Raise Refusal 400 where an example does not conform."""
@@ -106,27 +97,64 @@ class CompiledSchema:
         if self._work(text) > MAX_WORK:
             raise invalid("example", "has too many values for its schema")
         if not self._validator.is_valid(example):
-            violation = self._violation(example, self._work(text), "example")
+            violation = self._violation(example, text, "example")
             raise Refusal("invalid_request", violation.message, violation.details)
 
     def _work(self, payload: bytes) -> int:
         values = payload.count(b",") + payload.count(b"{") + payload.count(b"[") + 1
         return (values + len(payload) // BYTES_A_UNIT) * self.weight
 
-    def _violation(self, value: Any, work: int, name: str) -> Refusal:
-        details: tuple[Detail, ...]
-        if work <= ALL_ERRORS_WORK:
-            errors = list(self._validator.iter_errors(value))[:MAX_DETAILS]
-            details = tuple(_detail(name, each) for each in errors)
-        else:
-            try:
-                self._validator.validate(value)
-            except jsonschema_rs.ValidationError as error:
-                details = (_detail(name, error),)
-            else:
-                details = ()
-        first = details[0] if details else Detail(name, "does not conform to its schema")
+    def _violation(self, value: Any, payload: bytes, name: str) -> Refusal:
+        try:
+            errors = self._errors(value, payload)
+        except (
+            ValueError
+        ):  # a number too long to be told of, which the validator judges but cannot give
+            errors = []
+        details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
+        if not details:
+            details = (Detail(name, "does not conform; too much is in it to say where"),)
+        first = details[0]
         return Refusal("schema_violation", f"{first.path}: {first.message}", details)
+
+    def _errors(self, value: Any, payload: bytes) -> list[jsonschema_rs.ValidationError]:
+        """Return what is wrong, as much of it as can be told in some milliseconds."""
+        work = self._work(payload)
+        if work <= ALTERNATIVES_WORK and work * deepest(payload) <= ALTERNATIVES_WORK:
+            return list(self._validator.iter_errors(value))
+        if self._outline is None:
+            self._outline = _outlined(self._schema)
+        if work <= ALL_ERRORS_WORK:
+            return list(self._outline.iter_errors(value))
+        try:
+            self._outline.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return [error]
+        return []
+
+
+def _outlined(schema: Any) -> jsonschema_rs.Draft202012Validator:
+    try:
+        return _validator(outline(schema))
+    except Refusal:  # a reference to what the outline leaves out
+        return _validator(True)
+
+
+def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
+    try:
+        return jsonschema_rs.Draft202012Validator(
+            schema,
+            formats=_FORMATS,
+            validate_formats=True,
+            retriever=_refuse_retrieval,
+            pattern_options=jsonschema_rs.RegexOptions(
+                size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES
+            ),
+        )
+    except jsonschema_rs.ValidationError as error:
+        raise invalid(_path("schema", error.instance_path), _cut(error.message)) from None
+    except ValueError as error:
+        raise invalid("schema", _cut(str(error))) from None
 
 
 def decode(payload: bytes) -> Any:

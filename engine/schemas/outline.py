@@ -1,0 +1,60 @@
+"""A schema without what makes its complaints dear: alternatives that go into the value.
+
+A validator says of each alternative why it failed, with everything in it. The outline refuses nothing
+that the schema accepts, so what it complains of is true; that it finds nothing wrong says nothing.
+"""
+
+from typing import Any
+
+_WITHIN = frozenset(
+    (
+        "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies",
+        "properties", "patternProperties", "additionalProperties", "propertyNames",
+        "prefixItems", "items", "contains", "unevaluatedItems", "unevaluatedProperties",
+        "$ref", "$dynamicRef",
+    )
+)  # fmt: skip
+_CHOICES = ("anyOf", "oneOf")
+# What refuses more when a subschema accepts more, or depends on what others evaluated.
+_CONTRARY = ("not", "if", "contains")
+_DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")
+_LITERAL = ("enum", "const", "default", "examples")
+
+
+def outline(schema: Any) -> Any:
+    """Return the outline of a schema that its meta-schema has accepted."""
+    if not isinstance(schema, dict):
+        return schema
+    found: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in _LITERAL:
+            found[keyword] = value
+        elif keyword in _CHOICES:
+            if all(map(_flat, value)):
+                found[keyword] = value
+        elif keyword in _CONTRARY:
+            if _flat(value) and keyword != "if":
+                found[keyword] = value
+        elif keyword not in _DROPPED:
+            found[keyword] = _inner(keyword, value)
+    return found
+
+
+def _inner(keyword: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return [outline(each) for each in value]
+    if isinstance(value, dict):
+        if keyword in (
+            "properties",
+            "patternProperties",
+            "dependentSchemas",
+            "$defs",
+            "definitions",
+        ):
+            return {name: outline(each) for name, each in value.items()}
+        return outline(value)
+    return value
+
+
+def _flat(schema: Any) -> bool:
+    return not isinstance(schema, dict) or _WITHIN.isdisjoint(schema)
