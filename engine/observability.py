@@ -23,6 +23,7 @@ class Tally(Struct):
     retried: int
     dead_lettered: int
     latency: list[int]
+    errors: list[int] | None = None  # failed attempts by their category's number less 1; None: none
 
     def add(self, other: "Tally") -> None:
         """Add what another counted."""
@@ -32,6 +33,17 @@ class Tally(Struct):
         self.retried += other.retried
         self.dead_lettered += other.dead_lettered
         self.latency = [a + b for a, b in zip(self.latency, other.latency, strict=True)]
+        if other.errors is not None:
+            before = self.errors or [0] * len(ErrorCategory)
+            self.errors = [a + b for a, b in zip(before, other.errors, strict=True)]
+
+    def categories(self) -> dict[ErrorCategory, int]:
+        """Return how many attempts failed for each reason that occurred."""
+        return {
+            category: count
+            for category, count in zip(ErrorCategory, self.errors or (), strict=False)
+            if count
+        }
 
 
 def nothing() -> Tally:
@@ -47,11 +59,6 @@ class Analytics(Protocol):
     ) -> Sequence[tuple[int, Tally]]:
         """Return what was counted by stretches of `size` minutes (counted from the epoch), in order:
         the stretch's number, and its tally; those in which nothing happened are left out."""
-
-    async def errors(
-        self, environment: int, destination: str, start: int, end: int
-    ) -> dict[ErrorCategory, int]:
-        """Return how many attempts failed for each reason that occurred."""
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):

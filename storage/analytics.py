@@ -1,6 +1,7 @@
-"""The counters of destinations, summed by stretches of time."""
+"""The counters of destinations, summed by stretches of time: of hours where they are rolled up, else of
+minutes. Both come from one snapshot, so that nothing is counted twice, or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from asyncpg import Record
 
@@ -9,29 +10,52 @@ from engine.core.vocabulary import ErrorCategory
 from engine.observability import Tally
 from storage.bridge import Pool
 
+LONG_MINUTES = 7 * 1_440  # from here on the minutes are too many to be summed each time
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
-_SUMMED = ", ".join(f"sum({name})::bigint" for name in _COUNTS + _LATENCY)
-_RANGE = """
+_ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
+_MINUTES = """
     FROM destination_minutes
     WHERE environment = $1::integer AND destination = $2::uuid
       AND minute >= $3::integer AND minute < $4::integer"""
-_MINUTES = f"SELECT minute, {', '.join(_COUNTS + _LATENCY)} {_RANGE} ORDER BY minute"
-_STRETCHES = f"SELECT minute / $5::integer, {_SUMMED} {_RANGE} GROUP BY 1 ORDER BY 1"
-_CATEGORIES = tuple(ErrorCategory)
-_ERRORS = (
-    "SELECT "
-    + ", ".join(f"coalesce(sum(error_{int(each):02}), 0)::bigint" for each in _CATEGORIES)
-    + _RANGE
-    + " AND failed > 0"
-)
+_HOURS = """
+    FROM (
+        WITH rolled AS MATERIALIZED (
+            SELECT coalesce((
+                SELECT through FROM destination_rolled
+                WHERE environment = $1::integer AND destination = $2::uuid
+            ), 0) AS through
+        )
+        SELECT hour * 60 AS minute, {names} FROM destination_hours
+        WHERE environment = $1 AND destination = $2 AND hour >= $3::integer / 60
+          AND hour < least((SELECT through FROM rolled), $4::integer / 60)
+        UNION ALL
+        SELECT minute, {names} FROM destination_minutes
+        WHERE environment = $1 AND destination = $2 AND minute < $4
+          AND minute >= greatest($3, least((SELECT through FROM rolled), $4 / 60) * 60)
+    ) counted"""
+_COUNTED = _COUNTS + _LATENCY
+_NAMES = ", ".join(_COUNTED + _ERROR)
+# Errors travel as one array, where there are any: most rows have none.
+_BY_MINUTE = f"""
+SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(_COUNTED)}
+{_MINUTES} ORDER BY minute"""
+_STRETCHES = f"""
+SELECT minute / $5::integer,
+       CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})" for name in _ERROR)}] END,
+       {", ".join(f"sum({name})" for name in _COUNTED)}
+{{source}} GROUP BY 1 ORDER BY 1"""
+_OF_MINUTES = _STRETCHES.format(source=_MINUTES)
+_OF_HOURS = _STRETCHES.format(source=_HOURS.format(names=_NAMES))
 
 
 class PostgresAnalytics:
     """`engine.observability.Analytics` on the pool."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
+        """`long_read` is told of destinations whose hours are worth rolling up."""
         self._pool = pool
+        self._long_read = long_read
 
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
@@ -39,20 +63,14 @@ class PostgresAnalytics:
         """Return what was counted by stretches of `size` minutes; see the port."""
         arguments = (environment, destination, start, end)
         if size == 1:
-            rows = await self._pool.fetch(_MINUTES, *arguments)
-        else:
-            rows = await self._pool.fetch(_STRETCHES, *arguments, size)
+            return [_tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
+        sql = _OF_MINUTES if start % 60 else _OF_HOURS
+        rows = await self._pool.fetch(sql, *arguments, size)
+        if self._long_read is not None and end - start >= LONG_MINUTES:
+            self._long_read(environment, destination)
         return [_tally(row) for row in rows]
-
-    async def errors(
-        self, environment: int, destination: str, start: int, end: int
-    ) -> dict[ErrorCategory, int]:
-        """Return how many attempts failed for each reason that occurred; see the port."""
-        row = await self._pool.fetch_row(_ERRORS, environment, destination, start, end)
-        assert row is not None
-        return {category: count for category, count in zip(_CATEGORIES, row, strict=True) if count}
 
 
 def _tally(row: Record) -> tuple[int, Tally]:
-    number, attempts, delivered, failed, retried, dead_lettered, *latency = row
-    return number, Tally(attempts, delivered, failed, retried, dead_lettered, latency)
+    number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
+    return number, Tally(attempts, delivered, failed, retried, dead_lettered, latency, errors)

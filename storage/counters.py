@@ -4,12 +4,15 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from engine.ports import MinuteDelta
+from engine.ports import MinuteDelta, SettleGroup
 from storage.columns import Arguments, Column, rows
 
 ERRORS = 13  # one for each ErrorCategory
 BUCKETS = 24  # of latency
 _SMALL = 255  # what a byte holds
+# An outcome is recorded within seconds of its end, unless the database was away. What is counted into
+# an earlier minute than this says so; hours are rolled up when they ended twice as long ago.
+LATE_MINUTES = 60
 
 _MINUTE = (
     Column("environment", "integer", shared=True),
@@ -24,12 +27,22 @@ _FAILED = (Column("failed", "integer"),)
 _PLACE = (Column("place", "integer"),)  # where a minute's histograms begin in the flat argument
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{code:02}" for code in range(1, ERRORS + 1))
+# All that a row of counters counts.
+COUNTERS = (*(column.name for column in _MINUTE[3:] + _FAILED), *_ERROR, *_LATENCY)
 _CLAUSE = """,
 counted AS (
     INSERT INTO destination_minutes AS n ({names})
     SELECT {values} FROM owner, {source}
     WHERE true{gate}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
+)"""
+# Hours may have been rolled up that these minutes belong to: see `storage.rollup`.
+_REOPENED = """,
+reopened AS (
+    INSERT INTO destination_rolled AS r (environment, destination, through, reopened)
+    SELECT {environment}, {destination}, 0, min({minute}) / 60 FROM owner, {source} GROUP BY 1, 2
+    ON CONFLICT (environment, destination) DO UPDATE
+        SET through = least(r.through, excluded.reopened), reopened = excluded.reopened
 )"""
 
 
@@ -38,15 +51,20 @@ class Counted(Struct, frozen=True):
 
     failures: bool  # some attempts failed
     small: bool  # no count of the histograms is above 255
+    late: bool  # some minute may be in an hour that is rolled up
 
 
-def counted(minutes: Sequence[MinuteDelta]) -> Counted | None:
+def counted(group: SettleGroup) -> Counted | None:
     """Return what is to be counted, None where nothing is."""
+    minutes = group.minutes
     if not minutes:
         return None
+    # A group that is run again is as old as its first run, which nobody knows here.
+    early = group.now_ms // 60_000 - LATE_MINUTES
     return Counted(
         any(minute.failed for minute in minutes),
         all(max(minute.latency) <= _SMALL >= max(minute.errors) for minute in minutes),
+        group.again or any(minute.minute < early for minute in minutes),
     )
 
 
@@ -74,6 +92,8 @@ def minutes_clause(before: int, kind: Counted, *, uniform: bool, gate: str) -> t
         gate=gate,
         sums=sums,
     )
+    if kind.late:
+        clause += _REOPENED.format(source=minute.source, **value)
     return clause, number
 
 

@@ -211,7 +211,7 @@ def bind(group: SettleGroup) -> Statement:
             arguments.add(len(attempts))
         _bind_attempts(arguments, attempts)
         _bind_states(arguments, settlements)
-    kind = counted(group.minutes)
+    kind = counted(group)
     if kind is not None:
         bind_minutes(arguments, group.minutes, kind)
     if group.replays:

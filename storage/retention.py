@@ -125,6 +125,16 @@ async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
 async def delete_old_minutes(connection: Connection, now_ms: int, retention_days: int) -> int:
     """Delete counters of minutes that no analytics asks for any more; return how many."""
     days = max(retention_days, ANALYTICS_DAYS)
+    await _delete_in_chunks(
+        connection,
+        """
+        DELETE FROM destination_hours WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM destination_hours WHERE hour < $1
+            LIMIT $2 FOR UPDATE SKIP LOCKED
+        ))
+        """,
+        now_ms // 3_600_000 - days * 24,
+    )
     return await _delete_in_chunks(
         connection,
         """

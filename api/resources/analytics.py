@@ -70,7 +70,6 @@ async def analytics(call: Call) -> Answer:
         for _, tally in tallies:
             totals.add(tally)
         await _render(series, dict(tallies), begin, until, size)
-    errors = await store.errors(call.number, record.id, start, end) if totals.failed else {}
     return Answer(
         200,
         {
@@ -81,7 +80,9 @@ async def analytics(call: Call) -> Answer:
             "to": _at(end),
             "totals": _shown(totals),
             "series": orjson.Fragment(b"[%b]" % b",".join(series)),
-            "errorCategories": {category.name: count for category, count in errors.items()},
+            "errorCategories": {
+                category.name: count for category, count in totals.categories().items()
+            },
         },
     )
 

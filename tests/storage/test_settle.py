@@ -296,7 +296,7 @@ async def test_groups_of_several_days_are_settled_as_well(world: World) -> None:
 
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
     await world.settle_connection.ensure()
-    kinds = [None, *(Counted(*each) for each in itertools.product((False, True), repeat=2))]
+    kinds = [None, *(Counted(*each) for each in itertools.product((False, True), repeat=3))]
     for *flags, standing, replays in itertools.product((False, True), repeat=5):
         successes, uniform, again = flags
         if successes and again:
