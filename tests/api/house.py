@@ -74,6 +74,7 @@ from storage.profiles import hot
 from storage.replays import PostgresJobs
 from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox
+from tests.api.issued import Issued, logged
 from tests.door.house import Client
 
 DOCUMENT = json.loads(openapi_json())
@@ -299,6 +300,7 @@ class House:
         self.jobs = PostgresJobs(bridge.pool)
         self.unready: list[str] = []
         self.streams: list[trio.SocketStream] = []
+        self.issued = Issued()
         box = SecretBox([b"k" * 32])
         self.tables = ConfigurationTables(bridge.pool, box)
         self.projection = ModelProjection(self.models, self.directory.configure)
@@ -443,6 +445,7 @@ class Reachable(Protocol):
     def door(self) -> Door: ...
 
     streams: list[trio.SocketStream]
+    issued: Issued
 
 
 class Caller:
@@ -453,7 +456,9 @@ class Caller:
         self._headers = {name.replace("_", "-"): value for name, value in headers.items()}
         if key is not None:
             self._headers["Authorization"] = f"Bearer {key}"
+        house.issued.credential(key)
         self._client: Client | None = None
+        self._turn = trio.Lock()
 
     async def __call__(
         self,
@@ -468,15 +473,18 @@ class Caller:
         """Send a request; hold its answer to the document."""
         if document is not None:
             body = orjson.dumps(document)
+            self._house.issued.sent(document)
         fields = {"Host": "localhost", **self._headers}
         if body is not None:
             fields |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
         fields |= headers or {}
         head = [f"{method} {path} HTTP/1.1", *(f"{n}: {v}" for n, v in fields.items() if v != "")]
         raw = "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + (body or b"")
-        found = await self._exchange(raw, head_only=method == "HEAD")
+        async with self._turn:
+            found = await self._exchange(raw, head_only=method == "HEAD")
         response = Response(found.status, dict(found.headers), found.body)
         response.headers = {name.lower(): value for name, value in response.headers.items()}
+        self._house.issued.answered(f"{method} {path}", response.status, response.body)
         if check:
             hold_to_document(method, path, response)
         return response
@@ -498,6 +506,14 @@ class Caller:
 async def open_house(bridge: Bridge, **options: Any) -> AsyncIterator[House]:
     """Run everything for as long as the block does."""
     house = House(bridge, **options)
+    with logged(house.issued):
+        async with running(house):
+            yield house
+    assert house.errors == []
+
+
+@asynccontextmanager
+async def running(house: House) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.reactor.run)
         nursery.start_soon(house.timers.run)
@@ -505,13 +521,12 @@ async def open_house(bridge: Bridge, **options: Any) -> AsyncIterator[House]:
         await nursery.start(house.door.run)
         try:
             with trio.fail_after(30):
-                yield house
+                yield
         finally:
             for stream in house.streams:
                 stream.socket.close()
             nursery.cancel_scope.cancel()
     house.reactor.shut()
-    assert house.errors == []
 
 
 ALL_PATHS = [(route.method, route.path) for route in ROUTES]

@@ -17,6 +17,7 @@ from engine.settings import Settings
 from storage.bridge import Bridge
 from storage.secretbox import SecretBox
 from tests.api.house import Caller, Response
+from tests.api.issued import Issued, logged
 
 FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
 LOOK_EVERY_S = 0.01
@@ -29,6 +30,7 @@ class ServiceHouse:
         self.server = server
         self.door = server.door
         self.streams: list[trio.SocketStream] = []  # of its callers
+        self.issued = Issued()
         self.keys = Keys(
             server.tables.tenants,
             server.tables.keys,
@@ -99,14 +101,15 @@ async def open_service(bridge: Bridge, **settings: Any) -> AsyncIterator[Service
     }
     server = Server(Settings.model_validate(given), bridge, SecretBox([b"k" * 32]), None)
     await server.prepare()
-    async with trio.open_nursery() as nursery:
-        await nursery.start(server.supervisor.run)
-        house = ServiceHouse(server)
-        try:
-            with trio.fail_after(60):
-                yield house
-        finally:
-            for stream in house.streams:
-                stream.socket.close()
-            with trio.CancelScope(shield=True):
-                await server.stop()
+    house = ServiceHouse(server)
+    with logged(house.issued):
+        async with trio.open_nursery() as nursery:
+            await nursery.start(server.supervisor.run)
+            try:
+                with trio.fail_after(60):
+                    yield house
+            finally:
+                for stream in house.streams:
+                    stream.socket.close()
+                with trio.CancelScope(shield=True):
+                    await server.stop()

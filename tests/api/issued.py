@@ -1,0 +1,90 @@
+"""Every secret that a house ever gave out or was given, and the search for it wherever it must not be.
+
+Each answer is searched as it comes, the logs at the end of the house.
+"""
+
+import json
+import traceback
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import structlog
+
+from engine.control.headers import MASK, is_secret
+
+PREFIXES = ("ang_dev_", "ang_sta_", "ang_pro_", "angmk_", "anges_", "whsec_")
+GIVEN_OUT_AS = ("secret", "token")  # the fields of the one answer that shows a secret
+SHORTEST = 8  # what is shorter stands somewhere by chance
+
+
+@dataclass
+class Issued:
+    """The secrets of one house."""
+
+    secrets: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)  # of the log, before anything is hidden
+
+    def credential(self, secret: str | None) -> None:
+        """Learn what somebody calls with."""
+        if secret is not None and secret.startswith(PREFIXES) and len(secret) > 2 * SHORTEST:
+            self.secrets.add(secret)
+
+    def sent(self, document: Any) -> None:
+        """Learn the headers of a destination that are shown masked."""
+        headers = document.get("headers") if isinstance(document, dict) else None
+        if isinstance(headers, dict):
+            for name, value in headers.items():
+                if isinstance(value, str) and value != MASK and is_secret(name):
+                    self._learn(value)
+
+    def answered(self, what: str, status: int, body: bytes) -> None:
+        """Search an answer for what was given out before; learn what it gives out itself."""
+        text = body.decode("utf-8", "replace")
+        given_out = self._given_out(body) if status in (200, 201) else set()
+        self.search(what, text, but=given_out)
+        for secret in given_out:
+            self._learn(secret)
+
+    def search(self, what: str, text: str, but: frozenset[str] | set[str] = frozenset()) -> None:
+        """Fail where a text shows a secret."""
+        found = [secret[:12] for secret in self.secrets - but if secret in text]
+        assert found == [], f"{what} shows secrets: {found}"
+
+    def search_logs(self) -> None:
+        """Fail where a line of the log shows a secret."""
+        for line in self.lines:
+            self.search("the log", line)
+
+    def _given_out(self, body: bytes) -> set[str]:
+        if not any(b'"%s":"' % name.encode() in body for name in GIVEN_OUT_AS):
+            return set()
+        document = json.loads(body)
+        if not isinstance(document, dict):
+            return set()
+        values = [document.get(name) for name in GIVEN_OUT_AS]
+        return {each for each in values if isinstance(each, str) and each.startswith(PREFIXES)}
+
+    def _learn(self, secret: str) -> None:
+        if len(secret) >= SHORTEST:
+            self.secrets.add(secret)
+
+
+@contextmanager
+def logged(issued: Issued) -> Iterator[None]:
+    """Keep every line that is logged meanwhile, as it is before what looks like a secret is hidden."""
+
+    def keep(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Any:
+        error = event.get("exc_info")
+        told = "".join(traceback.format_exception(error)) if isinstance(error, Exception) else ""
+        issued.lines.append(f"{dict(event)!r}\n{told}")
+        return event
+
+    processors = structlog.get_config()["processors"]  # in place: loggers hold on to this list
+    processors.insert(0, keep)
+    try:
+        yield
+    finally:
+        processors.remove(keep)
+    issued.search_logs()

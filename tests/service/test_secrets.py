@@ -1,0 +1,112 @@
+"""No secret that was ever given out stands in another answer, in the log or in any table.
+
+Every house searches its answers and its log for what it issued (`tests.api.issued`). Here is a story in
+which every sort of secret is made, used, rotated and wronged, and then the tables are searched as well.
+"""
+
+import base64
+
+import pytest
+import structlog
+
+from engine.core.vocabulary import Scope
+from storage.bridge import Bridge
+from tests.api.house import Caller
+from tests.api.issued import Issued, logged
+from tests.service.house import ServiceHouse, post
+from tests.service.receiver import Receiver
+
+HEADERS = {
+    "Authorization": "Bearer of-the-receiver-0123456789",
+    "X-Api-Key": "key-of-the-receiver-0123456789",
+    "X-Plain": "plain-header-0123456789",
+}
+TABLES = """
+    SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+"""
+GETS = (
+    "/destinations", "/routing-rules", "/events", "/deliveries", "/api-keys", "/audit-logs", "/dlq",
+    "/replay-jobs", "/schemas", "/auth/context", "/openapi.json",
+)  # fmt: skip
+
+
+async def tell_a_story(house: ServiceHouse, api: Caller, receiver: Receiver) -> None:
+    """Make secrets of every sort, use them well and badly."""
+    key = (await api("POST", "/api-keys", {"name": "k", "scope": "manage"})).json
+    await api("POST", f"/api-keys/{key['id']}/rotate")
+    token = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
+    browser = house.caller_with(token.json["token"])
+    hook = {"name": "d", "url": receiver.url(), "headers": HEADERS}
+    made = (await browser("POST", "/destinations", hook)).json
+    other = {**hook, "signing": {"algorithm": "ED25519"}, "url": receiver.url("/dead")}
+    signed = (await api("POST", "/destinations", other)).json
+    path = f"/destinations/{made['id']}"
+    await api("PATCH", path, {"rotateSecret": True})
+    await api("PATCH", path, {"headers": {"Authorization": "Bearer another-0123456789"}})
+    await api("PATCH", f"/destinations/{signed['id']}", {"rotateSecret": True})
+    for destination in (made, signed):
+        rule = {"name": "r", "destinationId": destination["id"], "eventTypes": ["*"]}
+        assert (await api("POST", "/routing-rules", rule)).status == 201
+        await api("POST", f"/destinations/{destination['id']}/test")
+    await post(api, customerExternalId="ada")
+    await receiver.reaches(4)
+    for secret in sorted(house.issued.secrets):
+        # sent where it does not belong: no refusal repeats it
+        stranger = house.caller_with(secret.swapcase())
+        assert (await stranger("GET", "/destinations")).status == 401
+        for refused in (
+            await api("POST", "/destinations", {**hook, "url": secret}),
+            await api("POST", "/routing-rules", {"name": "r", "destinationId": secret}),
+            await api("GET", f"/deliveries/{key['id']}"),
+            await api("GET", "/deliveries?cursor=x"),
+        ):
+            assert refused.status in (400, 404)
+    for caller in (api, browser):
+        for listing in GETS:
+            answer = await caller("GET", listing, check=False)
+            if answer.status == 200 and "items" in answer.json:
+                for item in answer.json["items"]:
+                    await caller("GET", f"{listing}/{item['id']}", check=False)
+    await api("DELETE", path)
+    await api("DELETE", f"/api-keys/{key['id']}")
+
+
+async def test_no_table_holds_a_secret_in_clear(
+    house: ServiceHouse, api: Caller, receiver: Receiver, bridge: Bridge
+) -> None:
+    mcp = await house.keys.create(await house.tenant("more"), Scope.MANAGE, None, "m")
+    house.issued.credential(mcp.secret)
+    await tell_a_story(house, api, receiver)
+    secrets = house.issued.secrets
+    for prefix in ("ang_dev_", "angmk_", "anges_", "whsec_", "Bearer ", "key-of-"):
+        assert any(secret.startswith(prefix) for secret in secrets), prefix
+    raw = [secret.encode() for secret in secrets]
+    raw += [base64.b64decode(s.removeprefix("whsec_")) for s in secrets if s.startswith("whsec_")]
+    tables = [row[0] for row in await bridge.pool.fetch(TABLES)]
+    assert {"api_keys", "key_secrets", "destinations", "audit_log", "deliveries"} <= set(tables)
+    plain = 0
+    for table in tables:
+        for row in await bridge.pool.fetch(f"SELECT t::text AS row FROM {table} t"):
+            for secret in raw:
+                # texts as they are, bytes in hexadecimal
+                assert secret.hex() not in row["row"], table
+                assert secret.decode("latin-1") not in row["row"], table
+            plain += HEADERS["X-Plain"].encode().hex() in row["row"]
+    assert plain > 0, "a header that is no secret is found, so the search works"
+
+
+async def test_a_house_finds_a_secret_in_an_answer_or_in_the_log() -> None:
+    issued = Issued()
+    secret = "ang_dev_" + "s" * 40
+    issued.answered("POST /api-keys", 201, b'{"secret":"%s"}' % secret.encode())
+    with pytest.raises(AssertionError, match="GET /api-keys shows"):
+        issued.answered("GET /api-keys", 200, b'{"items":[{"name":"%s"}]}' % secret.encode())
+    with pytest.raises(AssertionError, match="shows secrets"):
+        issued.answered("POST /again", 201, b'{"token":"anges_x","name":"%s"}' % secret.encode())
+    issued.sent({"headers": {"Authorization": "Bearer 12345678", "X-Plain": "whatever"}})
+    with pytest.raises(AssertionError, match="an error shows"):
+        issued.search("an error", "no such header: Bearer 12345678")
+    issued.search("an answer", "whatever")
+    with pytest.raises(AssertionError, match="the log shows"), logged(issued):
+        structlog.get_logger("test").info("something", about=secret)
