@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from api import shapes
 from api.call import Answer, Call
@@ -11,7 +11,7 @@ from api.queries import EnvironmentName, ListQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.credentials import ApiKey, ApiKeyWithSecret
 from engine.control.documents import invalid
-from engine.control.drafts import Document, Name
+from engine.control.drafts import Document, Name, NullIs
 from engine.control.keys import NewKey, Reach
 from engine.control.records import KeyRecord
 from engine.core.vocabulary import CredentialKind, Scope
@@ -34,7 +34,7 @@ class KeyDraft(Document):
 
     kind: Annotated[
         Literal["API_KEY", "MCP_KEY"],
-        BeforeValidator(lambda value: "API_KEY" if value is None else value),
+        NullIs("API_KEY"),
     ] = Field("API_KEY", description="MCP keys are made by MCP keys and the command line only.")
     name: Name
     scope: Literal["ingest", "read", "manage"] = Field(description="An MCP key has read or manage.")

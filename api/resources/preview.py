@@ -4,13 +4,13 @@ import json
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from api.call import Answer, Call
 from api.resources.ingestion import EventInput
 from api.routes import READ, Embed, Route
 from api.shapes.rules import RulePreview
-from engine.control.drafts import RULE_PATTERNS, Document, FilterSource, Name, Pattern, Uuid
+from engine.control.drafts import RULE_PATTERNS, Document, FilterSource, Name, NullIs, Pattern, Uuid
 from engine.core.records import Event
 from engine.core.vocabulary import Priority
 from engine.errors import Detail, Refusal
@@ -30,7 +30,7 @@ class RuleTrial(Document):
     filter: FilterSource | None = None
     priority: Annotated[
         Literal["STANDARD", "HIGH", "CRITICAL"],
-        BeforeValidator(lambda v: "STANDARD" if v is None else v),
+        NullIs("STANDARD"),
     ] = "STANDARD"
     enabled: bool = True
 
