@@ -79,7 +79,7 @@ class Attempts:
 
     @property
     def _nothing(self) -> bool:
-        return not self._environments and self._unrecorded == 0
+        return not self._environments and self._unrecorded == 0 and self.in_flight == 0
 
     async def wait_none(self) -> None:
         """Wait until no attempt is in flight and all that ended is durable."""

@@ -74,6 +74,18 @@ class FakeStore:
             row = self.rows[delivery.id] = Row(copy_of(delivery))
             self.queues.setdefault(delivery.destination, []).append(row)
 
+    def requeue(self, identifier: str, seq: int) -> Delivery:
+        """Take a delivery out of the DLQ, with a later seq and a fresh schedule; return its row."""
+        row = self.rows[identifier]
+        assert (row.status, row.dlq_status) == (DeliveryStatus.FAILED, DlqStatus.IN_DLQ)
+        delivery = row.delivery = copy_of(row.delivery)
+        delivery.seq, delivery.schedule_start = seq, row.attempts
+        row.status, row.dlq_status = DeliveryStatus.PENDING, DlqStatus.RETRIED_FROM_DLQ
+        queue = self.queues[delivery.destination]
+        queue.remove(row)
+        queue.append(row)
+        return self._read(row)
+
     def of(self, destination: str) -> list[Row]:
         """All rows of a destination, in seq order."""
         return self.queues.get(destination, [])
@@ -111,6 +123,7 @@ class FakeStore:
             assert key not in self.attempts, f"attempt {key} is recorded twice"
             self.attempts[key] = settlement.attempt.outcome
         assert row.attempts == settlement.expects, "the row is not as expected"
+        assert row.delivery.seq == settlement.delivery.seq, "a settlement of a former life"
         dead = row.status is DeliveryStatus.FAILED and row.dlq_status is DlqStatus.IN_DLQ
         assert row.status in WAITING or dead, f"a {row.status.name} delivery is settled again"
         row.status = settlement.status
@@ -302,7 +315,7 @@ class World:
         self.sender = FakeSender(self.timers, self.clock)
         self.destinations: dict[str, Destination] = {}
         self.gone: list[Destination] = []
-        self.made = 0
+        self.made = self.requeued = 0
         self._intake = trio.Lock()
         self.directory = Directory(
             settings=self.settings,
@@ -387,20 +400,48 @@ class World:
             for _, destination in rows:
                 self.store.backlog_rows.pop(destination, None)
 
+    async def requeue_slowly(self, chance: random.Random) -> None:
+        """Requeue something that is dead by now, as an entry does: between two groups."""
+        async with self._intake:
+            dead = [
+                row.delivery
+                for row in self.store.rows.values()
+                if row.dlq_status is DlqStatus.IN_DLQ
+            ]
+            if not dead:
+                return
+            chosen = chance.choice(dead)
+            fresh = self._fresh([chosen])
+            await trio.sleep(self.store.latency_s)
+            base = self._base()
+            self._mark_dirty(fresh, base)
+            self.store.sequence = base + 1
+            back = self.store.requeue(chosen.id, base + 1)
+            self.requeued += 1
+            await trio.sleep(chance.choice([0, self.store.latency_s, 3 * self.store.latency_s]))
+            self.directory.arrived([back])
+
     def _fresh(self, deliveries: list[Delivery]) -> set[str]:
         return {each.destination for each in deliveries} - self.directory.dirty
 
     def _write(self, deliveries: list[Delivery], fresh: set[str]) -> None:
         """Do what the statement does: seqs, rows, and backlog rows for `fresh` destinations."""
-        base = self.store.sequence = (self.store.sequence // 1_000 + 1) * 1_000
+        base = self._base()
         for seq, delivery in enumerate(deliveries, base + 1):
             delivery.seq = self.store.sequence = seq
+        self._mark_dirty(fresh, base)
+        self.store.insert(deliveries)
+
+    def _base(self) -> int:
+        self.store.sequence = (self.store.sequence // 1_000 + 1) * 1_000
+        return self.store.sequence
+
+    def _mark_dirty(self, fresh: set[str], base: int) -> None:
         for destination in sorted(fresh):
             known = self.store.backlog_rows.get(destination)
             low = base if known is None else min(known.low_seq, base)
             due = None if known is None else known.next_due_at_ms
             self.store.backlog_rows[destination] = BacklogRow(1, destination, low, due)
-        self.store.insert(deliveries)
 
     def delivery(
         self,

@@ -33,7 +33,7 @@ class Chaos:
         self.crashes = 0
         self.fixed_order = self.chance.random() < 0.6
         self.first_success: dict[str, list[int]] = {}  # seqs by destination
-        self.made = 0
+        self.made = self.requeued = 0
 
     def trap(self, step: str, deliveries: Sequence[Delivery]) -> bool:
         """Break a machine now and then."""
@@ -66,7 +66,7 @@ class Chaos:
         world.sender.behave = self.behave  # type: ignore[assignment]  # Outcome, as an object
         if not self.destinations:
             for number, ordering in enumerate((*Ordering, *Ordering), 1):
-                schedule = (1, 2, 70, 200) * 5
+                schedule = ((1, 2, 70, 200) * 5, (), (1,))[number % 3]
                 world.destination(number, ordering=ordering, retry_schedule_s=schedule)
         async with trio.open_nursery() as nursery:
             self.store.away = False
@@ -79,13 +79,14 @@ class Chaos:
                 await self.drain(world)
             nursery.cancel_scope.cancel()
         self.made = world.made
+        self.requeued += world.requeued
         assert not world.errors
 
     async def step(self, world: World, nursery: trio.Nursery) -> None:
         """Do something."""
         chance = self.chance
         name = chance.choice(list(self.destinations))
-        match chance.randrange(12):
+        match chance.randrange(14):
             case 0 | 1 | 2 | 3 | 4:
                 group = [
                     world.delivery(
@@ -107,6 +108,9 @@ class Chaos:
                 world.change(name, ordering=chance.choice(list(Ordering)))
             case 9:
                 world.change(name, concurrency=chance.choice([1, 8]))
+            case 10 | 11:
+                for _ in range(chance.choice([1, 5])):
+                    nursery.start_soon(world.requeue_slowly, chance)
         await trio.sleep(chance.choice([0, 0.001, 0.02, 0.3, 2.0]))
 
     async def drain(self, world: World) -> None:
@@ -158,3 +162,4 @@ async def test_nothing_is_lost_whatever_happens(
         await chaos.live(last=life == LIVES - 1)
     chaos.check()
     assert len(chaos.store.rows) > 100
+    assert chaos.requeued > 10
