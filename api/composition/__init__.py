@@ -17,6 +17,7 @@ from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone, known_failure
 from api.cli.welcome import welcome
 from api.composition.control_plane import services_of
+from api.composition.replaying import replays_of
 from api.door.front import FrontDoor
 from api.gate import Gate
 from api.ingestion import Ingestion
@@ -45,7 +46,6 @@ from engine.plans import Plans
 from engine.plans_file import plans_of
 from engine.reactor import Reactor
 from engine.recorder import Recorder
-from engine.replay.runner import ReplayRunner
 from engine.router import Router
 from engine.settings import Settings
 from engine.throughput import Throughput
@@ -65,8 +65,6 @@ from storage.migrate import migrate
 from storage.ownership import Ownership
 from storage.partitions import Range
 from storage.profiles import UPKEEP, hot
-from storage.replaying import READERS as REPLAY_READERS
-from storage.replaying import REPLAYING, PostgresReplays
 from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox, open_secret_box
 from storage.settle import PostgresSettle
@@ -176,16 +174,7 @@ class Server:
         witness = Witness(self.own_events.announce_once, self.models.destinations.get)
         self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
         self.requeue = PostgresRequeue(accept, self.ownership)
-        replaying = bridge.make_pool(REPLAYING, REPLAY_READERS)
-        self.replays = ReplayRunner(
-            PostgresReplays(replaying, accept, self.ownership),
-            self.intake.entrance,
-            self.models.destinations.get,
-            self.identity,
-            now,
-            self.own_events.announce,
-        )
-        self.recorder.on_replayed = self.replays.settled
+        self.replays = replays_of(self, accept)
 
         self.projection = ModelProjection(self.models, self.directory.configure)
         self.commands = Commands()

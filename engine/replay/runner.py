@@ -27,6 +27,11 @@ from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
 CHUNK_BYTES = 512 * 1024  # of payload in one
+# While events come in, chunks are small with rests between: what is live seldom finds one under way.
+LIVE_CHUNK = 32
+LIVE_REST = 2.0  # times as long as the chunk took
+LIVE_REST_MOST_S = 0.05
+LIVE_S = 1.0  # so long after the last event
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
 IDLE_S = 2.0  # the same while there is no job
 RETRY_S = 1.0  # after the database was away, for the job that noticed
@@ -53,13 +58,18 @@ class ReplayRunner:
         identity: Identity,
         now: Callable[[], float],
         announce: Announce,
+        accepted: Callable[[], int],
     ) -> None:
+        """`accepted`: how many events were accepted so far, by which what is live is noticed."""
         self._store = store
         self._entrance = entrance
         self._find = find
         self._identity = identity
         self._now = now
         self._announce = announce
+        self._accepted = accepted
+        self._seen = accepted()
+        self._live_until = 0.0  # on trio's clock
         self._courses: dict[str, Course] = {}
         self._resting: dict[str, float] = {}  # by job: until when, on trio's clock
         self._ahead = Ahead()
@@ -257,7 +267,8 @@ class ReplayRunner:
         """Enqueue a chunk of the next leg that may have one."""
         now_ms = self._now_ms()
         job = course.job
-        quota = allowed(job.rate_per_second, job.paced_until_ms, now_ms, CHUNK)
+        most = LIVE_CHUNK if self._beside_live() else CHUNK
+        quota = allowed(job.rate_per_second, job.paced_until_ms, now_ms, most)
         if not quota:
             return False
         crowded = self._ahead.crowded(trio.current_time())
@@ -275,6 +286,12 @@ class ReplayRunner:
             if room:
                 return await self._enqueue(course, leg, destination, min(room, quota), now_ms)
         return False
+
+    def _beside_live(self) -> bool:
+        seen = self._accepted()
+        if seen != self._seen:
+            self._seen, self._live_until = seen, trio.current_time() + LIVE_S
+        return trio.current_time() < self._live_until
 
     def _room(self, course: Course, leg: Leg, destination: Destination, *, crowded: bool) -> int:
         blocked = course.blocked.get(leg.destination)
@@ -326,6 +343,7 @@ class ReplayRunner:
         # Counted before, since the first attempts may be over before this task runs again.
         self._ahead.add(replays, trio.current_time())
         entered: list[Delivery] = []
+        began = trio.current_time()
         try:
             entered = await self._entrance.enter(entry)
             if not entry.passed:
@@ -334,6 +352,9 @@ class ReplayRunner:
             written = {each.id for each in entered}
             missing = [each.id for each in replays if each.id not in written]
             self._ahead.remove(missing, trio.current_time())
+        if self._beside_live():
+            took = trio.current_time() - began
+            await trio.sleep(min(LIVE_REST * took, LIVE_REST_MOST_S))
         return entered if entry.passed else None
 
     def _now_ms(self) -> int:
