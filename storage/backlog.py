@@ -28,6 +28,7 @@ BACKLOG = Profile(
         "enable_seqscan": "off",
         "enable_bitmapscan": "off",
         "enable_sort": "off",
+        "enable_incremental_sort": "off",
         "enable_hashjoin": "off",
         "enable_mergejoin": "off",
     },
@@ -120,25 +121,32 @@ _DEAD = f"""
 SELECT {WAITING_COLUMNS}
 FROM (
     SELECT * FROM deliveries d
-    WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = 3
-    ORDER BY d.id LIMIT $3::integer
+    WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
+      AND (d.destination, d.trouble) >= ($2::uuid, 3::smallint)
+      AND (d.destination, d.trouble) <= ($2, 3::smallint)
+    ORDER BY d.destination, d.trouble, d.id LIMIT $3::integer
 ) d {EVENT_OF}
 ORDER BY d.id"""  # noqa: S608 - constants
 _FIRST_RETRY = """
-SELECT (SELECT min(d.seq) FROM deliveries d
-        WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = 1),
+SELECT (SELECT min(q.seq) FROM (
+            SELECT d.seq FROM deliveries d
+            WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = 1
+            ORDER BY d.next_attempt_at_ms OFFSET 0) q),
        (SELECT d.next_attempt_at_ms FROM deliveries d
         WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
         ORDER BY d.next_attempt_at_ms LIMIT 1)"""
-# Asked for in order only so that the queue's index is the one way to get it.
+# Asked for in order only so that the destination's own index is the one way to get it: where one has most
+# of the rows, the planner takes every destination for one that has.
 _WAITING = """
 SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
         CROSS JOIN LATERAL (
             SELECT FROM deliveries d
             WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.class = c.class
               AND d.seq >= $3::bigint AND d.status = 0 ORDER BY d.seq OFFSET 0) q)
-     + (SELECT count(*) FROM deliveries d
-        WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1)"""
+     + (SELECT count(*) FROM (
+            SELECT FROM deliveries d
+            WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
+            ORDER BY d.next_attempt_at_ms OFFSET 0) q)"""
 # An INSPECTION has seq 0 and waits for nothing.
 _LAST_SEQS = """
 SELECT c.class, l.seq

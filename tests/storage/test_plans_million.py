@@ -10,6 +10,7 @@ from itertools import combinations, islice
 from typing import Any
 
 from engine.core.vocabulary import (
+    DeliveryClass,
     DeliveryKind,
     DeliveryOrigin,
     DeliveryStatus,
@@ -18,7 +19,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.delivery_log import DeliveryFilter, EventFilter
-from storage import walk
+from storage import backlog, walk
 from storage.connection import Connection
 from storage.dead_letters import COUNTED, stretch_statement
 from storage.dead_letters import EXAMINED as LOOKED_THROUGH
@@ -174,6 +175,22 @@ async def look_at_the_queue(connection: Connection) -> None:
                 assert not WHOLE.search(plan)
 
 
+async def look_at_a_backlog(connection: Connection) -> None:
+    """What is read for an actor: of a destination that has nothing, beside one that has it all."""
+    everything = list(DeliveryClass)
+    reads: dict[str, tuple[Any, ...]] = {
+        backlog._DEAD: (100,),
+        backlog._DUE: (1 << 44, 100),
+        backlog._FIRST_RETRY: (),
+        backlog._WAITING: (0, everything),
+        backlog._LAST_SEQS: (everything,),
+    }
+    for sql, arguments in reads.items():
+        plan = await plan_of(connection, sql, ENVIRONMENT, ELSEWHERE, *arguments)
+        assert most_rows(plan) <= SLACK, f"{sql}:\n{plan}"
+        assert not WHOLE.search(plan)
+
+
 async def fill(world: World) -> None:
     """Fill the tables; their indexes are made afterwards, in a third of the time."""
     connection = world.bridge.connection(UPKEEP)
@@ -200,6 +217,7 @@ async def test_every_list_looks_at_a_bounded_number_of_a_million_rows(world: Wor
         assert await look_at_deliveries(connection, 1_000 if known else 40) > (150 if known else 25)
         await look_at_events(connection)
         await look_at_the_queue(connection)
+        await look_at_a_backlog(world.bridge.connection(backlog.BACKLOG))
     # Who follows the cursors comes to an end, and to everything on the way.
     log = PostgresDeliveries(world.bridge.make_pool(LOG, 1))
     for which, expected in (
