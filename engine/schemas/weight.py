@@ -231,6 +231,8 @@ def _own(schema: dict[str, Any]) -> int:
         own += _options(schema["enum"])
     if "const" in schema:
         own += _options([schema["const"]])
+    if type(schema.get("multipleOf")) is float:
+        own += 20  # done in fractions of whole numbers, since floats would be wrong
     if isinstance(pattern := schema.get("pattern"), str):
         own += 1 + pattern_size(pattern) // 16
     own += sum(1 + pattern_size(each) // 16 for each in schema.get("patternProperties", {}))
