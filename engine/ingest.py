@@ -60,7 +60,7 @@ class Ingest:
         self._identity = identity
         self._spawn = spawn
         self._keys = keys
-        self._checks = 0  # payloads that were held to a schema: some take long
+        self._checks = 0  # payloads that were held to a schema or to filters: some take long
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
         """Take one request's body; `done` is called exactly once, now or later."""
@@ -182,6 +182,8 @@ class Ingest:
         event = self._event(environment, given, payload)
         if route.check is not None:
             self._check(route.check, event)
+        if route.filters is not None:
+            self._checks += 1
         deliveries = deliveries_of(event, route.choices(event))
         if event.idempotency_key is None:
             return Accepted(event, deliveries, None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-LOOKS = 5_000  # positions that are looked at, some 50 ms; past them the answer is yes, to be safe
+VISITS = 500_000  # of patterns, some 100 ms; past them the answer is yes, to be safe
 _OWN = "angarium."
 
 
@@ -26,8 +26,7 @@ def too_many_at_once(new: Iterable[str], others: Mapping[str, Iterable[str]], at
             for each in patterns
             if each.startswith(_OWN) is own
         ]
-        search = _Search(at_most)
-        if any(search.found([pattern, *theirs], 0) for pattern in mine):
+        if _Search(at_most).found([*mine, *theirs], 0):
             return True
     return False
 
@@ -40,45 +39,45 @@ def _read(rule: str, pattern: str) -> _Pattern:
 
 
 class _Search:
-    """A walk along event types, segment by segment; the first pattern is the new rule's."""
+    """A walk along event types, segment by segment; patterns of the rule "" are the new one's."""
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
-        self._looks = LOOKS
+        self._visits = VISITS
 
     def found(self, live: list[_Pattern], depth: int) -> bool:
         """Whether a type that goes on from here, met by all that are `live`, meets too many rules."""
-        if not _of_mine(live) or _rules(live) <= self._at_most:
+        if not self._enough(live):
             return False
-        self._looks -= 1
-        if self._looks < 0:
+        self._visits -= len(live)
+        if self._visits < 0:
             return True
-        ending = [
-            each
-            for each in live
-            if (len(each.segments) < depth if each.tail else len(each.segments) == depth)
-        ]
-        if depth and _of_mine(ending) and _rules(ending) > self._at_most:
+        ending: list[_Pattern] = []
+        anyway: list[_Pattern] = []  # met by a type that goes on, whatever comes next
+        by_literal: dict[str, list[_Pattern]] = {}
+        open_ = False
+        for pattern in live:
+            length = len(pattern.segments)
+            if (length < depth) if pattern.tail else (length == depth):
+                ending.append(pattern)
+            if length > depth:
+                open_ = True
+                segment = pattern.segments[depth]
+                if segment is not None:
+                    by_literal.setdefault(segment, []).append(pattern)
+                    continue
+            if pattern.tail or length > depth:
+                anyway.append(pattern)
+        if depth and self._enough(ending):
             return True
-        going = [each for each in live if each.tail or len(each.segments) > depth]
-        open_ = [each for each in going if len(each.segments) > depth]
         if not open_:  # all go on for ever
-            return _of_mine(going) and _rules(going) > self._at_most
-        literals = {each.segments[depth] for each in open_} - {None}
-        for literal in (*sorted(each for each in literals if each is not None), None):
-            following = [
-                each
-                for each in going
-                if len(each.segments) <= depth or each.segments[depth] in (None, literal)
-            ]
-            if self.found(following, depth + 1):
-                return True
-        return False
+            return self._enough(anyway)
+        if any(self.found([*anyway, *group], depth + 1) for group in by_literal.values()):
+            return True
+        return self.found(anyway, depth + 1)
 
-
-def _of_mine(patterns: list[_Pattern]) -> bool:
-    return any(each.rule == "" for each in patterns)
-
-
-def _rules(patterns: list[_Pattern]) -> int:
-    return len({each.rule for each in patterns})
+    def _enough(self, patterns: list[_Pattern]) -> bool:
+        if len(patterns) <= self._at_most:
+            return False
+        rules = {each.rule for each in patterns}
+        return "" in rules and len(rules) > self._at_most

@@ -147,7 +147,9 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
             return program.execute(given)
         except _CAUSES as error:
             raise EvaluationError(_words(error)) from None
-        except BaseException as error:  # a panic of the library is no Exception, and is no end of ours
+        except (
+            BaseException
+        ) as error:  # a panic of the library is no Exception, and is no end of ours
             if type(error).__module__ != "pyo3_runtime":
                 raise
             raise EvaluationError("a fault of the evaluation") from None

@@ -7,7 +7,7 @@ from engine.filters.compiler import Compiler
 from engine.filters.errors import EvaluationError, FilterError
 from engine.filters.macros import Evaluate
 from engine.filters.parser import parse
-from engine.filters.scope import STEPS, Facts
+from engine.filters.scope import Facts
 from engine.filters.syntax import Field, Has, Node, children
 
 SOURCE_BYTES = 2048
@@ -28,7 +28,7 @@ class Filter:
 
     def matches(self, facts: Facts) -> bool:
         """Tell whether it is true of an event. Raises EvaluationError where it is neither."""
-        facts.steps = STEPS
+        facts.begin()
         value = self._evaluate(facts)
         if value is True:
             return True

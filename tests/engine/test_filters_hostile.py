@@ -10,6 +10,7 @@ import pytest
 
 from engine.filters import EvaluationError, Facts, FilterError, compile_filter
 from engine.filters.program import SOURCE_BYTES
+from engine.filters.scope import EVENT_STEPS, STEPS
 
 CALLS = 60_000  # of functions, built-in ones too: each some 50 ns
 LONG = 250_000  # an event has 256 KiB
@@ -109,12 +110,22 @@ def test_a_hostile_filter_ends_within_bounds(name: str) -> None:
     assert calls_of(source) < CALLS
 
 
-def test_a_failure_of_one_part_does_not_free_the_others_of_their_price() -> None:
+def test_all_filters_of_an_event_share_its_steps_and_plain_ones_need_none() -> None:
     facts = Facts({"payload": PAYLOAD})
     part = "event.payload.numbers.all(x, x >= 0)"
-    with pytest.raises(EvaluationError, match="too much to look at"):
-        compile_filter(" || ".join([f"!{part}"] * 8)).matches(facts)
-    assert facts.steps > -1_000  # the first used them up; the others began nothing
+    greedy = compile_filter(" || ".join([f"!{part}"] * 8))
+    modest = compile_filter("event.payload.rows[0].all(x, x == 1)")
+    plain = compile_filter("event.payload.n == 1")
+    for left in (EVENT_STEPS - STEPS, EVENT_STEPS - 2 * STEPS):
+        with pytest.raises(EvaluationError, match="too much to look at"):
+            greedy.matches(facts)
+        assert facts.steps == left  # the first part used its own up, the others began nothing
+    assert modest.matches(facts)
+    with pytest.raises(EvaluationError):
+        greedy.matches(facts)
+    with pytest.raises(EvaluationError):
+        modest.matches(facts)
+    assert plain.matches(facts)
 
 
 @pytest.mark.parametrize("depth", [33, 100, 500, 900])

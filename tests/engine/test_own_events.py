@@ -1,0 +1,130 @@
+"""Own events on their way in: refused ones come again, doubtful ones enter once, all are bounded."""
+
+from typing import Any
+
+import orjson
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from engine import own_events
+from engine.core.vocabulary import Origin
+from engine.identity import Identity
+from engine.models import Models
+from engine.own_events import OwnEvents
+from engine.router import Router
+from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
+from tests.engine.test_router import destination, rule
+
+TYPE = "angarium.destination.disabled"
+
+
+class Intake:
+    """Takes what is submitted, and settles it as a test says: by default at once, durable."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Submission] = []
+        self.fates: list[Fate] = []
+        self.hold = False
+
+    def submit(self, submission: Submission) -> None:
+        self.submitted.append(submission)
+        if not self.hold:
+            submission.settle(self.fates.pop(0) if self.fates else DURABLE)
+
+    def payloads(self) -> list[Any]:
+        return [orjson.loads(each.events[0].payload) for each in self.submitted]
+
+
+@pytest.fixture
+def intake() -> Intake:
+    return Intake()
+
+
+@pytest.fixture
+async def own(intake: Intake, autojump_clock: MockClock, nursery: trio.Nursery) -> OwnEvents:
+    models = Models()
+    models.put_destination(destination("d"))
+    models.put_rule(rule("r", "d", "angarium.*"))
+    models.put_rule(rule("all", "d", "*"))
+    made = OwnEvents(Router(models), intake.submit, Identity(), trio.current_time)
+    nursery.start_soon(made.run)
+    return made
+
+
+async def test_it_enters_like_any_event_by_rules_that_name_it(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    own.announce(1, TYPE, {"a": 1}, "ada")
+    await own.wait_empty()
+    (submission,) = intake.submitted
+    (event,) = submission.events
+    assert (event.origin, event.type, event.customer) == (Origin.OWN, TYPE, "ada")
+    assert orjson.loads(event.payload) == {"a": 1}
+    assert [delivery.destination for delivery in submission.deliveries] == ["d"]
+    assert own.statistics() == own_events.OwnEventStatistics(1, 0, 0)
+
+
+async def test_one_that_is_refused_waits_for_the_database_in_its_place(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    intake.fates = [DURABLE, OVERLOADED, OVERLOADED] + [OVERLOADED] * 100
+    for number in range(3):
+        own.announce(1, TYPE, {"n": number})
+    await own.wait_empty()
+    entered = [payload["n"] for payload in intake.payloads()][-2:]
+    assert entered == [1, 2]
+    assert own.statistics().entered == 3
+
+
+async def test_one_of_unknown_fate_comes_again_under_its_key_and_another_id(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    intake.fates = [UNKNOWN]
+    own.announce_once(1, TYPE, {}, None, "d:7")
+    await own.wait_empty()
+    first, second = (each.claims[0] for each in intake.submitted)
+    assert first.key == second.key == f"{TYPE}:d:7"
+    assert first.event != second.event
+
+
+async def test_one_that_the_database_never_takes_is_given_up(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    intake.fates = [UNKNOWN] * 1_000
+    own.announce(1, TYPE, {})
+    await own.wait_empty()
+    assert own.statistics() == own_events.OwnEventStatistics(0, 1, 0)
+    assert len(intake.submitted) == own_events.DOUBTS_MOST + 1
+
+
+async def test_what_does_not_fit_is_dropped_and_counted(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_events, "WAITING_MOST", 5)
+    intake.hold = True
+    for number in range(8):
+        own.announce(1, TYPE, {"n": number})
+    await wait_all_tasks_blocked()
+    assert (own.statistics().waiting, own.statistics().dropped) == (5, 3)
+    for submission in intake.submitted:
+        submission.settle(DURABLE)
+    await own.wait_empty()
+    assert own.statistics() == own_events.OwnEventStatistics(5, 3, 0)
+
+
+async def test_it_never_raises_into_whoever_announces(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    own.announce(1, TYPE, {"what": object()})
+    await wait_all_tasks_blocked()
+    assert not intake.submitted
+
+
+async def test_a_thousand_enter_in_order(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    for number in range(1_000):
+        own.announce(1, TYPE, {"n": number})
+    await own.wait_empty()
+    assert [payload["n"] for payload in intake.payloads()] == list(range(1_000))
