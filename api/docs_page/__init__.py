@@ -5,7 +5,7 @@ from typing import Any
 
 from api.docs_page.markup import anchor, block, code, inline, pretty, prose, table
 from api.docs_page.operations import OperationsView
-from api.docs_page.shapes import shapes
+from api.docs_page.shapes import shapes, with_words
 from api.docs_page.style import STYLE
 
 _START = """\
@@ -15,6 +15,7 @@ KEY=ang_dev_...   # from angarium keys create, shown once"""
 
 def page_of(document: dict[str, Any]) -> str:
     """Return the page of a document."""
+    document = with_words(document)
     info = document["info"]
     return (
         "<!doctype html>\n<html lang=en><head><meta charset=utf-8>"

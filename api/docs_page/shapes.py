@@ -85,6 +85,26 @@ def shapes(document: dict[str, Any]) -> str:
     return f'<h2 id="shapes">Shapes</h2>{"".join(parts)}'
 
 
+def with_words(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with lists of words where they are used: a reader need not look them up."""
+    found = document["components"]["schemas"]
+
+    def inlined(node: Any) -> Any:
+        if isinstance(node, list):
+            return [inlined(inner) for inner in node]
+        if not isinstance(node, dict):
+            return node
+        shape = found.get(str(node.get("$ref", "")).rpartition("/")[2], {})
+        if "enum" in shape:
+            return {"enum": shape["enum"], **{k: v for k, v in node.items() if k != "$ref"}}
+        return {key: inlined(value) for key, value in node.items()}
+
+    shown: dict[str, Any] = inlined(document)
+    schemas = shown["components"]["schemas"]
+    kept = {name: schema for name, schema in schemas.items() if "enum" not in schema}
+    return {**shown, "components": {**shown["components"], "schemas": kept}}
+
+
 def _requested(document: dict[str, Any]) -> set[str]:
     """Return the shapes that bodies of requests are made of."""
     found: set[str] = set()

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.openapi.prose import ERROR_EXAMPLES, ERRORS
+from api.openapi.vocabulary import shared, sharing
 from engine.errors import STATUS_OF_CODE
 
 REFERENCE = "#/components/schemas/{model}"
@@ -56,7 +57,9 @@ def schemas_of(models: Iterable[type[BaseModel]]) -> tuple[dict[str, Any], dict[
     _rename(schemas, names)
     _rename(references, names)
     _name_codes(schemas)
-    return schemas, references
+    words = shared()
+    assert not words.keys() & schemas.keys(), "a shape has the name of a list of words"
+    return sharing(schemas) | words, references
 
 
 def _rename(value: Any, names: dict[str, str]) -> None:

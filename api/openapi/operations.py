@@ -12,6 +12,7 @@ from api.openapi.components import (
     plain,
 )
 from api.openapi.examples import Examples
+from api.openapi.vocabulary import sharing
 from api.routes import Embed, Route
 from engine.core.vocabulary import Environment, Scope
 from engine.errors import STATUS_OF_CODE
@@ -86,7 +87,7 @@ class Operations:
                 parameter["description"] = description
             if name in required:
                 parameter["required"] = True
-            parameters.append({**parameter, "schema": property_})
+            parameters.append({**parameter, "schema": sharing(property_)})
         if route.scopes is not None:
             parameters.append(_environment(route))
         return parameters
@@ -170,7 +171,7 @@ def _environment(route: Route) -> dict[str, Any]:
         "name": "X-Environment",
         "in": "header",
         "description": f"The environment to work in. {needed}; another than an API key's own is a 403.",
-        "schema": {"type": "string", "enum": [name.name for name in Environment]},
+        "schema": sharing({"enum": [name.name for name in Environment]}),
     }
 
 

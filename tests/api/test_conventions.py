@@ -373,4 +373,5 @@ async def test_a_fault_is_an_envelope_without_its_cause(
 def test_the_names_of_the_document_are_those_of_the_engine() -> None:
     parameters = DOCUMENT["paths"]["/deliveries"]["get"]["parameters"]
     (category,) = [each for each in parameters if each["name"] == "errorCategory"]
-    assert category["schema"]["enum"] == [member.name for member in ErrorCategory]
+    words = DOCUMENT["components"]["schemas"][category["schema"]["$ref"].rpartition("/")[2]]
+    assert words["enum"] == [member.name for member in ErrorCategory]

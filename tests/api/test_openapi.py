@@ -130,7 +130,7 @@ def test_bounds_are_written_as_json_schema_has_them() -> None:
             for parameter in operation.get("parameters", ()):
                 if parameter["name"] == "limit":
                     assert {"minimum", "maximum", "default"} <= set(parameter["schema"]), path
-                assert "type" in parameter["schema"], (path, parameter)
+                assert {"type", "$ref"} & set(parameter["schema"]), (path, parameter)
 
 
 def test_each_webhook_is_a_signed_post() -> None:

@@ -1,0 +1,74 @@
+"""The words that many fields share, each list of them once: so that a client made of the document has one
+type for environments, not one for every operation.
+"""
+
+from typing import Any
+
+from engine.core.vocabulary import (
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DestinationStatus,
+    DlqStatus,
+    Environment,
+    ErrorCategory,
+    Ordering,
+    Priority,
+    ReplayStatus,
+    Scope,
+    SigningAlgorithm,
+)
+from engine.errors import STATUS_OF_CODE
+
+REFERENCE = "#/components/schemas/{name}"
+# Name, what it is, and its words.
+_LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("Environment", "One of a workspace's three environments.", tuple(Environment.__members__)),
+    ("Scope", "What a key may do.", tuple(name.lower() for name in Scope.__members__)),
+    ("KeyKind", "A key of one environment, or of the workspace.", ("API_KEY", "MCP_KEY")),
+    (
+        "DestinationStatus",
+        "Where a destination is in its life.",
+        tuple(DestinationStatus.__members__),
+    ),
+    ("Ordering", "What first-in first-out holds for.", tuple(Ordering.__members__)),
+    ("SigningAlgorithm", "How bodies are signed.", tuple(SigningAlgorithm.__members__)),
+    ("Priority", "What goes first, between lanes.", tuple(Priority.__members__)),
+    ("DeliveryStatus", "Where a delivery is in its life.", tuple(DeliveryStatus.__members__)),
+    ("DeliveryKind", "What is delivered.", tuple(DeliveryKind.__members__)),
+    ("OriginKind", "Why there is a delivery.", tuple(DeliveryOrigin.__members__)),
+    ("DlqStatus", "What became of a dead delivery.", tuple(DlqStatus.__members__)),
+    ("ErrorCategory", "Why an attempt failed.", tuple(ErrorCategory.__members__)),
+    ("SchemaStatus", "Where a version is in its life.", ("DRAFT", "ACTIVE", "DEPRECATED")),
+    ("ReplayStatus", "Where a job is in its life.", tuple(ReplayStatus.__members__)),
+    ("AnalyticsPeriod", "How far back.", ("1h", "6h", "24h", "7d", "30d")),
+    ("AnalyticsGranularity", "How long each point is.", ("minute", "hour", "day")),
+    ("ErrorCode", "What kind of refusal it is.", tuple(STATUS_OF_CODE)),
+)
+_NAMES = {frozenset(words): name for name, _, words in _LISTS}
+
+
+def shared() -> dict[str, Any]:
+    """Return the shared lists as schemas."""
+    return {
+        name: {"type": "string", "enum": list(words), "description": text}
+        for name, text, words in _LISTS
+    }
+
+
+def sharing(node: Any) -> Any:
+    """Return a part of the document with its lists of words as references to the shared ones."""
+    if isinstance(node, list):
+        return [sharing(inner) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    words = node.get("enum")
+    if isinstance(words, list) and all(isinstance(word, str) for word in words):
+        name = _NAMES.get(frozenset(words))
+        if name is not None:
+            rest = {key: value for key, value in node.items() if key not in ("enum", "type")}
+            return {"$ref": REFERENCE.format(name=name), **rest}
+    return {
+        key: value if key in ("example", "examples") else sharing(value)
+        for key, value in node.items()
+    }
