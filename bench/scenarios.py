@@ -12,6 +12,7 @@ from bench.checks import disorder, require
 from bench.interleaved import against, features
 from bench.kills import kills
 from bench.posting import load, posted
+from bench.reads import reads
 from bench.replays import replay
 from bench.service import Figures, Receiver, Service
 
@@ -219,6 +220,13 @@ SCENARIOS = {
             replay,
             {"deliveries": 1_000_000, "rate": 100, "seconds": 20},
             {"deliveries": 500, "rate": 20, "seconds": 1},
+        ),
+        Scenario(
+            "reads",
+            "every list, filter and view with 1,000,000 deliveries, beside GET /livez",
+            reads,
+            {"deliveries": 1_000_000, "requests": 100},
+            {"deliveries": 400, "requests": 2},
         ),
         Scenario(
             "features",

@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
-from itertools import pairwise
 
 from msgspec import Struct
 
@@ -11,6 +10,7 @@ SLOT_S = 10
 SLOTS = 30  # five minutes
 BUCKETS = 24  # those of ports.MinuteDelta
 BOUNDS_MS = tuple(1.6**k for k in range(BUCKETS - 1))  # the last bucket has no bound
+_EDGES_MS = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
 LAST_ERROR_CHARACTERS = 200  # a snapshot stays small, and this is read by people
 
 
@@ -26,12 +26,13 @@ def percentile_ms(buckets: Sequence[int], share: float) -> int | None:
         return None
     rank = share * total
     passed = 0
-    edges = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
-    for count, (low, high) in zip(buckets, pairwise(edges), strict=True):
-        if count and passed + count >= rank:
-            return round(low + (high - low) * max(0.0, rank - passed) / count)
-        passed += count
-    return round(edges[-1])
+    for bucket, count in enumerate(buckets):
+        if count:
+            if passed + count >= rank:
+                low, high = _EDGES_MS[bucket], _EDGES_MS[bucket + 1]
+                return round(low + (high - low) * max(0.0, rank - passed) / count)
+            passed += count
+    return round(_EDGES_MS[-1])
 
 
 class Slot(Struct, array_like=True):

@@ -1,0 +1,119 @@
+"""Fills a server's database as months of use would: by SQL, since the bench is of what reads it.
+
+Deliveries over 30 days of partitions, most delivered, some dead, discarded or retrying; their events;
+counters of every minute for some destinations; an audit log, schemas and finished replay jobs.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import trio
+
+from storage.bridge import open_bridge
+from storage.connection import Connection
+from storage.embedded import attached
+from storage.partitions import make_partitions
+from storage.profiles import UPKEEP
+
+DAYS = 29
+COUNTED = 5  # destinations with counters of every minute
+OTHERS = 1_000  # schemas, and replay jobs; of the audit log a hundred times as many
+CUSTOMERS, TYPES = 500, 50
+
+# An id of that instant, as `engine.identity` makes them: random in the middle, ended by what is given.
+_ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
+    || substr(md5('{salt}' || g::text), 1, 12) || '{end}')::uuid"""
+_AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"
+_FROM = "FROM generate_series(1::bigint, $3::bigint) g"
+_EVENT, _DELIVERY = (_ID.format(at=_AT, salt="e", end=end) for end in ("000", "001"))
+_OTHER = _ID.format(at=_AT, salt="o", end="abc")
+# Of 200: 191 delivered, 4 dead, 2 requeued and delivered, 2 discarded, 1 that waits for a retry in years.
+_EVENTS = f"""
+INSERT INTO events (occurred_at_ms, environment, deliveries, origin, id, type, payload, customer)
+SELECT {_AT}, $4::integer, 1, 1, {_EVENT}, 'bench.' || g % {TYPES}, '{{"n":1}}', 'c' || g % {CUSTOMERS}
+{_FROM}"""
+_DELIVERIES = f"""
+INSERT INTO deliveries (seq, environment, attempt_count, id, event, destination, class, kind, origin,
+    priority, status, event_type, response_status, trouble, dlq_status, error_category,
+    next_attempt_at_ms, delivered_at_ms, dead_lettered_at_ms, updated_at_ms, customer)
+SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinality($5::uuid[])], 2, 1,
+    CASE WHEN g % 100 = 3 THEN 2 ELSE 1 END, 1 + g % 3,
+    CASE WHEN k < 6 THEN 3 WHEN k = 8 THEN 4 ELSE 2 END, 'bench.' || g % {TYPES},
+    CASE WHEN k < 6 THEN 503 ELSE 200 END,
+    CASE WHEN k < 4 THEN 3 WHEN k < 6 THEN 2 WHEN k < 8 THEN 4 WHEN k = 8 THEN 1 END,
+    CASE WHEN k < 4 THEN 1 WHEN k < 6 THEN 3 WHEN k < 8 THEN 2 END,
+    CASE WHEN k < 6 OR k = 8 THEN 1 + g % 13 END,
+    CASE WHEN k = 8 THEN 4000000000000 END,
+    CASE WHEN k > 8 OR k BETWEEN 6 AND 7 THEN {_AT} + 9 END,
+    CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL
+FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
+_COUNTERS = """
+INSERT INTO destination_minutes (environment, destination, minute, attempts, failed, retried, delivered,
+    dead_lettered, error_09, latency_03, latency_05, latency_09)
+SELECT $1::integer, d, $2::integer - g, 20, 1, 1, 19, 0, 1, 10, 5, 5
+FROM unnest($3::uuid[]) d, generate_series(0, $4::integer * 1440) g"""
+_AUDIT = f"""
+INSERT INTO audit_log (workspace, id, environment, action, object_type, object_id, actor_type,
+    actor_id, changes)
+SELECT $5::uuid, {_OTHER}, $4::integer,
+    'destination.' || CASE WHEN g % 50 = 0 THEN 'archive' ELSE 'update' END,
+    'destination', ($6::text[])[1 + g % cardinality($6::text[])], 'API_KEY', 'key ' || g % 20,
+    '{{"name":{{"from":"a","to":"b"}}}}'
+{_FROM}"""
+_SCHEMAS = f"""
+WITH types AS (
+    INSERT INTO event_schema_types (environment, event_type, last_version)
+    SELECT $4::integer, 'schema.' || g, 1 {_FROM}
+)
+INSERT INTO event_schemas (environment, id, event_type, version, weight, document)
+SELECT $4::integer, {_OTHER}, 'schema.' || g, 1, 1, '{{"type":"object"}}' {_FROM}"""
+_JOBS = f"""
+INSERT INTO replay_jobs (environment, id, status, dry_run, from_ms, started_at_ms, finished_at_ms)
+SELECT $4::integer, {_OTHER}, 3, false, 0, {_AT}, {_AT} {_FROM}"""
+_PORTION = 100_000  # rows of one statement, so that a bench that is stopped stops soon
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What the database was filled for."""
+
+    workspace: str
+    environment: int
+    destinations: Sequence[str]
+
+
+def fill(folder: Path, filled: Filled, deliveries: int) -> None:
+    """Fill the database of a running server."""
+    with attached(folder) as url:
+        trio.run(_fill, url, filled, deliveries)
+
+
+async def _fill(url: str, filled: Filled, deliveries: int) -> None:
+    now = int(time.time() * 1000) - 60_000
+    start = now - DAYS * 86_400_000
+    environment, ids = filled.environment, list(filled.destinations)
+    async with open_bridge(url) as bridge:
+        connection = bridge.connection(UPKEEP)
+        await connection.ensure()
+        await make_partitions(connection, now, back=DAYS + 1)
+        for first in range(0, deliveries, _PORTION):
+            number = min(_PORTION, deliveries - first)
+            until = start + (now - start) * (first + number) // deliveries
+            since = start + (now - start) * first // deliveries
+            await connection.fetch(_EVENTS, until, since, number, environment)
+            await connection.fetch(_DELIVERIES, until, since, number, environment, ids)
+        minute = now // 60_000
+        await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], DAYS)
+        others = max(1, min(OTHERS, deliveries))
+        place = (now, start, others * 100, environment, filled.workspace, ids)
+        await connection.fetch(_AUDIT, *place)
+        await connection.fetch(_SCHEMAS, now, start, others, environment)
+        await connection.fetch(_JOBS, now, start, others, environment)
+        await _tidy(connection)
+
+
+async def _tidy(connection: Connection) -> None:
+    """Do at once what autovacuum does over time."""
+    await connection.execute("VACUUM ANALYZE")
