@@ -216,8 +216,8 @@ async def test_a_write_whose_outcome_is_unknown_is_not_called_refused(
     store = house.tables.destinations
     create = store.create
 
-    async def lost(record: DestinationRecord, audit: AuditEntry) -> None:
-        await create(record, audit)
+    async def lost(record: DestinationRecord, at_most: int, audit: AuditEntry) -> None:
+        await create(record, at_most, audit)
         raise StoreAwayError("the answer was lost")
 
     monkeypatch.setattr(store, "create", lost)
