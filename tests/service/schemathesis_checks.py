@@ -1,0 +1,53 @@
+"""What Schemathesis is told beside the document: which refusals of valid data no schema can foresee.
+
+The built-in check wants all data that fits the schemas to be accepted. This one wants the same, but for
+what JSON Schema cannot say, each by the place that the refusal must name.
+"""
+
+import re
+
+import schemathesis
+from schemathesis import Case, CheckContext, Response
+
+ACCEPTED = {401, 403, 404, 409}
+# (offending place, what is said of it): a refusal must have nothing but these.
+BEYOND_SCHEMAS = [
+    (r"cursor", r"is not a cursor of this list"),
+    (r"from", r"is after to"),
+    (r".*", r"must not contain NUL|contains a lone surrogate"),
+    (r".*", r"must be a whole number"),  # to JSON Schema 60.0 is one; here it has no fraction to drop
+    (r"url", r".*"),  # what a URL is: its host, its port, its path
+    (r"headers.*", r".*"),  # reserved names, their total size, masks
+    (r"customer(ExternalId|AccountId)", r"cannot be changed|.*customerAccountId.*"),
+    (r"(rule\.)?filter", r".*"),  # the language of filters
+    (r"schema.*|example.*", r".*"),  # JSON Schema within a document
+    (r"(event\.)?eventType", r"types that begin with angarium\. are the service's own"),
+    (r"(events\[\d+\]\.|event\.)?payload.*", r".*"),  # the active schema's, made by this very run
+    (r"(events\[\d+\]\.|event\.)?attachments.*", r"must be a data: URI"),
+    (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run
+    (r"environment|scope", r".*MCP.*|.*"),
+    (r"", r"give at least one of .*|name at least one of .*"),
+]
+
+
+@schemathesis.check
+def valid_data_is_refused_only_for_what_schemas_cannot_say(
+    ctx: CheckContext, response: Response, case: Case
+) -> bool | None:
+    """Fail where data that fits the schemas is refused for another reason."""
+    del ctx
+    if case.meta is None or not case.meta.generation.mode.is_positive:
+        return None
+    status = response.status_code
+    if status < 400 or status in ACCEPTED:
+        return None
+    body = response.json()
+    details = body.get("details") or [{"path": "", "message": body["message"]}]
+    for each in details:
+        place, told = each["path"], each["message"]
+        known = any(
+            re.fullmatch(path, place) and re.fullmatch(message, told, re.DOTALL)
+            for path, message in BEYOND_SCHEMAS
+        )
+        assert known, f"{status} {body['code']}: {place}: {told}"
+    return None

@@ -1,0 +1,50 @@
+"""Schemathesis, given the document and a key, finds nothing in a running server."""
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from engine.wire.resolver import Addresses, Resolver
+from storage.bridge import Bridge
+from tests.service.house import destination, open_service, post
+
+HERE = Path(__file__).parent
+SEED = "20261121"
+EXAMPLES = "8"  # of each operation and phase; the coverage phase alone makes thousands
+UNLIMITED = 1_000_000_000  # requests a minute
+
+
+def nowhere(host: str) -> Addresses:
+    """Find no address: what a generated destination names is not to be asked for anything."""
+    raise socket.gaierror(socket.EAI_NONAME, f"no {host} here")
+
+
+async def test_schemathesis_finds_nothing(
+    bridge: Bridge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Resolver.__init__, "__defaults__", (nowhere,))
+    config = tmp_path / "schemathesis.toml"
+    hooks = HERE / "schemathesis_checks.py"
+    config.write_text((HERE / "schemathesis.toml").read_text().replace("HOOKS", str(hooks)))
+    limits = {"control_rate_limit": UNLIMITED, "ingest_rate_limit": UNLIMITED}
+    async with open_service(bridge, **limits) as house:
+        api = await house.caller(await house.tenant("acme"))
+        await destination(api, "http://127.0.0.1:9/")
+        await post(api)
+        host, port = house.door.address
+        program = Path(sys.executable).with_name("schemathesis")
+        done = await trio.run_process(
+            [
+                *(str(program), "--config-file", str(config)),
+                *("run", f"http://{host}:{port}/openapi.json"),
+                *("--header", f"Authorization:{api._headers['Authorization']}"),
+                *("--seed", SEED, "--max-examples", EXAMPLES, "--no-shrink", "--no-color"),
+            ],
+            capture_stdout=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout.decode()
