@@ -7,6 +7,7 @@ from engine.schemas.active import ActiveSchema
 from engine.schemas.records import (
     SchemaBounds,
     SchemaFilter,
+    SchemaPage,
     SchemaRecord,
     SchemaStatus,
 )
@@ -74,18 +75,25 @@ _DEPRECATE = witnessed(
     4,
     "schema",
 )
-_PAGE = (
-    _SELECT
-    + """
-    WHERE s.environment = $1 AND ($2::text IS NULL OR s.event_type = $2::text)
-      AND ($4::uuid IS NULL OR s.id < $4::uuid)
-      AND CASE $3::text WHEN 'ACTIVE' THEN t.active = s.id
-          WHEN 'DRAFT' THEN s.activated_at_ms IS NULL
-          WHEN 'DEPRECATED' THEN s.activated_at_ms IS NOT NULL AND t.active IS DISTINCT FROM s.id
-          ELSE true END
-    ORDER BY s.id DESC LIMIT $5
-"""
-)
+# At most $6 bytes of documents, but one row at least: `found` says how many there would be.
+_PAGE = f"""
+    SELECT * FROM (
+        SELECT p.*, count(*) OVER () AS found, row_number() OVER (ORDER BY p.id DESC) AS number,
+               sum(octet_length(p.document) + coalesce(octet_length(p.example), 0))
+                   OVER (ORDER BY p.id DESC) AS bytes
+        FROM ({_SELECT}
+            WHERE s.environment = $1 AND ($2::text IS NULL OR s.event_type = $2::text)
+              AND ($4::uuid IS NULL OR s.id < $4::uuid)
+              AND CASE $3::text WHEN 'ACTIVE' THEN t.active = s.id
+                  WHEN 'DRAFT' THEN s.activated_at_ms IS NULL
+                  WHEN 'DEPRECATED' THEN
+                      s.activated_at_ms IS NOT NULL AND t.active IS DISTINCT FROM s.id
+                  ELSE true END
+            ORDER BY s.id DESC LIMIT $5::bigint + 1
+        ) p
+    ) e WHERE number <= $5::bigint AND (bytes <= $6::bigint OR number = 1)
+    ORDER BY number
+"""  # noqa: S608 - made of constants only
 _ACTIVE_SIZE = """
     SELECT count(*) AS number, coalesce(sum(octet_length(s.document)), 0) AS bytes
     FROM event_schema_types t
@@ -170,12 +178,15 @@ class Schemas:
         return None if row is None else _record(row)
 
     async def page(
-        self, environment: int, which: SchemaFilter, before: str | None, limit: int
-    ) -> list[SchemaRecord]:
-        """Return versions with an id below `before`, newest first."""
+        self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
+    ) -> SchemaPage:
+        """Return versions with an id below `before`, newest first; see the port."""
         status = None if which.status is None else which.status.name
-        rows = await self._pool.fetch(_PAGE, environment, which.event_type, status, before, limit)
-        return [_record(row) for row in rows]
+        rows = await self._pool.fetch(
+            _PAGE, environment, which.event_type, status, before, limit, max_bytes
+        )
+        more = bool(rows) and rows[0]["found"] > len(rows)
+        return SchemaPage([_record(row) for row in rows], rows[-1]["id"] if more else None)
 
     async def active_size(self, environment: int) -> tuple[int, int]:
         """Return how many active versions there are, and the bytes of their documents."""

@@ -6,7 +6,7 @@ import orjson
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.pages import position, whole_page
+from api.pages import page, position
 from api.queries import ListQuery, PageQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes import Page
@@ -20,6 +20,7 @@ from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
 
 TAG = "Event schemas"
 LISTING = "/schemas"
+PAGE_BYTES = 2 << 20  # of schemas in one answer: a thousand large ones would be 64 MiB
 EVENT_TYPE = {
     "eventType": {
         "type": "string",
@@ -70,11 +71,9 @@ async def _page(
     call: Call, listed: str, which: SchemaFilter, cursor: str | None, limit: int
 ) -> Answer:
     below = position(listed, call.number, cursor)
-    found = await call.services.schema_store.page(call.number, which, below, limit + 1)
-    return Answer(
-        200,
-        whole_page(found, limit, listed, call.number, lambda s: s.id, lambda s: view(call, s)),
-    )
+    found = await call.services.schema_store.page(call.number, which, below, limit, PAGE_BYTES)
+    items = [view(call, schema) for schema in found.items]
+    return Answer(200, page(items, listed, call.number, found.below))
 
 
 async def create(call: Call) -> Answer:

@@ -45,6 +45,13 @@ class SchemaFilter(Struct, frozen=True, kw_only=True):
     status: SchemaStatus | None = None
 
 
+class SchemaPage(Struct, frozen=True):
+    """Newest first. Where `below` is set, there are more with ids below it."""
+
+    items: list[SchemaRecord]
+    below: str | None
+
+
 class SchemaBounds(Struct, frozen=True):
     """How many versions a type and an environment may have."""
 
@@ -74,9 +81,10 @@ class SchemaStore(Protocol):
         """Return a type's active version."""
 
     async def page(
-        self, environment: int, which: SchemaFilter, before: str | None, limit: int
-    ) -> list[SchemaRecord]:
-        """Return versions with an id below `before`, newest first."""
+        self, environment: int, which: SchemaFilter, before: str | None, limit: int, max_bytes: int
+    ) -> SchemaPage:
+        """Return versions with an id below `before`, newest first: at most `limit`, and of documents
+        and examples at most `max_bytes` where they are several."""
 
     async def active_size(self, environment: int) -> tuple[int, int]:
         """Return how many active versions there are, and the bytes of their documents."""

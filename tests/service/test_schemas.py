@@ -271,3 +271,16 @@ async def test_a_schema_is_inferred_from_recent_events(api: Caller) -> None:
     assert (few["sampled"], few["created"]) == (2, None)
     late = {"eventType": "order.created", "from": "2126-01-01T00:00:00Z"}
     assert (await api("POST", "/schemas/infer", late)).status == 404
+
+
+async def test_a_page_of_large_schemas_is_short_and_goes_on(api: Caller) -> None:
+    large = {"enum": ["x" * 60_000]}
+    made_ids = [(await made(api, schema=large))["id"] for _ in range(40)]
+    listed: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = (await api("GET", f"/schemas/types/order.created/versions{cursor}")).json
+        assert 0 < len(page["items"]) < 40
+        listed += [each["id"] for each in page["items"]]
+        cursor = page["nextCursor"] and f"?cursor={page['nextCursor']}"
+    assert listed == made_ids[::-1]
