@@ -14,8 +14,8 @@ from engine.core.records import Delivery
 from engine.delivery_log import DeliveryFilter
 from engine.ports import DirtyDestination
 
-CHUNK = 500  # deliveries of one statement: some 20 ms, for which live events wait
-CHUNK_BYTES = 4 * 1024 * 1024  # of their events, which the statement returns
+CHUNK = 128  # deliveries of one statement: some 5 ms, for which live events wait
+CHUNK_BYTES = 512 * 1024  # of their events, which the statement returns
 
 
 class Dead(Struct, frozen=True, gc=False):

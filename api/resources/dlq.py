@@ -134,6 +134,8 @@ async def _bulk(call: Call, word: str) -> Answer:
     which = selection.judged()
     if selection.destination_id is not None:
         await must_exist(call, selection.destination_id)
+    if which.ids is not None:
+        await _require(call, which.ids)
     which = await own(call, which)
     floor_ms = call.services.horizon.floor_ms(call.number)
     which = structs.replace(which, from_ms=max(which.from_ms or 0, floor_ms))
@@ -146,6 +148,15 @@ async def _bulk(call: Call, word: str) -> Answer:
     else:
         bulk = await dead_letters.discard_all(call.actor, call.number, which, shown)
     return Answer(200, bulk_view(bulk, word, dry_run=selection.dry_run))
+
+
+async def _require(call: Call, deliveries: tuple[str, ...]) -> None:
+    """Raise Refusal 404 where one of them does not exist for the caller."""
+    named = await own(call, DeliveryFilter(ids=deliveries))
+    most = len(deliveries)
+    found = await call.services.delivery_log.deliveries(call.number, named, None, most)
+    if len(found.items) < most:
+        raise Refusal("not_found", "deliveryIds: no such delivery")
 
 
 def bulk_view(bulk: Bulk, word: str, *, dry_run: bool) -> dict[str, Any]:
