@@ -153,7 +153,10 @@ class Keys:
 
     async def used(self, keys: Mapping[str, int]) -> None:
         """Write when keys were last used (ms by their ids), unless a later instant is there."""
-        await write(self._pool, _USED, list(keys), list(keys.values()))
+        ids = sorted(
+            keys
+        )  # the same order in every process, so that two do not wait for each other
+        await write(self._pool, _USED, ids, [keys[each] for each in ids])
 
 
 def _columns(secret: KeySecret) -> tuple[Any, ...]:

@@ -87,8 +87,9 @@ def list_(workspace: str | None, output: str, **flags: Any) -> None:
     if output == "json":
         click.echo(json.dumps([shown(key) | {"workspace": name} for name, key in found]))
         return
-    row = "{:<36}  {:<12}  {:<11}  {:<6}  {:<14}  {:<10}  {}"
-    click.echo(row.format("ID", "WORKSPACE", "ENVIRONMENT", "SCOPE", "SECRET", "CREATED", "NAME"))
+    row = "{:<36}  {:<12}  {:<11}  {:<6}  {:<14}  {:<10}  {:<16}  {}"
+    columns = ("ID", "WORKSPACE", "ENVIRONMENT", "SCOPE", "SECRET", "CREATED", "LAST USED", "NAME")
+    click.echo(row.format(*columns))
     for name, key in found:
         values = shown(key)
         click.echo(
@@ -99,6 +100,7 @@ def list_(workspace: str | None, output: str, **flags: Any) -> None:
                 values["scope"],
                 f"{values['prefix']}..{values['lastFour']}",
                 values["createdAt"][:10],
+                (values["lastUsedAt"] or "never")[:16].replace("T", " "),
                 values["name"],
             )
         )
@@ -174,6 +176,7 @@ def shown(key: KeyRecord) -> dict[str, Any]:
         "lastFour": secret.last_four,
         "fingerprint": secret.fingerprint,
         "createdAt": _instant(created_at_ms(key.id)),
+        "lastUsedAt": None if key.last_used_at_ms is None else _instant(key.last_used_at_ms),
         "rotatedAt": _instant(secret.created_at_ms) if len(key.secrets) > 1 else None,
     }
 

@@ -12,7 +12,8 @@ from engine.core.vocabulary import Environment, Scope
 from engine.identity import Identity
 from storage.bridge import Bridge
 from tests.api.house import Caller
-from tests.service.house import LOOK_EVERY_S, ServiceHouse
+from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination
+from tests.service.receiver import Receiver
 
 UNKNOWN = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
 
@@ -280,6 +281,47 @@ async def test_a_last_use_that_the_row_has_is_forgotten(house: ServiceHouse) -> 
     await use.flush()
     assert use.seen == {}
     assert use.latest_ms(UNKNOWN, None) is None
+
+
+async def test_a_rotation_is_announced_where_the_key_is_valid(
+    house: ServiceHouse, tenant: Tenant, api: Caller, receiver: Receiver
+) -> None:
+    mcp = await house.caller(tenant, environment=None)
+    staging = await house.caller(tenant, environment=Environment.STAGING)
+    for caller, path in ((api, "/dev"), (staging, "/staging")):
+        await destination(caller, receiver.url(path), ["angarium.key.rotated"])
+    made = await make(api)
+    rotated = (await api("POST", f"/api-keys/{made['id']}/rotate")).json
+    (told,) = await receiver.reaches(1, "/dev")
+    data = told.json["data"]
+    assert (data["keyId"], data["previousFingerprint"]) == (made["id"], made["fingerprint"])
+    assert data["fingerprint"] == rotated["fingerprint"]
+    assert rotated["secret"].encode() not in told.body
+    own = (await mcp("GET", "/auth/context")).json["keyId"]
+    at = {"X-Environment": "PRODUCTION"}
+    assert (await mcp("POST", f"/api-keys/{own}/rotate", headers=at)).status == 200
+    await receiver.reaches(2, "/dev")
+    (told,) = await receiver.reaches(1, "/staging")
+    assert told.json["data"]["keyId"] == own
+
+
+async def test_rotations_at_once_each_give_a_secret_that_works(
+    house: ServiceHouse, api: Caller, tenant: Tenant
+) -> None:
+    made = await make(api)
+    secrets = [made["secret"]]
+
+    async def rotate(caller: Caller) -> None:
+        answer = await caller("POST", f"/api-keys/{made['id']}/rotate")
+        assert answer.status == 200
+        secrets.append(answer.json["secret"])
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(rotate, await house.caller(tenant))
+    assert len(set(secrets)) == 5
+    for secret in secrets:
+        assert await status_of(house, secret) == 200
 
 
 async def test_keys_of_other_owners_are_not_found(
