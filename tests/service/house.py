@@ -91,7 +91,9 @@ async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
 
 
 @asynccontextmanager
-async def open_service(bridge: Bridge, **settings: Any) -> AsyncIterator[ServiceHouse]:
+async def open_service(
+    bridge: Bridge, within_s: float = 60, **settings: Any
+) -> AsyncIterator[ServiceHouse]:
     """Run a server on a test's database for as long as the block does."""
     given = {
         "bind": "127.0.0.1:0",
@@ -106,7 +108,7 @@ async def open_service(bridge: Bridge, **settings: Any) -> AsyncIterator[Service
         async with trio.open_nursery() as nursery:
             await nursery.start(server.supervisor.run)
             try:
-                with trio.fail_after(60):
+                with trio.fail_after(within_s):
                     yield house
             finally:
                 for stream in house.streams:

@@ -5,6 +5,7 @@ what JSON Schema cannot say, each by the place that the refusal must name.
 """
 
 import re
+from typing import Any
 
 import schemathesis
 from schemathesis import Case, CheckContext, Response
@@ -15,7 +16,10 @@ BEYOND_SCHEMAS = [
     (r"cursor", r"is not a cursor of this list"),
     (r"from", r"is after to"),
     (r".*", r"must not contain NUL|contains a lone surrogate"),
-    (r".*", r"must be a whole number"),  # to JSON Schema 60.0 is one; here it has no fraction to drop
+    (
+        r".*",
+        r"must be a whole number",
+    ),  # to JSON Schema 60.0 is one; here it has no fraction to drop
     (r"url", r".*"),  # what a URL is: its host, its port, its path
     (r"headers.*", r".*"),  # reserved names, their total size, masks
     (r"customer(ExternalId|AccountId)", r"cannot be changed|.*customerAccountId.*"),
@@ -32,7 +36,7 @@ BEYOND_SCHEMAS = [
 
 @schemathesis.check
 def valid_data_is_refused_only_for_what_schemas_cannot_say(
-    ctx: CheckContext, response: Response, case: Case
+    ctx: CheckContext, response: Response, case: Case[Any]
 ) -> bool | None:
     """Fail where data that fits the schemas is refused for another reason."""
     del ctx
