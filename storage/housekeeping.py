@@ -8,7 +8,12 @@ import structlog
 from storage.connection import Connection
 from storage.errors import StoreError
 from storage.partitions import Range, make_partitions
-from storage.retention import delete_expired_keys, delete_old_minutes, remove_old_partitions
+from storage.retention import (
+    delete_expired_keys,
+    delete_old_minutes,
+    delete_old_replays,
+    remove_old_partitions,
+)
 
 log = structlog.get_logger("angarium.storage")
 
@@ -23,6 +28,7 @@ class Housework:
     removed: list[str]  # partitions
     expired_keys: int
     old_minutes: int
+    old_replays: int
 
 
 class Housekeeping:
@@ -59,4 +65,5 @@ class Housekeeping:
             removed=await remove_old_partitions(self._connection, now_ms, self._retention_days),
             expired_keys=await delete_expired_keys(self._connection, now_ms),
             old_minutes=await delete_old_minutes(self._connection, now_ms, self._retention_days),
+            old_replays=await delete_old_replays(self._connection, now_ms, self._retention_days),
         )

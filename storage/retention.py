@@ -14,6 +14,7 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus
 from storage.connection import Connection
 from storage.locks import Lock, locked
 from storage.partitions import (
+    DAY_MS,
     Partition,
     State,
     attach,
@@ -144,6 +145,32 @@ async def delete_old_minutes(connection: Connection, now_ms: int, retention_days
         ))
         """,
         now_ms // 60_000 - days * 1_440,
+    )
+
+
+async def delete_old_replays(connection: Connection, now_ms: int, retention_days: int) -> int:
+    """Delete replay jobs that ended before all that is kept; return how many."""
+    before_ms = now_ms - retention_days * DAY_MS
+    for table in ("replay_legs", "replay_tallies"):
+        await _delete_in_chunks(
+            connection,
+            f"""
+            DELETE FROM {table} WHERE ctid = ANY(ARRAY(
+                SELECT r.ctid FROM {table} r
+                JOIN replay_jobs j ON j.environment = r.environment AND j.id = r.job
+                WHERE j.finished_at_ms < $1 LIMIT $2
+            ))
+            """,  # noqa: S608 - names of ours
+            before_ms,
+        )
+    return await _delete_in_chunks(
+        connection,
+        """
+        DELETE FROM replay_jobs WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM replay_jobs WHERE finished_at_ms < $1 LIMIT $2
+        ))
+        """,
+        before_ms,
     )
 
 

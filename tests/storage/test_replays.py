@@ -16,8 +16,10 @@ from storage.profiles import UPKEEP
 from storage.replay_statements import count_statement, read_statement
 from storage.replaying import REPLAYING, PostgresReplays, place_of, way_of
 from storage.replays import PostgresJobs
+from storage.retention import delete_old_replays
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import (
+    DAY_MS,
     ENVIRONMENT,
     World,
     event,
@@ -395,3 +397,14 @@ async def test_jobs_are_listed_newest_first_by_status_and_account(jobs: Jobs) ->
     assert await listed(below=third.id) == [second.id, first.id]
     assert await listed(ReplayStatus.RUNNING) == [third.id]
     assert await listed(of=account) == [second.id]
+
+
+async def test_a_job_that_ended_before_all_that_is_kept_is_forgotten(jobs: Jobs) -> None:
+    await jobs.settled(1, jobs.a)
+    done, runs = await jobs.begun(from_ms=0), await jobs.begun(from_ms=0)
+    await jobs.store.fail(done, "x", now_ms() - 31 * DAY_MS)
+    upkeep = jobs.world.bridge.connection(UPKEEP)
+    assert await delete_old_replays(upkeep, now_ms(), 32) == 0
+    assert await delete_old_replays(upkeep, now_ms(), 30) == 1
+    assert {str(row["job"]) for row in await jobs.world.rows("replay_legs")} == {runs.id}
+    assert [str(row["id"]) for row in await jobs.world.rows("replay_jobs")] == [runs.id]
