@@ -34,6 +34,7 @@ MOST = 10_000  # deliveries that one request takes out of the queue: seconds, no
 WITHIN_S = 5.0  # no chunk is begun after this
 COUNT_WITHIN_S = 10.0  # some millions are counted within it; whoever has more asks for less
 PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
+LONGEST_REST_S = 0.1  # after a chunk, as long as that took: events have every other turn
 AT_ONCE = 4  # requests in bulk under way: each keeps the entrance busy, others wait their turn
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
@@ -156,15 +157,19 @@ class DeadLetters:
                 matched, done, after = 0, 0, None
                 until = self._now() + WITHIN_S
                 while done < MOST and self._now() < until:
-                    stretch = await self._queue.dead(environment, which, after, CHUNK)
+                    stretch = await self._queue.dead(
+                        environment, which, after, min(CHUNK, MOST - done)
+                    )
                     matched += stretch.matched
                     dead = stretch.found
                     while dead:
+                        began = self._now()
                         try:
                             count, dead = await chunk(dead, done)
                         except (StoreAwayError, PoisonError) as error:
                             raise _partly(error, done, counted) from error
                         done += count
+                        await trio.sleep(min(self._now() - began, LONGEST_REST_S))
                     after = stretch.through
                     if after is None:
                         return Bulk(matched, done, 0)
