@@ -51,7 +51,9 @@ class OperationsView:
         schema = _json(operation.get("requestBody", {})).get("schema")
         if schema is not None:
             parts.append(f"<h4>Body {kind(schema) if '$ref' in schema else ''}</h4>")
-            parts.append(fields(self._resolved(schema), needed=True) or _words(schema))
+            parts.append(
+                fields(self._resolved(schema), needed=True) or _words(self._resolved(schema))
+            )
         return "".join(parts)
 
     def _answers(self, operation: dict[str, Any]) -> str:

@@ -12,6 +12,13 @@ from engine.errors import STATUS_OF_CODE
 
 REFERENCE = "#/components/schemas/{model}"
 ERROR = "#/components/schemas/Error"
+EMPTY = "#/components/schemas/Empty"
+_EMPTY = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {},
+    "description": "The body of an action: empty. No body is the same.",
+}
 # Codes that only the routes that name them can answer with (`Route.codes`).
 RARE = frozenset({"schema_violation", "idempotency_mismatch"})
 _WAITING = (429, 503)  # the statuses that state when to try again
@@ -57,9 +64,9 @@ def schemas_of(models: Iterable[type[BaseModel]]) -> tuple[dict[str, Any], dict[
     _rename(schemas, names)
     _rename(references, names)
     _name_codes(schemas)
-    words = shared()
-    assert not words.keys() & schemas.keys(), "a shape has the name of a list of words"
-    return sharing(schemas) | words, references
+    ours = shared() | {"Empty": _EMPTY}
+    assert not ours.keys() & schemas.keys(), "a model has the name of a shape that is made here"
+    return sharing(schemas) | ours, references
 
 
 def _rename(value: Any, names: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from api.openapi.components import (
+    EMPTY,
     RARE,
     error_response,
     header_references,
@@ -19,11 +20,6 @@ from engine.errors import STATUS_OF_CODE
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
-EMPTY = {
-    "type": "object",
-    "additionalProperties": False,
-    "description": "Empty; a body of none is the same.",
-}
 _UUID = {"type": "string", "format": "uuid"}
 
 
@@ -56,7 +52,7 @@ class Operations:
             }
         elif route.action:
             operation["requestBody"] = {
-                "content": {"application/json": {"schema": EMPTY, "example": {}}}
+                "content": {"application/json": {"schema": {"$ref": EMPTY}, "example": {}}}
             }
         operation["responses"] = self._responses(route)
         return {key: value for key, value in operation.items() if value != ""}

@@ -30,7 +30,7 @@ BEYOND_SCHEMAS = [
     (r"(events\[\d+\]\.|event\.)?attachments.*", r"must be a data: URI"),
     (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run
     (r"environment|scope", r".*MCP.*|.*"),
-    (r"", r"give at least one of .*|name at least one of .*"),
+    (r"", r"give at least one of .*|name at least one of .*|.* cannot be cancelled"),
 ]
 
 
