@@ -105,7 +105,7 @@ class Counters:
         attempts = sum(sum(slot.latency) for slot in self._slots)
         if not attempts:
             return None
-        return 1 - sum(slot.failures for slot in self._slots) / attempts
+        return (attempts - sum(slot.failures for slot in self._slots)) / attempts
 
     def latency(self, now: float) -> list[int]:
         """Return the histogram of the last five minutes."""
