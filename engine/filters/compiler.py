@@ -81,6 +81,9 @@ class Compiler:
             case Macro():
                 return self._macro(node)
             case ListOf(items=items):
+                constants = [each.value for each in items if isinstance(each, Literal)]
+                if len(constants) == len(items):
+                    return lambda facts: constants  # which nothing changes
                 parts = [self.compile(each) for each in items]
                 return lambda facts: [part(facts) for part in parts]
             case MapOf():

@@ -1,6 +1,7 @@
 """A filter: an expression that was checked whole, and says true or false of an event."""
 
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from engine.filters.checking import check
 from engine.filters.compiler import Compiler
@@ -11,15 +12,13 @@ from engine.filters.scope import Facts
 from engine.filters.syntax import Field, Has, Node, children
 
 SOURCE_BYTES = 2048
-KNOWN = (
-    4_096  # filters kept compiled: as many as two environments can have twice over, 40 MB at most
-)
+RECENT = 256  # filters kept compiled though no route has them: 25 MB, at 100 KB each
 
 
 class Filter:
     """A compiled expression. `fields` are those of the event that it reads."""
 
-    __slots__ = ("_evaluate", "fields", "source")
+    __slots__ = ("__weakref__", "_evaluate", "fields", "source")
 
     def __init__(self, source: str, evaluate: Evaluate, fields: frozenset[str]) -> None:
         self.source = source
@@ -37,9 +36,19 @@ class Filter:
         raise EvaluationError("the filter gives no boolean")
 
 
-@lru_cache(KNOWN)
+_alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # one of a source for all routes
+
+
+@lru_cache(RECENT)
 def compile_filter(source: str) -> Filter:
     """Return the filter of a source. Raises FilterError, whose words say where it is wrong."""
+    known = _alive.get(source)
+    if known is None:
+        known = _alive[source] = _compiled(source)
+    return known
+
+
+def _compiled(source: str) -> Filter:
     if len(source.encode()) > SOURCE_BYTES:
         raise FilterError(source, 0, f"a filter is at most {SOURCE_BYTES} bytes")
     tree = parse(source)
