@@ -299,13 +299,154 @@ BODIES: list[tuple[str, Any, str]] = [
     ("POST /events/batch", {"events": [1, None]}, "events[0]"),
     ("POST /events/batch", {"events": [], "more": 1}, "more"),
     ("POST /events/batch", [{"eventType": "a", "payload": {}}], ""),
+    # previews of rules
+    ("POST /routing-rules/preview", {}, "event"),
+    ("POST /routing-rules/preview", {"event": 1}, "event"),
+    ("POST /routing-rules/preview", {"event": {"eventType": "a"}}, "event.payload"),
+    ("POST /routing-rules/preview", {"event": {"payload": {}}}, "event.eventType"),
+    *(
+        (
+            "POST /routing-rules/preview",
+            {"event": {"eventType": "a", "payload": {}}, "rule": rule},
+            path,
+        )
+        for rule, path in (
+            ([], "rule"),
+            ({}, "rule.eventTypes"),
+            ({"eventTypes": ["a*"]}, "rule.eventTypes[0]"),
+            ({"eventTypes": ["a"], "filter": "event."}, "rule.filter"),
+            ({"eventTypes": ["a"], "destinationId": "x"}, "rule.destinationId"),
+            ({"eventTypes": ["a"], "x": 1}, "rule.x"),
+        )
+    ),
+    # schemas
+    ("POST /schemas", {}, "eventType"),
+    ("POST /schemas", {"eventType": "a"}, "schema"),
+    *(
+        ("POST /schemas", {"eventType": "a", "schema": {}, field: value}, path)
+        for field, value, path in (
+            ("eventType", "", "eventType"),
+            ("eventType", "a b", "eventType"),
+            ("eventType", "angarium.key.rotated", "eventType"),
+            ("schema", 1, "schema"),
+            ("schema", [], "schema"),
+            ("schema", None, "schema"),
+            ("schema", {"type": "nothing"}, "schema.type"),
+            ("schema", {"minimum": "1"}, "schema.minimum"),
+            ("schema", {"properties": []}, "schema.properties"),
+            ("schema", {"pattern": "("}, "schema.pattern"),
+            ("schema", {"pattern": "(a)\\1"}, "schema.pattern"),
+            ("schema", {"$ref": "https://example.com/a.json"}, "schema.$ref"),
+            ("schema", {"$ref": "file:///etc/passwd"}, "schema.$ref"),
+            ("schema", {"$ref": "#/$defs/nothing"}, "schema.$ref"),
+            ("schema", {"$schema": "http://json-schema.org/draft-07/schema#"}, "schema.$schema"),
+            ("description", 1, "description"),
+            ("version", 2, "version"),
+            ("status", "ACTIVE", "status"),
+        )
+    ),
+    ("POST /schemas", {"eventType": "a", "schema": {"type": "object"}, "example": 1}, "example"),
+    ("POST /schemas/{schema}/activate", {"force": True}, "force"),
+    ("POST /schemas/{schema}/deprecate", b"[]", ""),
+    ("POST /schemas/infer", {}, "eventType"),
+    ("POST /schemas/infer", {"eventType": ""}, "eventType"),
+    ("POST /schemas/infer", {"eventType": "a", "sample": 0}, "sample"),
+    ("POST /schemas/infer", {"eventType": "a", "sample": 1001}, "sample"),
+    ("POST /schemas/infer", {"eventType": "a", "sample": "10"}, "sample"),
+    ("POST /schemas/infer", {"eventType": "a", "create": "yes"}, "create"),
+    # the dead-letter queue
+    *(
+        (f"POST /dlq/{verb}", body, path)
+        for verb in ("retry", "discard")
+        for body, path in (
+            ({}, ""),
+            ({"dryRun": True}, ""),
+            ({"deliveryIds": []}, "deliveryIds"),
+            ({"deliveryIds": ["x"]}, "deliveryIds[0]"),
+            ({"deliveryIds": NOBODY}, "deliveryIds"),
+            ({"deliveryIds": [NOBODY] * 1001}, "deliveryIds"),
+            ({"destinationId": 1}, "destinationId"),
+            ({"errorCategory": "SAD"}, "errorCategory"),
+            ({"eventType": ""}, "eventType"),
+            ({"from": "yesterday"}, "from"),
+            ({"from": "2026-11-20T12:00:00Z", "to": "2026-11-20T11:00:00Z"}, "from"),
+            ({"eventType": "a", "dryRun": "true"}, "dryRun"),
+            ({"status": "FAILED"}, "status"),
+        )
+    ),
+    # replay jobs
+    *(
+        ("POST /replay-jobs", body, path)
+        for body, path in (
+            ({}, ""),
+            ({"eventTypes": ["a"]}, ""),
+            ({"to": "2026-11-20T12:00:00Z"}, ""),
+            ({"destinationId": "x"}, "destinationId"),
+            ({"customerAccountId": 1}, "customerAccountId"),
+            ({"deliveryIds": []}, "deliveryIds"),
+            ({"deliveryIds": ["x"]}, "deliveryIds[0]"),
+            ({"deliveryIds": [NOBODY] * 1001}, "deliveryIds"),
+            ({"destinationId": NOBODY, "eventTypes": []}, "eventTypes"),
+            ({"destinationId": NOBODY, "eventTypes": ["a b"]}, "eventTypes[0]"),
+            ({"destinationId": NOBODY, "statuses": []}, "statuses"),
+            ({"destinationId": NOBODY, "statuses": ["LOST"]}, "statuses[0]"),
+            ({"destinationId": NOBODY, "dryRun": 1}, "dryRun"),
+            ({"destinationId": NOBODY, "ratePerSecond": 0}, "ratePerSecond"),
+            ({"destinationId": NOBODY, "ratePerSecond": -1}, "ratePerSecond"),
+            ({"destinationId": NOBODY, "ratePerSecond": "fast"}, "ratePerSecond"),
+            ({"from": "2026-11-20"}, "from"),
+            ({"from": "2026-11-20T12:00:00Z", "to": "2026-11-20T11:00:00Z"}, "from"),
+            ({"from": "2026-11-20T12:00:00Z", "speed": 1}, "speed"),
+        )
+    ),
+    # keys and embed sessions
+    *(
+        ("POST /api-keys", body, path)
+        for body, path in (
+            ({}, "name"),
+            ({"name": "k"}, "scope"),
+            ({"name": "", "scope": "read"}, "name"),
+            ({"name": "k", "scope": "admin"}, "scope"),
+            ({"name": "k", "scope": "READ"}, "scope"),
+            ({"name": "k", "scope": "read", "kind": "KEY"}, "kind"),
+            ({"name": "k", "scope": "read", "environment": "moon"}, "environment"),
+            ({"name": "k", "scope": "read", "secret": "mine"}, "secret"),
+            ({"name": "a\0b", "scope": "read"}, "name"),
+        )
+    ),
+    ("POST /api-keys/{key}/rotate", {"grace": 0}, "grace"),
+    ("DELETE /api-keys/{key}", {"x": 1}, "x"),
+    *(
+        ("POST /embed/sessions", body, path)
+        for body, path in (
+            ({}, "customerExternalId"),
+            ({"customerExternalId": ""}, "customerExternalId"),
+            ({"customerExternalId": 1}, "customerExternalId"),
+            ({"customerExternalId": "c" * 257}, "customerExternalId"),
+            ({"customerExternalId": "a\0"}, "customerExternalId"),
+            ({"customerExternalId": "c", "ttlSeconds": 59}, "ttlSeconds"),
+            ({"customerExternalId": "c", "ttlSeconds": 901}, "ttlSeconds"),
+            ({"customerExternalId": "c", "ttlSeconds": "300"}, "ttlSeconds"),
+            ({"customerExternalId": "c", "scope": "manage"}, "scope"),
+        )
+    ),
 ]
 
 # Query strings with one thing wrong.
 QUERIES: list[tuple[str, str]] = [
     *(
         (f"/{path}?{query}", query.partition("=")[0])
-        for path in ("destinations", "routing-rules", "deliveries", "events")
+        for path in (
+            "destinations",
+            "routing-rules",
+            "deliveries",
+            "events",
+            "schemas",
+            "dlq",
+            "replay-jobs",
+            "audit-logs",
+            "api-keys",
+        )
         for query in (
             "limit=0",
             "limit=1001",
@@ -369,6 +510,26 @@ QUERIES: list[tuple[str, str]] = [
     ("/destinations/{destination}?fields=id", "fields"),
     ("/events/{event}/deliveries?limit=1001", "limit"),
     ("/auth/context?x=1", "x"),
+    ("/schemas?status=active", "status"),
+    ("/schemas?eventType=", "eventType"),
+    ("/schemas/types/a/versions?limit=0", "limit"),
+    ("/schemas/types/a/active?version=1", "version"),
+    ("/dlq?errorCategory=X", "errorCategory"),
+    ("/dlq?destinationId=x", "destinationId"),
+    ("/dlq?from=2026-11-20T12:00:00Z&to=2026-11-20T11:00:00Z", "from"),
+    ("/dlq?status=IN_DLQ", "status"),
+    ("/replay-jobs?status=DONE", "status"),
+    ("/replay-jobs?customerAccountId=x", "customerAccountId"),
+    ("/audit-logs?action=", "action"),
+    ("/audit-logs?from=x", "from"),
+    ("/audit-logs?actor=x", "actor"),
+    ("/destinations/{destination}/analytics?period=2h", "period"),
+    ("/destinations/{destination}/analytics?period=", "period"),
+    ("/destinations/{destination}/analytics?granularity=second", "granularity"),
+    ("/destinations/{destination}/analytics?from=2026-11-20T12:00:00Z", "from"),
+    ("/observability/throughput", "environment"),
+    ("/observability/throughput?environment=", "environment"),
+    ("/observability/throughput?environment=moon", "environment"),
     ("/destinations?a=%ff", ""),
     ("/destinations?%ff=a", ""),
     ("/destinations?" + "a=1&" * 100, ""),

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import trio
 
@@ -22,6 +23,11 @@ from tests.service.malformed import (
 )
 
 WITHIN_S = 10.0  # below any deadline of the door, so that none of them is what ends a case
+# What rows name beside a destination with its rule, and an event.
+MADE: list[tuple[str, str, dict[str, Any]]] = [
+    ("schema", "/schemas", {"eventType": "a", "schema": {}}),
+    ("key", "/api-keys", {"name": "k", "scope": "read"}),
+]
 TAKING = [route for route in ROUTES if route.body is not None]
 AT_LEAST = 150
 
@@ -75,6 +81,8 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
     destination_id = await destination(api, "http://127.0.0.1:9/", ["never"])
     rules = (await api("GET", "/routing-rules")).json["items"]
     ids = {"destination": destination_id, "rule": rules[0]["id"], "event": await post(api)}
+    for name, path, document in MADE:
+        ids[name] = (await api("POST", path, document)).json["id"]
     book = Book(api, ids)
     for route in TAKING:
         for body in SYNTAX:
