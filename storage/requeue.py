@@ -82,10 +82,12 @@ new_backlog AS (
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
     + _AUDITED
-    + f"""
+    + """
 SELECT found.*, ARRAY(SELECT id::text FROM sized WHERE before >= $19 ORDER BY place) AS left_over
 FROM owner LEFT JOIN (
-    SELECT {WAITING_COLUMNS}
+    SELECT """
+    + WAITING_COLUMNS
+    + """
     FROM changed d CROSS JOIN LATERAL (
         SELECT * FROM events WHERE environment = $3 AND id = d.event LIMIT 1
     ) e
