@@ -81,6 +81,23 @@ async def test_options_answers_with_what_is_allowed(house: House) -> None:
     assert set(both.split(", ")) == {"GET", "HEAD", "OPTIONS", "POST"}
 
 
+async def test_options_of_the_server_as_a_whole_name_every_method(house: House) -> None:
+    anybody = await house.caller()
+    whole = await anybody("OPTIONS", "*")
+    assert (whole.status, whole.body) == (204, b"")
+    known = {route.method for route in ROUTES} | {"HEAD", "OPTIONS"}
+    assert set(whole.headers["allow"].split(", ")) == known
+    assert (await anybody("GET", "/*")).status == 404
+
+
+async def test_methods_are_in_capitals(api: Caller) -> None:
+    for method, path in (("get", "/destinations"), ("Post", "/destinations"), ("post", "/events")):
+        response = await api(method, path, {} if method.lower() == "post" else None, check=False)
+        assert (response.status, response.code) == (405, "method_not_allowed"), method
+        assert "GET" in response.headers["allow"].split(", ")
+    assert (await api("get", "/nothing", check=False)).status == 404
+
+
 async def test_head_is_get_without_a_body(api: Caller) -> None:
     for path in ("/destinations", "/auth/context", "/livez", f"/destinations/{ID}", "/nothing"):
         got, headed = await api("GET", path), await api("HEAD", path)
