@@ -106,7 +106,9 @@ class PostgresJobs:
             for row in rows
         ]
 
-    async def create(self, job: ReplayJob, at_most: int, audit: AuditEntry) -> bool:
+    async def create(
+        self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
+    ) -> bool:
         """Add a job with its legs; see the port."""
         selection = job.selection
         destinations = None
@@ -131,7 +133,7 @@ class PostgresJobs:
             at_most,
             *values(audit),
             destinations,
-            lowest_id(min(max(selection.from_ms or 0, 0), (1 << 48) - 1)),
+            lowest_id(min(max(selection.from_ms or 0, floor_ms, 0), (1 << 48) - 1)),
         )
         return bool(rows)
 

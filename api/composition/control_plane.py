@@ -75,7 +75,13 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.identity,
         ),
         replays=Replays(
-            jobs, tables.destinations, server.commands, server.replays, server.identity, now
+            jobs,
+            tables.destinations,
+            server.commands,
+            server.replays,
+            server.identity,
+            now,
+            horizon,
         ),
         replay_store=jobs,
         replay_speed=server.replays.per_second,

@@ -13,8 +13,9 @@ from engine.control.ports import DestinationStore
 from engine.control.replay_draft import ReplayDraft
 from engine.core.vocabulary import DeliveryOrigin, DestinationStatus, ReplayStatus
 from engine.errors import Refusal
-from engine.identity import Identity
+from engine.identity import Identity, created_at_ms
 from engine.models import Customer
+from engine.plans import Horizon
 from engine.replay.job import UNFINISHED, ReplayJob, Selection
 from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document
@@ -45,7 +46,9 @@ class Replays:
         runner: Runner,
         identity: Identity,
         now: Callable[[], float],
+        horizon: Horizon,
     ) -> None:
+        self._horizon = horizon
         self._store = store
         self._destinations = destinations
         self._commands = commands
@@ -80,7 +83,8 @@ class Replays:
             )
             changes = differences({}, selection_document(job))
             entry = self._auditor.entry(actor, "replay_job.create", job.id, changes)
-            if not await written(self._store.create(job, MAX_UNFINISHED, entry)):
+            floor_ms = self._horizon.floor_ms(environment)
+            if not await written(self._store.create(job, MAX_UNFINISHED, entry, floor_ms)):
                 raise Refusal(
                     "conflict",
                     f"an environment has at most {MAX_UNFINISHED} unfinished replay jobs",
@@ -141,9 +145,11 @@ class Replays:
             if account not in (None, own.account):
                 raise _missing("customerAccountId", "customer account")
             account = own.account
-        elif account is not None:
-            if await self._destinations.account_name(environment, account) is None:
-                raise _missing("customerAccountId", "customer account")
+        elif (
+            account is not None
+            and await self._destinations.account_name(environment, account) is None
+        ):
+            raise _missing("customerAccountId", "customer account")
         accounts: set[str | None] = set()
         if selection.destination is not None:
             destination = await self._destinations.get(environment, selection.destination)
@@ -154,6 +160,8 @@ class Replays:
             accounts.add(destination.customer_account)
         if selection.deliveries is not None:
             named = await self._store.named(environment, selection.deliveries)
+            floor_ms = self._horizon.floor_ms(environment)
+            named = [each for each in named if created_at_ms(each.id) >= floor_ms]
             _check_named(selection, named, account)
             if selection.destination is None:
                 accounts.update(each.account for each in named)

@@ -70,9 +70,11 @@ class JobStore(Protocol):
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
         """Return those of these deliveries that there are."""
 
-    async def create(self, job: ReplayJob, at_most: int, audit: AuditEntry) -> bool:
+    async def create(
+        self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
+    ) -> bool:
         """Add a job with a leg for each destination that it can concern, unless the environment has
-        `at_most` unfinished ones."""
+        `at_most` unfinished ones. Nothing that was created before `floor_ms` is selected."""
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
         """End an unfinished job: when this returns nothing more of it is enqueued."""

@@ -394,6 +394,7 @@ class House:
                 self.runner,
                 self.identity,
                 self.clock.now,
+                Horizon(self.plans, self.clock.now),
             ),
             replay_store=self.jobs,
             replay_speed=lambda _: None,

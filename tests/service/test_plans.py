@@ -116,6 +116,13 @@ async def test_a_shorter_retention_hides_what_is_older_from_every_list_and_by_id
                 f"/dlq/{delivery}",
             ):
                 assert (await api("GET", path)).status == (200 if shown else 404), path
+            retried = await api("POST", f"/dlq/{delivery}/retry", {})
+            assert retried.status == (200 if shown else 404)
+            again = await api("POST", "/replay-jobs", {"deliveryIds": [delivery]})
+            assert again.status == (201 if shown else 404)
+            every = {"destinationId": made, "dryRun": True}
+            job = (await api("POST", "/replay-jobs", every)).json
+            assert job["total"] == 1 + shown
 
 
 async def _grown_old(house: ServiceHouse, api: Caller, event: str) -> tuple[str, str]:
