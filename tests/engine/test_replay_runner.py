@@ -1,0 +1,315 @@
+"""The runner of replay jobs beside a store in memory: turns, pauses, rates, refusals, rest."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from engine.core.destination import Destination
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
+from engine.entrance import Entrance
+from engine.identity import Identity
+from engine.ports import DirtyDestination, PoisonError, StoreAwayError
+from engine.replay.ahead import LANE, WINDOW
+from engine.replay.job import Leg, ReplayJob, Selection
+from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.runner import ReplayRunner
+from tests.core.making import a_delivery, a_destination
+
+ZERO = "00000000-0000-0000-0000-000000000000"
+
+
+class FakeStore:
+    """Jobs, legs and originals in memory; it keeps what was enqueued, in order."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, ReplayJob] = {}
+        self.parts: dict[str, list[Leg]] = {}
+        self.originals: dict[str, list[Delivery]] = {}  # by destination
+        self.chunks: list[Chunk] = []
+        self.settled: dict[str, int] = {}
+        self.poisoned: set[str] = set()  # destinations whose chunks are refused
+        self.away: set[str] = set()  # jobs whose reads find no database
+
+    def add(self, *destinations: str, environment: int = 1, **fields: Any) -> str:
+        identifier = Identity().other()
+        fields = {"dry_run": False, "selection": Selection(), **fields}
+        self.jobs[identifier] = ReplayJob(
+            id=identifier, environment=environment, status=ReplayStatus.PENDING, **fields
+        )
+        self.parts[identifier] = [
+            Leg(destination=each, counted=ZERO, total=0, cursor=ZERO, enqueued=0, skipped=0,
+                all_counted=False, exhausted=False)
+            for each in destinations
+        ]  # fmt: skip
+        return identifier
+
+    def change(self, job: str, **fields: Any) -> ReplayJob:
+        self.jobs[job] = msgspec.structs.replace(self.jobs[job], **fields)
+        return self.jobs[job]
+
+    def status(self, job: str) -> ReplayStatus:
+        return self.jobs[job].status
+
+    async def unfinished(self) -> list[ReplayJob]:
+        return [job for job in self.jobs.values() if job.status < ReplayStatus.COMPLETED]
+
+    async def all_legs(self, job: ReplayJob) -> list[Leg]:
+        return [msgspec.structs.replace(leg) for leg in self.parts[job.id]]
+
+    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+        return []
+
+    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
+        (mine,) = [each for each in self.parts[job.id] if each.destination == leg.destination]
+        mine.all_counted, mine.total = True, len(self.originals.get(leg.destination, ()))
+        self.change(job.id, total=self.jobs[job.id].total + mine.total)
+        return msgspec.structs.replace(mine)
+
+    async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
+        self.change(job.id, status=status, started_at_ms=at_ms)
+        return True
+
+    async def read(self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int) -> Stretch:
+        await trio.lowlevel.checkpoint()
+        if job.id in self.away:
+            raise StoreAwayError("away")
+        left = [each for each in self.originals[leg.destination] if each.id > leg.cursor]
+        taken = left[:limit]
+        through = taken[-1].id if taken else leg.cursor
+        return Stretch(taken, through, [], len(left) <= limit)
+
+    async def enqueue(
+        self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
+    ) -> Enqueued:
+        if chunk.destination in self.poisoned:
+            raise PoisonError("refused")
+        if self.status(chunk.job) is not ReplayStatus.RUNNING:
+            return Enqueued(None)
+        self.chunks.append(chunk)
+        job = self.jobs[chunk.job]
+        self.change(
+            chunk.job,
+            enqueued=job.enqueued + len(chunk.deliveries),
+            paced_until_ms=chunk.paced_until_ms,
+        )
+        return Enqueued([each.id for each in chunk.deliveries])
+
+    async def pass_over(self, chunk: Chunk) -> bool:
+        return True
+
+    async def abandon(self, job: ReplayJob, destination: str) -> bool:
+        return True
+
+    async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
+        self.change(job.id, status=after)
+        return True
+
+    async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
+        if self.settled.get(job.id, 0) < self.jobs[job.id].enqueued:
+            return None
+        return self.change(job.id, status=ReplayStatus.COMPLETED)
+
+    async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
+        return self.change(job.id, status=ReplayStatus.FAILED, error=error)
+
+
+class FakeIntake:
+    """Draws seqs."""
+
+    async def draw(self) -> int:
+        await trio.lowlevel.checkpoint()
+        return 1 << 20
+
+
+class Place:
+    """A runner with its entrance, and receivers that take what they are told to."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self.store = FakeStore()
+        self.destinations: dict[str, Destination] = {}
+        self.told: list[tuple[str, str]] = []
+        self.arrived_: list[Delivery] = []
+        self.answering = True
+        self.events = 0
+        self.dirty: set[str] = set()
+        self.entrance = Entrance(FakeIntake(), self)  # type: ignore[arg-type]  # it only draws
+        self.runner = ReplayRunner(
+            self.store, self.entrance, self.destinations.get, Identity(), trio.current_time,
+            self.announce, lambda: self.events,
+        )  # fmt: skip
+        nursery.start_soon(self.admit)
+        self.nursery = nursery
+
+    def announce(
+        self, environment: int, event_type: str, payload: Any, customer: str | None = None
+    ) -> None:
+        self.told.append((event_type, payload["status"]))
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        self.arrived_ += deliveries
+        if self.answering:
+            self.settle(deliveries)
+
+    def settle(self, deliveries: Sequence[Delivery]) -> None:
+        for each in deliveries:
+            assert each.replay_job is not None
+            self.store.settled[each.replay_job] = self.store.settled.get(each.replay_job, 0) + 1
+        ends = [Settlement(each, DeliveryStatus.DELIVERED, None, 0) for each in deliveries]
+        self.nursery.start_soon(self._tell, ends)
+
+    async def _tell(self, ends: list[Settlement]) -> None:
+        self.runner.settled(ends)
+
+    async def admit(self) -> None:
+        while True:
+            self._called = trio.Event()
+            self.entrance.wake = self._called.set
+            await self._called.wait()
+            while self.entrance.waiting:
+                await trio.sleep(0.001)
+                await self.entrance.admit_next(trio.lowlevel.checkpoint)
+
+    def destination(self, name: str, count: int, lane: str | None = None, **changes: Any) -> str:
+        self.destinations[name] = a_destination(id=name, **changes)
+        made = [a_delivery(seq, lane=lane) for seq in range(1, count + 1)]
+        for each in made:
+            each.destination = name
+        self.store.originals[name] = made
+        return name
+
+
+@pytest.fixture
+async def place(nursery: trio.Nursery) -> Place:
+    """A runner that is not running yet."""
+    return Place(nursery)
+
+
+async def test_jobs_of_several_environments_go_on_side_by_side(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    names = [place.destination(f"d{n}", 600) for n in range(3)]
+    many = [place.store.add(name, environment=1) for name in names[:2]]
+    one = place.store.add(names[2], environment=2)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(60)
+    assert {place.store.status(each) for each in (*many, one)} == {ReplayStatus.COMPLETED}
+    order = [chunk.job for chunk in place.store.chunks]
+    assert set(order[:3]) == {*many, one}
+    assert place.told == [("angarium.replay.finished", "COMPLETED")] * 3
+
+
+async def test_no_more_than_a_window_waits_for_a_receiver_that_does_not_answer(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    place.answering = False
+    job = place.store.add(place.destination("d1", 5_000))
+    other = place.store.add(place.destination("d2", 300, ordering=Ordering.STRICT))
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(30)
+    assert place.store.jobs[job].enqueued == WINDOW
+    assert place.store.jobs[other].enqueued == LANE
+    place.answering = True
+    place.settle(place.arrived_)
+    await trio.sleep(60)
+    assert place.store.jobs[job].enqueued == 5_000
+    assert place.store.status(job) is place.store.status(other) is ReplayStatus.COMPLETED
+
+
+async def test_a_lane_of_a_destination_by_key_takes_so_many(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    place.answering = False
+    job = place.store.add(place.destination("d1", 500, lane="c:a", ordering=Ordering.KEY))
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(30)
+    assert place.store.jobs[job].enqueued == LANE
+
+
+async def test_a_job_rests_while_its_destinations_are_disabled(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    job = place.store.add(place.destination("d1", 10, status=DestinationStatus.DISABLED))
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(5)
+    assert place.store.status(job) is ReplayStatus.PAUSED
+    assert place.store.chunks == []
+    place.destinations["d1"] = a_destination(id="d1")
+    await trio.sleep(5)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+
+
+async def test_a_rate_holds(place: Place, autojump_clock: MockClock) -> None:
+    job = place.store.add(place.destination("d1", 300), rate_per_second=10.0)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(10)
+    assert 90 <= place.store.jobs[job].enqueued <= 105
+    await trio.sleep(25)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+
+
+async def test_what_the_database_refuses_ends_its_job_alone(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    place.store.poisoned.add("d1")
+    broken = place.store.add(place.destination("d1", 10))
+    sound = place.store.add(place.destination("d2", 300))
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(10)
+    assert place.store.status(broken) is ReplayStatus.FAILED
+    assert place.store.jobs[broken].error is not None
+    assert place.store.status(sound) is ReplayStatus.COMPLETED
+
+
+async def test_a_job_that_finds_no_database_comes_again_and_holds_up_no_other(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    away = place.store.add(place.destination("d1", 10))
+    sound = place.store.add(place.destination("d2", 300))
+    place.store.away.add(away)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(10)
+    assert place.store.status(sound) is ReplayStatus.COMPLETED
+    assert place.store.status(away) is ReplayStatus.RUNNING
+    place.store.away.clear()
+    await trio.sleep(10)
+    assert place.store.status(away) is ReplayStatus.COMPLETED
+
+
+async def test_a_cancelled_job_is_let_go(place: Place, autojump_clock: MockClock) -> None:
+    place.answering = False
+    job = place.store.add(place.destination("d1", 5_000))
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(5)
+    place.store.change(job, status=ReplayStatus.CANCELLED)
+    place.runner.nudge()
+    place.settle(place.arrived_)
+    await trio.sleep(5)
+    assert place.store.jobs[job].enqueued == WINDOW
+
+
+async def test_while_events_come_in_chunks_are_small(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    place.store.add(place.destination("d1", 2_000))
+    place.nursery.start_soon(place.runner.run)
+
+    async def events() -> None:
+        while True:
+            place.events += 1
+            await trio.sleep(0.01)
+
+    place.nursery.start_soon(events)
+    await trio.sleep(5)
+    assert max(len(chunk.deliveries) for chunk in place.store.chunks[1:]) == 32
+
+
+async def test_without_jobs_it_is_still(place: Place, autojump_clock: MockClock) -> None:
+    place.nursery.start_soon(place.runner.run)
+    await wait_all_tasks_blocked()
+    await trio.sleep(3_600)
+    assert place.store.chunks == []
