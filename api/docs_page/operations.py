@@ -92,9 +92,14 @@ def curl(method: str, path: str, operation: dict[str, Any]) -> str:
     for each in operation.get("parameters", ()):
         if each["in"] == "path":
             target = target.replace(f"{{{each['name']}}}", str(each.get("example", "")))
-    lines = [f"curl -sS -X {method.upper()} $URL{target}"]
-    if method == "get":
-        lines = [f"curl -sS $URL{target}"]
+    query = [
+        f"{each['name']}={each.get('example', each['schema'].get('enum', [''])[0])}"
+        for each in operation.get("parameters", ())
+        if each["in"] == "query" and each.get("required")
+    ]
+    target += f"?{'&'.join(query)}" if query else ""
+    verb = "" if method == "get" else f"-X {method.upper()} "
+    lines = [f"curl -sS {verb}$URL{target}"]
     if operation.get("security"):
         lines.append('-H "Authorization: Bearer $KEY"')
     media = _json(operation.get("requestBody", {}))

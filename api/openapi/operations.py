@@ -14,6 +14,7 @@ from api.openapi.components import (
 )
 from api.openapi.examples import Examples
 from api.openapi.vocabulary import sharing
+from api.openapi.words import EVENT, PATHS
 from api.routes import Embed, Route
 from engine.core.vocabulary import Environment, Scope
 from engine.errors import STATUS_OF_CODE
@@ -69,7 +70,7 @@ class Operations:
                 "in": "path",
                 "required": True,
                 "schema": dict(schema),
-                "example": self._examples.of(schema, name, route.tag),
+                "example": self._named(route, name, schema),
             }
             for name, schema in path_parameters(route).items()
         ]
@@ -87,6 +88,11 @@ class Operations:
         if route.scopes is not None:
             parameters.append(_environment(route))
         return parameters
+
+    def _named(self, route: Route, name: str, schema: dict[str, Any]) -> Any:
+        if schema == _UUID:
+            return PATHS.get(route.path.split("/")[1], EVENT)
+        return self._examples.of(schema, name)
 
     def _responses(self, route: Route) -> dict[str, Any]:
         responses: dict[str, Any] = {}

@@ -5,7 +5,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from api.openapi.examples import AT, DELIVERY, EVENT, Examples
+from api.openapi.examples import Examples
+from api.openapi.words import AT, DELIVERY, EVENT
 from api.resources.ingestion import Attachment, EventType
 from api.shapes import Timestamp
 from engine.control.drafts import Document, Name, Uuid

@@ -1,6 +1,8 @@
 """The document: valid, equal to the routes, and readable."""
 
+import json
 import re
+import shlex
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import jsonschema
 from openapi_spec_validator import validate
 
+from api.docs_page.operations import curl
+from api.docs_page.shapes import with_words
 from api.openapi.components import ERROR
 from api.openapi.prose import TAGS
 from api.table import ROUTES, docs_html
@@ -162,6 +166,21 @@ def test_the_page_names_every_route_and_loads_nothing() -> None:
     for route in ROUTES:
         assert f"<code>{route.path}</code>" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_calls_by_curl_are_what_a_shell_takes() -> None:
+    shown = with_words(DOCUMENT)
+    for path, operations in shown["paths"].items():
+        for method, operation in operations.items():
+            words = shlex.split(curl(method, path, operation).replace("\\\n", " "))
+            (target,) = [word for word in words if word.startswith("$URL")]
+            assert "{" not in target
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "query" and parameter.get("required"):
+                    assert f"{parameter['name']}=" in target
+            if "-d" in words:
+                media = operation["requestBody"]["content"]["application/json"]
+                assert json.loads(words[words.index("-d") + 1]) == media["example"]
 
 
 def test_the_page_shows_prose_and_not_its_markdown() -> None:
