@@ -7,6 +7,7 @@ value on is left open. Nothing here knows events.
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import repeat
 from typing import Any
 
 import jsonschema_rs
@@ -61,31 +62,36 @@ class Sight:
 
     def look(self, value: Any, room: Room) -> Iterator[None]:
         """Take in a value with all that is in it; yields now and then."""
-        waiting: list[tuple[Sight, Any]] = [(self, value)]
+        # The innermost last; what is in a value is taken in before the next one beside it.
+        waiting: list[Iterator[tuple[Sight, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
-            sight, value = waiting.pop()
-            waiting += sight._take(value, room)
-            looked += 1
-            if looked % PAUSE == 0:
-                yield
+            for sight, each in waiting[-1]:
+                inner = sight._take(each, room)
+                looked += 1
+                if looked % PAUSE == 0:
+                    yield
+                if inner is not None:
+                    waiting.append(inner)
+                    break
+            else:
+                waiting.pop()
 
-    def _take(self, value: Any, room: Room) -> list[tuple["Sight", Any]]:
+    def _take(self, value: Any, room: Room) -> Iterator[tuple["Sight", Any]] | None:
         kind = kind_of(value)
         self.seen[kind] = self.seen.get(kind, 0) + 1
         if kind == "string":
             self._take_string(value)
         elif kind == "object":
-            return self._take_members(value, room)
+            return iter(self._take_members(value, room))
         elif kind == "array" and value and not self.lost:
             if self.items is None:
                 self.items = room.sight()
             if self.items is None:
                 self.lost = True
             else:
-                items = self.items
-                return [(items, each) for each in value]
-        return []
+                return zip(repeat(self.items), value)
+        return None
 
     def _take_string(self, text: str) -> None:
         if self.formats is None:
@@ -99,6 +105,8 @@ class Sight:
                 self.values = None
 
     def _take_members(self, value: dict[str, Any], room: Room) -> list[tuple["Sight", Any]]:
+        if len(value) > MAX_NAMES and self.rest is None and not self.frozen:
+            self.fold()
         found: list[tuple[Sight, Any]] = []
         for name, member in value.items():
             sight = self.rest or self.members.get(name)
