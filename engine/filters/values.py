@@ -40,12 +40,12 @@ def equal(left: Any, right: Any, facts: Facts) -> bool:
 
 def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
     kind, other = type(left), type(right)
-    if kind is other and kind in (int, float, str, bool):
+    if kind is other and kind in (int, str, bool):
         return left, right
-    if kind is int and other is float:
-        return float(left), right
-    if kind is float and other is int:
-        return left, float(right)
+    if (kind is float and other in (int, float)) or (kind is int and other is float):
+        one, two = float(left), float(right)
+        if one == one and two == two:  # what is no number has no order
+            return one, two
     raise EvaluationError(NO_OVERLOAD)
 
 
@@ -139,6 +139,8 @@ def remainder(left: Any, right: Any, facts: Facts) -> Any:
         raise EvaluationError(NO_OVERLOAD)
     if right == 0:
         raise EvaluationError("modulo by zero")
+    if right == -1 and left == INT_MIN:  # as the quotient
+        raise EvaluationError("more than a 64-bit integer holds")
     rest = abs(left) % abs(right)
     return _int(left, right, -rest if left < 0 else rest)
 
