@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import trio
+
 from api import shapes
 from api.call import Answer, Call
 from api.routes import ANYONE, Embed, Route
@@ -29,11 +31,13 @@ async def readyz(call: Call) -> Answer:
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
     """Return these routes; the two functions render the document, which describes them as well."""
 
+    # In a thread: the first time they take some 200 ms, in which events must go on coming in.
     async def openapi(_: Call) -> Answer:
-        return Answer(200, body=openapi_json())
+        return Answer(200, body=await trio.to_thread.run_sync(openapi_json))
 
     async def docs(_: Call) -> Answer:
-        return Answer(200, body=docs_html(), content_type="text/html; charset=utf-8")
+        page = await trio.to_thread.run_sync(docs_html)
+        return Answer(200, body=page, content_type="text/html; charset=utf-8")
 
     return (
         Route(
