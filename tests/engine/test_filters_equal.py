@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from engine.filters import EvaluationError, Facts, FilterError, compile_filter
 from engine.filters.compiler import Compiler
-from engine.filters.parser import parse
+from engine.filters.parser import MACROS_MOST, parse
 
 FAILED = object()
 KEYS = ("a", "b", "c", "l")
@@ -232,6 +232,7 @@ typed = st.recursive(
 @given(typed, typed_payloads)
 def test_well_typed_conditions_give_what_the_library_gives(source: str, payload: Any) -> None:
     decoded = orjson.loads(orjson.dumps(payload))
+    assume(source.count("(x, ") <= MACROS_MOST)
     mine, its = of_filter(source, decoded), of_library(source, decoded)
     event("failed" if mine is FAILED else str(mine))
     assert same(mine, its), (source, payload, mine, its)
