@@ -106,11 +106,11 @@ ROUTES = (
         path="/replay-jobs",
         name="createReplayJob",
         summary="Replay deliveries",
-        description="Makes new deliveries of events that were delivered, failed or were dry runs: the same "
-        "`webhook-id` and the same body, behind whatever is live. Selected is what was settled when the "
-        "job was created; replays themselves only by `deliveryIds`, test deliveries never. At least one of "
-        "`destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. With `dryRun` nothing is "
-        "sent: the job is COMPLETED as soon as `total` is counted, mostly in this very answer.",
+        description="Makes new deliveries of events that were delivered, failed or were dry runs: the "
+        "same `webhook-id` and the same body, behind whatever is live. Selected is what was settled when "
+        "the job was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
+        "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. With `dryRun` "
+        "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this very answer.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
