@@ -110,7 +110,7 @@ ROUTES = (
         "same `webhook-id` and the same body, behind whatever is live. Selected is what was settled when "
         "the job was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
         "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. With `dryRun` "
-        "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this very answer.",
+        "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
