@@ -1,6 +1,6 @@
 """Fills a server's database as months of use would: by SQL, since the bench is of what reads it.
 
-Deliveries over 30 days of partitions, most delivered, some dead, discarded or retrying; their events;
+Deliveries over a month of partitions, most delivered, some dead, discarded or retrying; their events;
 counters of every minute for some destinations; an audit log, schemas and finished replay jobs.
 """
 
@@ -17,7 +17,6 @@ from storage.embedded import attached
 from storage.partitions import make_partitions
 from storage.profiles import UPKEEP
 
-DAYS = 29
 COUNTED = 5  # destinations with counters of every minute
 OTHERS = 1_000  # schemas, and replay jobs; of the audit log a hundred times as many
 CUSTOMERS, TYPES = 500, 50
@@ -84,20 +83,20 @@ class Filled:
     destinations: Sequence[str]
 
 
-def fill(folder: Path, filled: Filled, deliveries: int) -> None:
-    """Fill the database of a running server."""
+def fill(folder: Path, filled: Filled, deliveries: int, days: int) -> None:
+    """Fill the database of a running server with so many deliveries over so many days."""
     with attached(folder) as url:
-        trio.run(_fill, url, filled, deliveries)
+        trio.run(_fill, url, filled, deliveries, days)
 
 
-async def _fill(url: str, filled: Filled, deliveries: int) -> None:
+async def _fill(url: str, filled: Filled, deliveries: int, days: int) -> None:
     now = int(time.time() * 1000) - 60_000
-    start = now - DAYS * 86_400_000
+    start = now - days * 86_400_000
     environment, ids = filled.environment, list(filled.destinations)
     async with open_bridge(url) as bridge:
         connection = bridge.connection(UPKEEP)
         await connection.ensure()
-        await make_partitions(connection, now, back=DAYS + 1)
+        await make_partitions(connection, now, back=days + 1)
         for first in range(0, deliveries, _PORTION):
             number = min(_PORTION, deliveries - first)
             until = start + (now - start) * (first + number) // deliveries
@@ -105,7 +104,7 @@ async def _fill(url: str, filled: Filled, deliveries: int) -> None:
             await connection.fetch(_EVENTS, until, since, number, environment)
             await connection.fetch(_DELIVERIES, until, since, number, environment, ids)
         minute = now // 60_000
-        await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], DAYS)
+        await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], days)
         others = max(1, min(OTHERS, deliveries))
         place = (now, start, others * 100, environment, filled.workspace, ids)
         await connection.fetch(_AUDIT, *place)

@@ -31,6 +31,10 @@ class Client:
         self._connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
         self._headers = {"Authorization": f"Bearer {service.key}"}
 
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
     def get(self, path: str) -> tuple[float, Any]:
         """Return the milliseconds that an answer took, and its JSON."""
         began = time.perf_counter()
@@ -42,11 +46,13 @@ class Client:
         return took, json.loads(body)
 
 
-def reads(service: Service, receiver: Receiver, *, deliveries: int, requests: int) -> Figures:
+def reads(
+    service: Service, receiver: Receiver, *, deliveries: int, days: int, requests: int
+) -> Figures:
     """Fill the tables, then measure each read."""
     filled = _destinations(service, receiver)
     began = time.monotonic()
-    fill(service.folder, filled, deliveries)
+    fill(service.folder, filled, deliveries, days)
     filling_s = time.monotonic() - began
     client = Client(service)
     figures: Figures = {"deliveries": deliveries, "fillingSeconds": round(filling_s, 1)}
@@ -54,13 +60,14 @@ def reads(service: Service, receiver: Receiver, *, deliveries: int, requests: in
     alive: list[float] = []
     measured: dict[str, list[float]] = {}
     for path in _paths(client, filled):
-        for _ in range(WARM):
+        for _ in range(min(WARM, requests)):
             client.get("/livez")
             client.get(path)
         took = measured[path] = []
         for _ in range(requests):
             alive.append(client.get("/livez")[0])
             took.append(client.get(path)[0])
+    client.close()
     base = statistics.median(alive)
     figures["livezP50Ms"] = round(base, 2)
     alive.sort()  # what a pause of the machine costs is in this one

@@ -225,8 +225,8 @@ SCENARIOS = {
             "reads",
             "every list, filter and view with 1,000,000 deliveries, beside GET /livez",
             reads,
-            {"deliveries": 1_000_000, "requests": 100},
-            {"deliveries": 400, "requests": 2},
+            {"deliveries": 1_000_000, "days": 29, "requests": 100},
+            {"deliveries": 400, "days": 1, "requests": 2},
         ),
         Scenario(
             "features",
