@@ -29,6 +29,7 @@ from engine.requeue import (
     RequeueStore,
     Witness,
 )
+from engine.turns import Turns
 
 MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
 WITHIN_S = 5.0  # no chunk is begun after this
@@ -36,6 +37,7 @@ COUNT_WITHIN_S = 10.0  # some millions are counted within it; whoever has more a
 PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
 LONGEST_REST_S = 0.1  # after a chunk, as long as that took: events have every other turn
 AT_ONCE = 4  # requests in bulk under way: each keeps the entrance busy, others wait their turn
+EACH = 1  # of one environment: a second would but take what the first is about to
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
 
@@ -76,7 +78,8 @@ class DeadLetters:
         self._commands = commands
         self._auditor = Auditor(identity)
         self._now = now
-        self._turns = trio.CapacityLimiter(AT_ONCE)
+        self._turns = Turns(AT_ONCE, EACH)
+        self._counts = Turns(AT_ONCE, EACH)
 
     async def entry(
         self, environment: int, identifier: str, own: Customer | None
@@ -126,7 +129,8 @@ class DeadLetters:
 
     async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
         """Return what a filter selects now. Raises Refusal 503 where that cannot be said in time."""
-        matched, whole = await self._counted(environment, which, None)
+        async with self._counts.turn(environment):
+            matched, whole = await self._counted(environment, which, None)
         if not whole:
             raise Refusal("overloaded", "too many to be counted: narrow the filter", (), 1)
         return Bulk(matched, 0, matched)
@@ -153,7 +157,7 @@ class DeadLetters:
             return len(entry.done), [each for each in dead if each.id in left]
 
         async def work() -> Bulk:
-            async with self._turns:
+            async with self._turns.turn(environment):
                 matched, done, after = 0, 0, None
                 until = self._now() + WITHIN_S
                 while done < MOST and self._now() < until:

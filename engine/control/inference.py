@@ -18,6 +18,7 @@ from engine.errors import Refusal
 from engine.schemas.compiled import decode
 from engine.schemas.records import SchemaRecord, SchemaStore
 from engine.schemas.sight import Room, Sight
+from engine.turns import Turns
 
 SAMPLE = 100
 SAMPLE_MOST = 1_000
@@ -26,6 +27,7 @@ EXAMINED_PAGES = (
 )
 SAMPLE_BYTES = 4 << 20  # read and looked at in about half a second, in slices
 AT_ONCE = 2  # inferences; others wait
+EACH = 1  # of one environment
 CONFLICTS = 20
 DEPTHS = (64, 8, 5, 3, 2, 1, 0)  # tried in turn until the schema is small enough
 
@@ -55,11 +57,11 @@ class Inference:
         self._events = events
         self._store = store
         self._schemas = schemas
-        self._limit = trio.CapacityLimiter(AT_ONCE)
+        self._turns = Turns(AT_ONCE, EACH)
 
     async def infer(self, actor: Actor, environment: int, draft: InferenceDraft) -> Inferred:
         """Return the schema of a type's newest events. Raises Refusal 404 where there are none."""
-        async with self._limit:
+        async with self._turns.turn(environment):
             payloads = await self._sample(environment, draft)
             if not payloads:
                 raise Refusal("not_found", "no events of this type were received lately")

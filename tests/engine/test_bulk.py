@@ -1,0 +1,107 @@
+"""Requests in bulk of one tenant, however many: they keep no other tenant from what is theirs."""
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from engine.control.actor import Actor
+from engine.control.commands import MAX_WAITING, Commands
+from engine.control.dlq import WITHIN_S, Bulk, DeadLetters
+from engine.core.records import Delivery
+from engine.delivery_log import DeliveryFilter
+from engine.entrance import Entry
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.requeue import Dead, DeadStretch, RequeueEntry
+
+HOSTILE, OTHER = 1, 2
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+class Endless:
+    """Queues that are never empty, and an entrance that takes its time."""
+
+    async def dead(
+        self, environment: int, which: DeliveryFilter, after: str | None, limit: int
+    ) -> DeadStretch:
+        await trio.sleep(0.01)
+        if environment == OTHER:
+            return DeadStretch([Dead("d", "t")], 1, None)
+        return DeadStretch([Dead("d", "t")], 1, "d")
+
+    async def count(
+        self, environment: int, which: DeliveryFilter, after: str | None
+    ) -> DeadStretch:
+        await trio.sleep(0.01)
+        return DeadStretch([], 1, None if environment == OTHER else "d")
+
+    async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
+        await trio.sleep(0.01)
+        cast("RequeueEntry", entry).done = ["d"]
+        return []
+
+
+@pytest.fixture
+async def commands() -> AsyncIterator[Commands]:
+    commands = Commands()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(commands.serve)
+        yield commands
+        nursery.cancel_scope.cancel()
+
+
+def queues(commands: Commands) -> DeadLetters:
+    endless: Any = Endless()
+    return DeadLetters(endless, endless, endless, endless, commands, Identity())
+
+
+async def test_another_tenants_writes_and_requests_in_bulk_go_on(
+    autojump_clock: MockClock, commands: Commands
+) -> None:
+    letters = queues(commands)
+    refused = 0
+
+    async def ask() -> None:
+        nonlocal refused
+        actor = Actor(kind="API_KEY", id="k", workspace="w", environment=HOSTILE)
+        try:
+            await letters.retry_all(actor, HOSTILE, DeliveryFilter(), {})
+        except Refusal as refusal:
+            refused += refusal.code == "overloaded"
+
+    async def write() -> str:
+        return "written"
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(MAX_WAITING + 50):
+            nursery.start_soon(ask)
+        await trio.sleep(0.1)
+        assert await commands.run(write) == "written"
+        with trio.fail_after(WITHIN_S):
+            actor = Actor(kind="API_KEY", id="k", workspace="v", environment=OTHER)
+            assert await letters.retry_all(actor, OTHER, DeliveryFilter(), {}) == Bulk(1, 1, 0)
+        assert refused >= MAX_WAITING
+        nursery.cancel_scope.cancel()
+
+
+async def test_another_tenants_counts_go_on(autojump_clock: MockClock, commands: Commands) -> None:
+    letters = queues(commands)
+
+    async def ask() -> None:
+        with pytest.raises(Refusal):
+            await letters.count(HOSTILE, DeliveryFilter())
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(ask)
+        await trio.sleep(0.1)
+        with trio.fail_after(1):
+            assert await letters.count(OTHER, DeliveryFilter()) == Bulk(1, 0, 1)
+        nursery.cancel_scope.cancel()
