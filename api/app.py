@@ -78,7 +78,7 @@ def make_app(services: Services) -> QuartTrio:
 class _EventType(BaseConverter):
     """An event type in a path. It may hold slashes, which arrive here decoded."""
 
-    regex = ".+?"
+    regex = r"[\s\S]+?"  # a line break is no type either, but a text like any other
     part_isolating = False
 
 

@@ -201,7 +201,8 @@ def _check_attachments(event: EventInput) -> None:
         if attachment.source.kind == "INLINE" and not attachment.source.uri.startswith("data:"):
             raise invalid(f"attachments[{index}].source.uri", "must be a data: URI")
         if attachment.source.kind == "FILE":
-            raise Refusal("not_found", f"attachments[{index}].source.uri: no such file")
+            place = f"attachments[{index}].source.uri"
+            raise Refusal("not_found", f"{place}: no such file", (Detail(place, "no such file"),))
 
 
 def _walk(body: bytes, max_depth: int = MAX_DEPTH) -> list[tuple[str, int, int]]:

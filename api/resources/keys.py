@@ -36,7 +36,7 @@ class KeyDraft(Document):
         Literal["API_KEY", "MCP_KEY"],
         NullIs("API_KEY"),
     ] = Field("API_KEY", description="MCP keys are made by MCP keys and the command line only.")
-    name: Name
+    name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
     scope: Literal["ingest", "read", "manage"] = Field(description="An MCP key has read or manage.")
     environment: EnvironmentName | None = Field(
         None, description="Of an API key: the caller's own, or the one that an MCP key names here."

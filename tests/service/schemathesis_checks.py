@@ -27,7 +27,7 @@ BEYOND_SCHEMAS = [
     (r"schema.*|example.*", r".*"),  # JSON Schema within a document
     (r"(event\.)?eventType", r"types that begin with angarium\. are the service's own"),
     (r"(events\[\d+\]\.|event\.)?payload.*", r".*"),  # the active schema's, made by this very run
-    (r"(events\[\d+\]\.|event\.)?attachments.*", r"must be a data: URI"),
+    (r"(events\[\d+\]\.|event\.)?attachments.*", r"must be a data: URI|no such file"),
     (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run
     (r"environment|scope", r".*MCP.*|.*"),
     (r"", r"give at least one of .*|name at least one of .*|.* cannot be cancelled"),
