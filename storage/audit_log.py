@@ -52,14 +52,16 @@ class PostgresAudit:
         low, high = id_bounds(which.from_ms, which.to_ms, below)
         arguments = (reach.workspace, *(value for _, value in given))
 
-        async def take(high: str, look_at: int, wanted: int) -> Step:
+        async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
             return found(
                 await self._pool.fetch(
                     sql, reach.environment, low, high, look_at, wanted, *arguments
                 )
             )
 
-        rows, rest = await walk(take, high, limit, streams=len(streams), filtered=len(given) > 1)
+        rows, rest = await walk(
+            take, low, high, limit, streams=len(streams), filtered=len(given) > 1, by_days=False
+        )
         return AuditPage([_entry(row) for row in rows], rest)
 
     async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:

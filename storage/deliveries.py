@@ -78,11 +78,17 @@ class PostgresDeliveries:
             ids = sorted({each.lower() for each in which.ids if low <= each.lower() < high})
             return await self._among(environment, which, ids[::-1], limit)
 
-        async def take(high: str, look_at: int, wanted: int) -> Step:
+        async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
             return await self._step(selection, environment, low, high, look_at, wanted)
 
         rows, rest = await walk(
-            take, high, limit, streams=selection.streams, filtered=selection.filtered
+            take,
+            low,
+            high,
+            limit,
+            streams=selection.streams,
+            filtered=selection.filtered,
+            by_days=which.event is None,
         )
         return DeliveryPage([delivery_entry(row) for row in rows], rest)
 

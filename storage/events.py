@@ -48,12 +48,12 @@ class PostgresEvents:
         sql = step_statement([stream("events")], EVENT_COLUMNS, matches)
         low, high = id_bounds(which.from_ms, which.to_ms, below)
 
-        async def take(high: str, look_at: int, wanted: int) -> Step:
+        async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
             values = [value for *_, value in given]
             rows = await self._pool.fetch(sql, environment, low, high, look_at, wanted, *values)
             return found(rows)
 
-        rows, rest = await walk(take, high, limit, filtered=bool(given))
+        rows, rest = await walk(take, low, high, limit, filtered=bool(given))
         return EventPage([event_entry(row) for row in rows], rest)
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
