@@ -5,7 +5,7 @@ database is away. The queue is bounded; what does not fit is dropped, counted an
 raises into whoever announces.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,6 +23,7 @@ from engine.router import Router
 from engine.submission import Fate, Submission
 
 WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
+WAITING_EACH = 5_000  # of these of one environment: whose deliveries all die drops nobody else's
 AT_ONCE = 256  # events that are given to the intake together: a group's
 RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
 DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
@@ -66,6 +67,7 @@ class OwnEvents:
         self._identity = identity
         self._now = now
         self._waiting: deque[Announcement] = deque()
+        self._of: Counter[int] = Counter()  # by environment: how many wait or are open
         self._open = 0  # submitted, their fate not told
         self._told = trio.Event()
         self._wake = trio.Event()
@@ -91,9 +93,14 @@ class OwnEvents:
         occasion: str,
     ) -> None:
         """The same, unless an event of this type and `occasion` has entered within 24 hours."""
-        if len(self._waiting) + self._open >= WAITING_MOST:
+        many = len(self._waiting) + self._open >= WAITING_MOST
+        if many or self._of[environment] >= WAITING_EACH:
             if self._dropped % 1_000 == 0:
-                log.error("own events dropped: too many wait", dropped=self._dropped + 1)
+                log.error(
+                    "own events dropped: too many wait",
+                    dropped=self._dropped + 1,
+                    environment=environment,
+                )
             self._dropped += 1
             return
         try:
@@ -104,6 +111,7 @@ class OwnEvents:
         now_ms = int(self._now() * 1000)
         key = f"{event_type}:{occasion}"
         self._waiting.append(Announcement(environment, event_type, rendered, customer, key, now_ms))
+        self._of[environment] += 1
         self._wake.set()
 
     def statistics(self) -> OwnEventStatistics:
@@ -144,6 +152,7 @@ class OwnEvents:
         def settle(fate: Fate) -> None:
             if fate.refusal is None:
                 self._entered += 1
+                self._done_with(announced)
             elif fate.refusal == "overloaded" or announced.doubts < DOUBTS_MOST:
                 announced.doubts += fate.refusal != "overloaded"
                 again.append(announced)
@@ -178,6 +187,12 @@ class OwnEvents:
         if not self._open:
             self._told.set()
 
+    def _done_with(self, announced: Announcement) -> None:
+        self._of[announced.environment] -= 1
+        if not self._of[announced.environment]:
+            del self._of[announced.environment]
+
     def _give_up(self, announced: Announcement) -> None:
+        self._done_with(announced)
         self._dropped += 1
         log.error("own event given up", type=announced.event_type, key=announced.key)

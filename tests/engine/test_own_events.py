@@ -113,6 +113,26 @@ async def test_what_does_not_fit_is_dropped_and_counted(
     assert own.statistics() == own_events.OwnEventStatistics(5, 3, 0)
 
 
+async def test_one_environments_many_drop_nobody_elses(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_events, "WAITING_EACH", 5)
+    intake.hold = True
+    for number in range(8):
+        own.announce(1, TYPE, {"n": number})
+    own.announce(2, TYPE, {"n": "another's"})
+    await wait_all_tasks_blocked()
+    assert (own.statistics().waiting, own.statistics().dropped) == (6, 3)
+    intake.hold = False
+    for submission in list(intake.submitted):
+        submission.settle(DURABLE)
+    await own.wait_empty()
+    for number in range(5):
+        own.announce(1, TYPE, {"n": number})
+    await own.wait_empty()
+    assert own.statistics() == own_events.OwnEventStatistics(11, 3, 0)
+
+
 async def test_it_never_raises_into_whoever_announces(
     own: OwnEvents, intake: Intake, autojump_clock: MockClock
 ) -> None:
