@@ -16,6 +16,7 @@ log = structlog.get_logger("angarium.storage")
 
 EVERY_HOURS = 6  # rolled up again: until then 6 hours are read by the minute, which takes 1 ms
 REMEMBERED = 10_000  # destinations; then all of them are looked at again when they are read
+AT_ONCE = 2  # roll-ups of a month take 30 ms each: others need the connections
 
 _KNOWN = """
 INSERT INTO destination_rolled (environment, destination, through)
@@ -47,15 +48,18 @@ class Rollup:
         self._now = now
         self._spawn = spawn
         self._rolled: dict[str, int] = {}  # by destination: through which hour
+        self._under_way = 0
 
     def wanted(self, environment: int, destination: str) -> None:
-        """Roll a destination up in the background, unless that was done lately."""
+        """Roll a destination up in the background, unless that was done lately, or others are under
+        way: then whoever reads it next asks again."""
         hour = self._closed()
-        if hour - self._rolled.get(destination, 0) < EVERY_HOURS:
+        if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
             return
         if len(self._rolled) >= REMEMBERED:
             self._rolled.clear()
         self._rolled[destination] = hour
+        self._under_way += 1
         self._spawn(self._try, environment, destination, hour)
 
     async def roll(self, environment: int, destination: str, hour: int) -> None:
@@ -80,3 +84,5 @@ class Rollup:
         except StoreError as error:
             self._rolled.pop(destination, None)
             log.warning("rollup.failed", destination=destination, error=str(error))
+        finally:
+            self._under_way -= 1

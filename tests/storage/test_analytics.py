@@ -12,7 +12,7 @@ from engine.core.vocabulary import DeliveryStatus, ErrorCategory
 from engine.observability import Tally, nothing
 from storage.analytics import PostgresAnalytics
 from storage.counters import LATE_MINUTES
-from storage.rollup import Rollup
+from storage.rollup import AT_ONCE, Rollup
 from tests.storage.world import (
     ENVIRONMENT,
     World,
@@ -192,6 +192,25 @@ async def test_a_destination_is_rolled_up_after_a_long_read_and_not_again_at_onc
     await work(*arguments)
     (rolled,) = await world.rows("destination_rolled")
     assert rolled["through"] == arguments[-1] <= (NOW - 2 * LATE_MINUTES + 1) // 60
+
+
+async def test_few_are_rolled_up_at_once_and_the_others_when_they_are_read_again(
+    world: World,
+) -> None:
+    spawned: list[tuple[Any, ...]] = []
+    rollup = Rollup(world.bridge.pool, time.time, lambda *call: spawned.append(call))
+    destinations = [identity.other() for _ in range(AT_ONCE + 3)]
+    rolled = 0
+    while rolled < len(destinations):
+        for destination in destinations:
+            rollup.wanted(ENVIRONMENT, destination)
+        assert len(spawned) == min(AT_ONCE, len(destinations) - rolled)
+        rolled += len(spawned)
+        for work, *arguments in spawned:
+            await work(*arguments)
+        spawned.clear()
+    rows = await world.rows("destination_rolled")
+    assert {str(row["destination"]) for row in rows} == set(destinations)
 
 
 def test_tallies_add_up() -> None:
