@@ -22,7 +22,7 @@ from engine.replay.views import selection_document
 
 MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more would only be slower
 COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
-LOOK_EVERY_S = 0.02
+LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between looks whether it is: ten within that time
 
 
 class Runner(Protocol):
@@ -126,12 +126,14 @@ class Replays:
         return job
 
     async def _counted(self, job: ReplayJob) -> ReplayJob:
+        pause_s = LOOK_FIRST_S
         with trio.move_on_after(COUNTED_WITHIN_S):
             while True:
                 present = await self._store.get(job.environment, job.id)
                 if present is None or present.status not in UNFINISHED:
                     return present or job
-                await trio.sleep(LOOK_EVERY_S)
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LOOK_LONGEST_S)
         return await self._store.get(job.environment, job.id) or job
 
     # --- what a selection names
