@@ -102,6 +102,9 @@ class Directory:
         self._passivate_after_s = settings.passivate_after
         self._actors: dict[str, DestinationActor] = {}
         self._dormant: dict[str, Dormant] = {}
+        # The same by environment, for reports: one tenant's must not cost what all tenants have.
+        self._actors_of: dict[int, dict[str, DestinationActor]] = {}
+        self._dormant_of: dict[int, dict[str, Dormant]] = {}
         self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
         self._recovered = False
         self._configured: list[Destination] = []  # before and during the recovery
@@ -160,7 +163,7 @@ class Directory:
             first = deliveries[0]
             if dormant is None:
                 dormant = Dormant(first.event.environment, first.seq, 0)
-                self._dormant[destination] = dormant
+                self._rest(destination, dormant)
             dormant.waiting += len(deliveries)
             return None
         if dormant is not None:
@@ -174,11 +177,19 @@ class Directory:
         self._stir(config.id)
         return self._add(DestinationActor(self._context, config, dormant.low_seq, False))
 
+    def _rest(self, destination: str, dormant: Dormant) -> None:
+        self._dormant[destination] = dormant
+        self._dormant_of.setdefault(dormant.environment, {})[destination] = dormant
+        self.sleepers += dormant.sleeping
+
     def _stir(self, destination: str) -> None:
-        self.sleepers -= self._dormant.pop(destination).sleeping
+        dormant = self._dormant.pop(destination)
+        del self._dormant_of[dormant.environment][destination]
+        self.sleepers -= dormant.sleeping
 
     def _add(self, actor: DestinationActor) -> DestinationActor:
         self._actors[actor.id] = actor
+        self._actors_of.setdefault(actor.environment, {})[actor.id] = actor
         self._activations += 1
         return actor
 
@@ -239,13 +250,14 @@ class Directory:
 
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
         del self._actors[actor.id]
+        del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
         self._restarts += actor.restarts
         if not departure.clean:
-            self._dormant[actor.id] = Dormant(
+            dormant = Dormant(
                 actor.environment, departure.low_seq, departure.waiting, departure.sleeping
             )
-            self.sleepers += departure.sleeping
+            self._rest(actor.id, dormant)
         elif actor.id in self.dirty:
             self._forgettable[actor.id] = actor.environment
             self.forgettable_signal()
@@ -286,7 +298,7 @@ class Directory:
         for number, row in enumerate(rows, 1):
             self.dirty.add(row.destination)
             if row.destination not in self._actors and row.destination not in self._dormant:
-                self._dormant[row.destination] = Dormant(row.environment, row.low_seq, 0)
+                self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
                 self.readers.submit_patient(Awakening(self, row.destination))
             if number % RECOVER_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
@@ -335,13 +347,11 @@ class Directory:
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
         pending = in_flight = 0
-        for actor in self._actors.values():
-            if actor.environment == environment:
-                pending += actor.pending
-                in_flight += actor.in_flight
-        for dormant in self._dormant.values():
-            if dormant.environment == environment:
-                pending += dormant.waiting
+        for actor in self._actors_of.get(environment, {}).values():
+            pending += actor.pending
+            in_flight += actor.in_flight
+        for dormant in self._dormant_of.get(environment, {}).values():
+            pending += dormant.waiting
         return Totals(pending, in_flight)
 
     def statistics(self) -> DirectoryStatistics:

@@ -229,11 +229,13 @@ async def test_a_disabled_destination_holds_and_grows_nothing(autojump_clock: Mo
         assert report.pending == 1_200
         assert report.actor.state == "AT_REST"
         assert world.directory.totals(1).pending == 1_200
+        assert world.directory.totals(2).pending == 0
         assert len(world.sender.sent) == 10
         world.check_backlog()
         world.change(destination, status=DestinationStatus.ACTIVE)
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 1_210}
+        assert world.directory.totals(1).pending == 0
         assert world.sender.payloads() == [b"%d" % number for number in range(1_210)]
 
 
