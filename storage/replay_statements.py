@@ -1,7 +1,7 @@
 """The statements of `storage.replaying`.
 
-Every one that writes is guarded by the right to write, the job's status and the cursor that it expects:
-a former owner, a cancelled job or a chunk that is run twice changes nothing.
+Every one that writes is guarded by the right to write, the job's status and the step of the leg that it
+expects: a former owner, a cancelled job or a chunk that is run twice changes nothing.
 """
 
 from functools import cache
@@ -40,10 +40,14 @@ WITH examined AS MATERIALIZED ({way})
 SELECT count(*) FILTER (WHERE {matches}) AS matched, count(*) AS examined,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last
 FROM examined"""
+# One lane alone, or all but those that are parked.
+_LANES = (
+    "(${lane}::text IS NULL OR lane = ${lane}) AND (lane IS NULL OR lane <> ALL(${others}::text[]))"
+)
 _READ = """
 WITH examined AS MATERIALIZED ({way}),
 picked AS MATERIALIZED (
-    SELECT * FROM examined WHERE {matches} ORDER BY id LIMIT ${limit}::integer
+    SELECT * FROM examined WHERE {matches} AND {lanes} ORDER BY id LIMIT ${limit}::integer
 ), sized AS MATERIALIZED (
     SELECT {waiting}, sum(length) OVER (ORDER BY d.id) - length AS before
     FROM (SELECT {columns} FROM picked d) d {event}
@@ -78,6 +82,7 @@ def read_statement(way: str) -> str:
         event=EVENT_OF,
         limit=first,
         bytes=first + 1,
+        lanes=_LANES.format(lane=first + 2, others=first + 3),
     )
 
 
@@ -93,7 +98,7 @@ job AS (
 ),
 turn AS (
     SELECT FROM replay_legs
-    WHERE environment = $3 AND job = $4 AND destination = $5::uuid AND cursor = $6::uuid
+    WHERE environment = $3 AND job = $4 AND destination = $5::uuid AND step = $6::bigint
       AND EXISTS (SELECT FROM job)
     FOR UPDATE
 )"""
@@ -103,9 +108,9 @@ put AS (
     INSERT INTO deliveries (environment, id, event, event_type, destination, class, priority, lane, kind,
                             origin, customer, replay_of, replay_job, seq)
     SELECT $3, d.id, d.event, d.event_type, $5, 3, d.priority, d.lane, d.kind, 2, d.customer, d.replay_of,
-           $4, $11::bigint + d.ordinal - 1
-    FROM turn, unnest($12::uuid[], $13::uuid[], $14::text[], $15::smallint[], $16::text[],
-                      $17::smallint[], $18::text[], $19::uuid[]) WITH ORDINALITY
+           $4, $14::bigint + d.ordinal - 1
+    FROM turn, unnest($15::uuid[], $16::uuid[], $17::text[], $18::smallint[], $19::text[],
+                      $20::smallint[], $21::text[], $22::uuid[]) WITH ORDINALITY
         d (id, event, event_type, priority, lane, kind, customer, replay_of, ordinal)
     CROSS JOIN LATERAL (
         SELECT FROM events e WHERE e.environment = $3 AND e.id = d.event LIMIT 1
@@ -114,8 +119,8 @@ put AS (
 ),
 new_backlog AS (
     INSERT INTO destination_backlog AS b (environment, destination, shard, low_seq)
-    SELECT n.environment, n.destination, n.shard, $11
-    FROM turn, unnest($20::integer[], $21::uuid[], $22::smallint[]) n (environment, destination, shard)
+    SELECT n.environment, n.destination, n.shard, $14
+    FROM turn, unnest($23::integer[], $24::uuid[], $25::smallint[]) n (environment, destination, shard)
     ON CONFLICT (environment, destination) DO UPDATE
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
@@ -124,9 +129,25 @@ done AS (
     SELECT {written} AS written, $9::bigint + {offered} - {written} AS skipped FROM turn
 ),
 moved AS (
-    UPDATE replay_legs SET cursor = $7::uuid, exhausted = $8::boolean,
+    UPDATE replay_legs SET step = step + 1,
+        cursor = CASE WHEN $11::text IS NULL THEN $7::uuid ELSE cursor END,
+        exhausted = CASE WHEN $11 IS NULL THEN $8::boolean ELSE exhausted END,
         enqueued = enqueued + done.written, skipped = replay_legs.skipped + done.skipped
     FROM done WHERE environment = $3 AND job = $4 AND destination = $5
+),
+parked AS (
+    INSERT INTO replay_parked (environment, job, destination, lane, cursor)
+    SELECT $3, $4, $5, p.lane, p.cursor
+    FROM turn, unnest($12::text[], $13::uuid[]) p (lane, cursor)
+),
+taken_up AS (
+    UPDATE replay_parked SET cursor = $7
+    FROM turn
+    WHERE environment = $3 AND job = $4 AND destination = $5 AND lane = $11 AND NOT $8
+),
+let_go AS (
+    DELETE FROM replay_parked USING turn
+    WHERE environment = $3 AND job = $4 AND destination = $5 AND lane = $11 AND $8
 ),
 told AS (
     UPDATE replay_jobs SET enqueued = enqueued + done.written,
@@ -139,13 +160,13 @@ ENQUEUE = (
     + _PUT
     + _STEP.format(
         written="(SELECT count(*) FROM put)",
-        offered="cardinality($12::uuid[])",
+        offered="cardinality($15::uuid[])",
         ids="(SELECT array_agg(id::text) FROM put)",
     )
 )
 PASS_OVER = _TURN + _STEP.format(written="0", offered="0", ids="NULL::text[]")
-CURSOR = """
-    SELECT cursor::text FROM replay_legs
+STEP = """
+    SELECT step FROM replay_legs
     WHERE environment = $1 AND job = $2::uuid AND destination = $3::uuid"""
 WRITTEN = """
     SELECT p.id::text FROM unnest($2::uuid[]) p (id) CROSS JOIN LATERAL (
@@ -206,11 +227,16 @@ WHERE environment = $3::integer AND id = $4::uuid AND status = $5::smallint
   AND EXISTS (SELECT FROM owner)
 RETURNING 1"""
 )
+_UNENDED = """(NOT exhausted OR EXISTS (
+        SELECT FROM replay_parked p WHERE p.environment = $3 AND p.job = $4 AND p.destination = $5))"""
 ABANDON = (
-    _TURN.replace(" AND cursor = $6::uuid", " AND NOT exhausted")  # noqa: S608 - constants
+    _TURN.replace("step = $6::bigint", _UNENDED)  # noqa: S608 - constants
     + """,
+let_go AS (
+    DELETE FROM replay_parked USING turn WHERE environment = $3 AND job = $4 AND destination = $5
+),
 left_over AS (
-    UPDATE replay_legs SET exhausted = true,
+    UPDATE replay_legs SET exhausted = true, step = step + 1,
         skipped = greatest(replay_legs.skipped, total - enqueued)
     FROM turn WHERE environment = $3 AND job = $4 AND destination = $5
     RETURNING greatest(0, total - enqueued - (
@@ -232,6 +258,7 @@ ended AS (
       AND EXISTS (SELECT FROM owner)
       AND NOT EXISTS (SELECT FROM replay_legs l WHERE l.environment = $3 AND l.job = $4
                       AND NOT l.exhausted)
+      AND NOT EXISTS (SELECT FROM replay_parked p WHERE p.environment = $3 AND p.job = $4)
       AND enqueued = coalesce((SELECT delivered + failed FROM replay_tallies
                                WHERE environment = $3 AND job = $4), 0)
     RETURNING *
@@ -249,5 +276,11 @@ ended AS (
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
 )
 ALL_LEGS = f"""
-    SELECT {LEG_COLUMNS} FROM replay_legs
+    SELECT {LEG_COLUMNS}, p.lanes, p.cursors
+    FROM replay_legs l CROSS JOIN LATERAL (
+        SELECT array_agg(lane ORDER BY cursor) AS lanes,
+               array_agg(cursor::text ORDER BY cursor) AS cursors
+        FROM replay_parked
+        WHERE environment = l.environment AND job = l.job AND destination = l.destination
+    ) p
     WHERE environment = $1 AND job = $2::uuid ORDER BY destination"""  # noqa: S608 - constants

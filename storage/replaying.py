@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asyncpg import Record
+from msgspec import structs
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
@@ -16,7 +17,7 @@ from engine.ports import (
     OwnershipLostError,
     StoreAwayError,
 )
-from engine.replay.job import Leg, ReplayJob
+from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
 from storage.bridge import Pool
 from storage.connection import Connection
@@ -30,10 +31,10 @@ from storage.replay_statements import (
     CHANGE,
     COMPLETE,
     COUNTED,
-    CURSOR,
     ENQUEUE,
     FAIL,
     PASS_OVER,
+    STEP,
     UNATTEMPTED,
     WRITTEN,
     count_statement,
@@ -81,18 +82,27 @@ class PostgresReplays:
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs."""
         rows = await self._pool.fetch(ALL_LEGS, job.environment, job.id)
-        return [leg_record(row) for row in rows]
+        return [_leg_with_lanes(row) for row in rows]
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
         """Return what of a job waits at a destination and was never attempted."""
         rows = await self._pool.fetch(UNATTEMPTED, job.environment, destination, job.id)
         return [Waiting(*row) for row in rows]
 
-    async def read(self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int) -> Stretch:
-        """Read on from the leg's cursor; see the port."""
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
+        """Read on from the leg's cursor, or for a parked lane up to it; see the port."""
         way, also = way_of(job)
-        arguments = (*place_of(job, leg, leg.cursor), *also, limit, max_bytes)
-        rows = await self._pool.fetch(read_statement(way), *arguments)
+        if lane is None:
+            after, place = leg.cursor, place_of(job, leg, leg.cursor)
+        else:
+            after = leg.parked[lane]
+            place = place_of(job, leg, after, shifted(leg.cursor, 1))
+        others = [] if lane is not None else list(leg.parked)
+        rows = await self._pool.fetch(
+            read_statement(way), *place, *also, limit, max_bytes, lane, others
+        )
         first = rows[0]
         picked, examined, last = first["picked"], first["examined"], first["last"]
         found = [] if first["id"] is None else rows
@@ -102,8 +112,8 @@ class PostgresReplays:
         through = last if whole else found[-1]["id"]
         return Stretch(
             originals,
-            through or leg.cursor,
-            [] if len(originals) == len(found) else _without(found),
+            through or after,
+            {} if len(originals) == len(found) else _without(found),
             whole and examined < EXAMINED,
         )
 
@@ -128,15 +138,8 @@ class PostgresReplays:
             end,
         ):
             return None
-        return Leg(
-            destination=leg.destination,
-            counted=through,
-            total=leg.total + row["matched"],
-            cursor=leg.cursor,
-            enqueued=leg.enqueued,
-            skipped=leg.skipped,
-            all_counted=end,
-            exhausted=leg.exhausted,
+        return structs.replace(
+            leg, counted=through, total=leg.total + row["matched"], all_counted=end
         )
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
@@ -159,8 +162,8 @@ class PostgresReplays:
         ids = [each.id for each in chunk.deliveries]
         if again:
             place = (chunk.environment, chunk.job, chunk.destination)
-            rows = await connection.fetch(CURSOR, *place)
-            if rows and rows[0][0] == chunk.through != chunk.before:
+            rows = await connection.fetch(STEP, *place)
+            if rows and rows[0][0] == chunk.step + 1:
                 written = await connection.fetch(WRITTEN, chunk.environment, ids)
                 return Enqueued([row[0] for row in written])
         epoch = self._ownership.intake_epoch
@@ -214,8 +217,14 @@ class PostgresReplays:
         return await write(self._pool, sql, *owner, *arguments)
 
 
-def _without(rows: Sequence[Record]) -> list[str]:
-    return [row["id"] for row in rows if row["payload"] is None]
+def _without(rows: Sequence[Record]) -> dict[str, str | None]:
+    return {row["id"]: row["lane"] for row in rows if row["payload"] is None}
+
+
+def _leg_with_lanes(row: Record) -> Leg:
+    fields = dict(row)
+    lanes, cursors = fields.pop("lanes") or (), fields.pop("cursors") or ()
+    return leg_record(fields | {"parked": dict(zip(lanes, cursors, strict=True))})
 
 
 def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
@@ -228,10 +237,12 @@ def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
     return "straight", ()
 
 
-def place_of(job: ReplayJob, leg: Leg, after: str) -> tuple[Any, ...]:
+def place_of(job: ReplayJob, leg: Leg, after: str, until: str | None = None) -> tuple[Any, ...]:
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))
+    if until is not None:
+        below = min(below, until)
     return (
         job.environment,
         leg.destination,
@@ -250,11 +261,14 @@ def _step(chunk: Chunk) -> tuple[Any, ...]:
         chunk.environment,
         chunk.job,
         chunk.destination,
-        chunk.before,
+        chunk.step,
         chunk.through,
         chunk.exhausted,
         chunk.skipped,
         chunk.paced_until_ms,
+        chunk.lane,
+        list(chunk.parks),
+        list(chunk.parks.values()),
     )
 
 

@@ -31,7 +31,7 @@ TALLY_OF = """
 SELECT_JOBS = f"SELECT {JOB_COLUMNS} FROM replay_jobs j {TALLY_OF}"  # noqa: S608 - constants
 LEG_COLUMNS = """
     destination::text AS destination, counted::text AS counted, total, cursor::text AS cursor,
-    enqueued, skipped, all_counted, exhausted"""
+    enqueued, skipped, all_counted, exhausted, step"""
 
 # Archived destinations have no leg: what cannot be sent to is no part of the job.
 _LEGS = """legs AS (

@@ -151,7 +151,7 @@ async def delete_old_minutes(connection: Connection, now_ms: int, retention_days
 async def delete_old_replays(connection: Connection, now_ms: int, retention_days: int) -> int:
     """Delete replay jobs that ended before all that is kept; return how many."""
     before_ms = now_ms - retention_days * DAY_MS
-    for table in ("replay_legs", "replay_tallies"):
+    for table in ("replay_parked", "replay_legs", "replay_tallies"):
         await _delete_in_chunks(
             connection,
             f"""

@@ -4,10 +4,12 @@ Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on 
 """
 
 from collections.abc import Iterable
+from math import inf
 
 from msgspec import Struct
 
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryStatus
 from engine.core.window import size_of
 from engine.replay.ports import Waiting
 
@@ -22,7 +24,9 @@ CROWD = 1_000
 CROWD_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # the same with those of receivers that do not answer: a fifth of `engine_deliveries`
 LEAST = 8  # what a destination may have however many others wait
-STUCK_S = 5.0  # without an attempt for so long a destination's are not worked off
+STUCK_S = 5.0  # without an attempt for so long a destination's, or a lane's, are not worked off
+STUCK = 2_048  # in lanes that are stuck, which a destination may have beside its window
+COUNT_AGAIN_S = 0.1  # how often these are counted, of what may be thousands of lanes
 
 
 class _Item(Struct, gc=False):
@@ -31,12 +35,24 @@ class _Item(Struct, gc=False):
     size: int
 
 
+class _Lane(Struct):
+    """What waits in one lane: by id its place among all that were enqueued for the destination."""
+
+    items: dict[str, int]
+    moved_at: float
+    failing: bool = False  # the last that was attempted is to be attempted again
+
+
 class _Queue(Struct):
     """What waits at one destination."""
 
     count: int
     moved_at: float
-    lanes: dict[str, int]
+    lanes: dict[str, _Lane]
+    enqueued: int = 0
+    reached: int = 0  # the highest place that was attempted
+    stuck: int = 0  # how many wait in lanes that are stuck, as of `stuck_at`
+    stuck_at: float = -inf
 
 
 class Ahead:
@@ -66,27 +82,41 @@ class Ahead:
         if queue is None:
             queue = self._queues[item.destination] = _Queue(0, now, {})
         queue.count += 1
+        queue.enqueued += 1
         if item.lane is not None:
-            queue.lanes[item.lane] = queue.lanes.get(item.lane, 0) + 1
+            lane = queue.lanes.get(item.lane)
+            if lane is None:
+                lane = queue.lanes[item.lane] = _Lane({}, now)
+            lane.items[identifier] = queue.enqueued
         self._items[identifier] = item
         self._bytes += item.size
 
     def remove(self, identifiers: Iterable[str], now: float) -> None:
-        """Forget replays that were attempted, settled or not written after all."""
+        """Forget replays that were not written after all."""
         for identifier in identifiers:
-            item = self._items.pop(identifier, None)
-            if item is None:
-                continue
-            self._bytes -= item.size
-            queue = self._queues[item.destination]
-            queue.count -= 1
-            queue.moved_at = now
-            if item.lane is not None:
-                queue.lanes[item.lane] -= 1
-                if not queue.lanes[item.lane]:
-                    del queue.lanes[item.lane]
-            if not queue.count:
-                del self._queues[item.destination]
+            self._remove(identifier, now, failing=False)
+
+    def settled(self, settlements: Iterable[Settlement], now: float) -> None:
+        """Forget replays that were attempted or came to their end."""
+        for each in settlements:
+            self._remove(each.delivery.id, now, failing=each.status is DeliveryStatus.RETRYING)
+
+    def _remove(self, identifier: str, now: float, *, failing: bool) -> None:
+        item = self._items.pop(identifier, None)
+        if item is None:
+            return
+        self._bytes -= item.size
+        queue = self._queues[item.destination]
+        queue.count -= 1
+        queue.moved_at = now
+        if item.lane is not None:
+            lane = queue.lanes[item.lane]
+            queue.reached = max(queue.reached, lane.items.pop(identifier))
+            lane.moved_at, lane.failing = now, failing
+            if not lane.items:
+                del queue.lanes[item.lane]
+        if not queue.count:
+            del self._queues[item.destination]
 
     def waiting(self, destination: str) -> int:
         """Return how many wait at a destination."""
@@ -101,23 +131,57 @@ class Ahead:
 
     def room(self, destination: str, window: int, *, crowded: bool) -> int:
         """Return how many more may be enqueued for a destination now, 0 where few are not worth it."""
-        here = self.waiting(destination)
-        most = min(window, LEAST) if crowded else window
-        free = most - here
-        return max(0, free) if free >= max(1, most // REFILL) else 0
+        return _room(self.waiting(destination), window, crowded=crowded)
 
-    def fitting(self, deliveries: list[Delivery]) -> int:
-        """Return how many of one destination's, from the first on, have room in their lanes."""
-        queue = self._queues.get(deliveries[0].destination) if deliveries else None
-        counts = {} if queue is None else dict(queue.lanes)
-        for place, each in enumerate(deliveries):
-            if each.lane is not None:
-                counts[each.lane] = counts.get(each.lane, 0) + 1
-                if counts[each.lane] > LANE:
-                    return place
-        return len(deliveries)
-
-    def lane_open(self, destination: str, lane: str) -> bool:
-        """Whether a lane that was full has come down to half of what it may hold."""
+    def room_by_key(self, destination: str, window: int, now: float, *, crowded: bool) -> int:
+        """Return the same where lanes may be stuck: these take nothing from the others."""
         queue = self._queues.get(destination)
-        return queue is None or queue.lanes.get(lane, 0) <= LANE // 2
+        if queue is None:
+            return _room(0, window, crowded=crowded)
+        free = _room(queue.count, window, crowded=crowded)
+        if free:
+            return free
+        if now >= queue.stuck_at + COUNT_AGAIN_S:
+            lanes = queue.lanes.values()
+            queue.stuck = sum(len(lane.items) for lane in lanes if _stuck(queue, lane, now))
+            queue.stuck_at = now
+        moving = queue.count - min(queue.stuck, STUCK)
+        # Where nothing moves any more all lanes may be stuck, or the receiver be away: some are tried.
+        return _room(moving, window, crowded=crowded or _still(queue, now))
+
+    def in_lane(self, destination: str, lane: str) -> int:
+        """Return how many wait in a lane."""
+        queue = self._queues.get(destination)
+        found = None if queue is None else queue.lanes.get(lane)
+        return 0 if found is None else len(found.items)
+
+    def stuck(self, destination: str, lane: str, now: float) -> bool:
+        """Whether something waits in a lane that does not move: its head fails, or others overtake it."""
+        queue = self._queues.get(destination)
+        found = None if queue is None else queue.lanes.get(lane)
+        return queue is not None and found is not None and _stuck(queue, found, now)
+
+    def lane_open(self, destination: str, lane: str, now: float) -> bool:
+        """Whether a lane that was full or stuck moves, and has come down to half of what it may hold."""
+        if self.in_lane(destination, lane) > LANE // 2:
+            return False
+        return not self.stuck(destination, lane, now)
+
+
+def _room(here: int, window: int, *, crowded: bool) -> int:
+    most = min(window, LEAST) if crowded else window
+    free = most - here
+    return max(0, free) if free >= max(1, most // REFILL) else 0
+
+
+def _still(queue: _Queue, now: float) -> bool:
+    return now - queue.moved_at >= STUCK_S
+
+
+def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
+    if lane.failing:
+        return True
+    if now - lane.moved_at < STUCK_S:
+        return False
+    # A slow receiver's lanes wait for each other; one that is passed by waits for its own head.
+    return _still(queue, now) or next(iter(lane.items.values())) < queue.reached

@@ -25,9 +25,10 @@ class Course:
         self.stirred = True  # something ended, so that the job may have ended
         self._asked_at = now
         self.blocked: dict[str, str] = {}  # by destination: the lane that has no room
+        self._took_lane: set[str] = set()  # destinations that went on with a parked lane last
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
-        self._legs = {leg.destination: leg for leg in legs if not leg.exhausted}
+        self._legs = {leg.destination: leg for leg in legs if not leg.ended}
         self._line = list(self._legs)
         self._next = 0
 
@@ -94,11 +95,19 @@ class Course:
             if leg is not None:
                 yield leg
 
+    def lane_first(self, leg: Leg) -> bool:
+        """Whether it is a parked lane's turn: they and the leg itself take turns."""
+        if leg.destination in self._took_lane:
+            self._took_lane.remove(leg.destination)
+            return False
+        self._took_lane.add(leg.destination)
+        return True
+
     def moved(self, chunk: Chunk, written: int) -> None:
         """Note that a chunk, or a step without any, is durable."""
         leg = self._legs[chunk.destination]
         skipped = chunk.skipped + len(chunk.deliveries) - written
-        leg.cursor = chunk.through
+        leg.step += 1
         leg.enqueued += written
         leg.skipped += skipped
         self.job = structs.replace(
@@ -107,12 +116,20 @@ class Course:
             skipped=self.job.skipped + skipped,
             paced_until_ms=chunk.paced_until_ms,
         )
-        if chunk.exhausted:
+        if chunk.lane is None:
+            leg.cursor, leg.exhausted = chunk.through, chunk.exhausted
+            leg.parked |= chunk.parks
+        else:
+            del leg.parked[chunk.lane]
+            if not chunk.exhausted:  # to the end of the line
+                leg.parked[chunk.lane] = chunk.through
+        if leg.ended:
             self.close(leg)
 
     def close(self, leg: Leg) -> None:
         """Note that a leg has nothing more."""
         leg.exhausted = True
+        leg.parked.clear()
         self._legs.pop(leg.destination, None)
         self.blocked.pop(leg.destination, None)
         self._line = list(self._legs)

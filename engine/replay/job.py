@@ -1,6 +1,8 @@
 """A replay job as it is kept: what it selects, how far it is. Data, and what follows from it alone."""
 
-from msgspec import Struct
+from uuid import UUID
+
+from msgspec import Struct, field
 
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.identity import created_at_ms
@@ -78,7 +80,11 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
 
 class Leg(Struct, kw_only=True):
-    """One destination's share of a job. `cursor` and `counted` are the last ids that were looked at."""
+    """One destination's share of a job. `cursor` and `counted` are the last ids that were looked at.
+
+    Lanes in `parked` were passed over, each from an id of its own on: what a lane has between that id
+    (exclusive) and `cursor` (inclusive) is still to be enqueued, before anything of it beyond `cursor`.
+    """
 
     destination: str
     counted: str
@@ -87,4 +93,16 @@ class Leg(Struct, kw_only=True):
     enqueued: int
     skipped: int
     all_counted: bool
-    exhausted: bool
+    exhausted: bool  # `cursor` is at the end
+    step: int = 0  # how often it was moved, by which a write knows that it is its turn
+    parked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left of it to be enqueued."""
+        return self.exhausted and not self.parked
+
+
+def shifted(identifier: str, by: int) -> str:
+    """Return the id that is so many places from another one."""
+    return str(UUID(int=UUID(identifier).int + by))

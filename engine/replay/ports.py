@@ -7,7 +7,7 @@ is no longer so (a job was cancelled, another process took over) is left as it i
 from collections.abc import Sequence
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from engine.control.records import AuditEntry
 from engine.core.records import Delivery
@@ -28,26 +28,32 @@ class Named(Struct, frozen=True):
 
 class Stretch(Struct):
     """What was read of a leg: originals in order of id, whole. Everything up to `through` was looked at;
-    those in `lost` (ids) have no event any more. `end`: nothing is beyond."""
+    those in `lost` (their lanes by id) have no event any more. `end`: nothing is beyond."""
 
     originals: list[Delivery]
     through: str
-    lost: list[str]
+    lost: dict[str, str | None]
     end: bool
 
 
 class Chunk(Struct):
-    """Replays that enter together, and the step of the leg's cursor that they are."""
+    """Replays that enter together, and the step that they are: of a leg or of a parked lane."""
 
     environment: int
     job: str
     destination: str
-    before: str  # the cursor that the leg must have
-    through: str  # the cursor that it gets
-    exhausted: bool
+    step: int  # how often the leg must have been moved before
+    through: str  # the cursor that the leg or the lane gets
+    exhausted: (
+        bool  # the leg's end is reached, or the lane has reached the leg's cursor: it is let go
+    )
     skipped: int
     paced_until_ms: int
     deliveries: list[Delivery]
+    lane: str | None = None  # the parked lane; None: the leg itself goes on
+    parks: dict[str, str] = field(
+        default_factory=dict
+    )  # lanes that the leg passes over, from where on
 
 
 class Enqueued(Struct):
@@ -103,7 +109,7 @@ class ReplayStore(Protocol):
         """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
-        """Return a job's legs, in order of destination."""
+        """Return a job's legs with their parked lanes, in order of destination."""
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
         """Return what of a job waits at a destination and was never attempted."""
@@ -114,8 +120,12 @@ class ReplayStore(Protocol):
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job: it is RUNNING now, or COMPLETED where it was a dry run."""
 
-    async def read(self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int) -> Stretch:
-        """Read on from the leg's cursor: at most `limit` and about `max_bytes` of payload."""
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
+        """Read on from the leg's cursor, what is not of a parked lane: at most `limit` and about
+        `max_bytes` of payload. With `lane`: of this parked lane, from where it was passed over to
+        the leg's cursor."""
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -124,7 +134,7 @@ class ReplayStore(Protocol):
         see `entrance.Entry`. Deliveries whose event is gone are not written but skipped."""
 
     async def pass_over(self, chunk: Chunk) -> bool:
-        """Move the cursor without deliveries."""
+        """Move the cursor, and park lanes, without deliveries."""
 
     async def abandon(self, job: ReplayJob, destination: str) -> bool:
         """Skip the rest of a leg: its destination was archived."""

@@ -22,7 +22,8 @@ from engine.replay.course import Course
 from engine.replay.entry import ChunkEntry, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import SPAN_S, allowed, paced_until
-from engine.replay.ports import Chunk, ReplayStore, Stretch
+from engine.replay.passage import Way, passage, waits
+from engine.replay.ports import Chunk, ReplayStore
 from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
@@ -86,10 +87,9 @@ class ReplayRunner:
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
         """Learn of settlements of replays that are durable."""
-        identifiers = [each.delivery.id for each in settlements]
-        self._ahead.remove(identifiers, trio.current_time())
+        self._ahead.settled(settlements, trio.current_time())
         if self._heard is not None:
-            self._heard.update(identifiers)
+            self._heard.update(each.delivery.id for each in settlements)
         for each in settlements:
             course = self._courses.get(each.delivery.replay_job or "")
             if course is not None:
@@ -283,8 +283,9 @@ class ReplayRunner:
             if destination.status is DestinationStatus.DISABLED:
                 continue
             room = self._room(course, leg, destination, crowded=crowded)
-            if room:
-                return await self._enqueue(course, leg, destination, min(room, quota), now_ms)
+            way = self._way(course, leg, destination) if room else None
+            if way is not None:
+                return await self._enqueue(course, way, destination, min(room, quota), now_ms)
         return False
 
     def _beside_live(self) -> bool:
@@ -294,37 +295,53 @@ class ReplayRunner:
         return trio.current_time() < self._live_until
 
     def _room(self, course: Course, leg: Leg, destination: Destination, *, crowded: bool) -> int:
-        blocked = course.blocked.get(leg.destination)
-        if blocked is not None:
-            if not self._ahead.lane_open(leg.destination, blocked):
-                return 0
-            del course.blocked[leg.destination]
         window = LANE if destination.ordering is Ordering.STRICT else WINDOW
         rate = course.job.rate_per_second
         if rate is not None:  # what waits would go all at once when the destination can again
             window = min(window, max(1, int(rate)))
+        if destination.ordering is Ordering.KEY:
+            now = trio.current_time()
+            return self._ahead.room_by_key(leg.destination, window, now, crowded=crowded)
         return self._ahead.room(leg.destination, window, crowded=crowded)
 
+    def _way(self, course: Course, leg: Leg, destination: Destination) -> Way | None:
+        """Choose what of a leg goes on: a parked lane that has room again, or the leg itself."""
+        ahead, now = self._ahead, trio.current_time()
+        keyed = destination.ordering is Ordering.KEY
+        blocked = course.blocked.get(leg.destination)
+        if blocked is not None and not (keyed and waits(blocked, leg, ahead, now)):
+            del course.blocked[leg.destination]
+            blocked = None
+        forward = not leg.exhausted and blocked is None
+        for lane in leg.parked:
+            if not keyed or ahead.lane_open(leg.destination, lane, now):
+                if forward and not course.lane_first(leg):
+                    break
+                return Way(leg, lane)
+        return Way(leg, None) if forward else None
+
     async def _enqueue(
-        self, course: Course, leg: Leg, destination: Destination, limit: int, now_ms: int
+        self, course: Course, way: Way, destination: Destination, limit: int, now_ms: int
     ) -> bool:
-        job = course.job
-        stretch = await self._store.read(job, leg, limit, CHUNK_BYTES)
-        fits = len(stretch.originals)
-        if destination.ordering is Ordering.KEY:
-            fits = self._ahead.fitting(stretch.originals)
-        if fits < len(stretch.originals):
-            course.blocked[leg.destination] = stretch.originals[fits].lane or ""
-            if not fits:
-                return True  # other legs may go on
-            stretch = _cut(stretch, fits)
+        job, leg, parks = course.job, way.leg, {}
+        keyed = destination.ordering is Ordering.KEY
+        if keyed and way.lane is not None:
+            limit = min(limit, LANE - self._ahead.in_lane(leg.destination, way.lane))
+        stretch = await self._store.read(job, leg, limit, CHUNK_BYTES, way.lane)
+        if keyed and way.lane is None:
+            passed = passage(stretch, leg, self._ahead, trio.current_time())
+            stretch, parks = passed.stretch, passed.parks
+            if passed.blocked is not None:
+                course.blocked[leg.destination] = passed.blocked
+                if not stretch.originals and not parks:
+                    return True  # other legs may go on
         replays = [
             replay_of(original, self._identity.other(), job.id) for original in stretch.originals
         ]
         until_ms = paced_until(job.rate_per_second, job.paced_until_ms, now_ms, len(replays))
         chunk = Chunk(
-            job.environment, job.id, leg.destination, leg.cursor, stretch.through, stretch.end,
-            len(stretch.lost), until_ms, replays,
+            job.environment, job.id, leg.destination, leg.step, stretch.through, stretch.end,
+            len(stretch.lost), until_ms, replays, way.lane, parks,
         )  # fmt: skip
         if not replays:
             course.lost = not await self._store.pass_over(chunk)
@@ -359,10 +376,3 @@ class ReplayRunner:
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
-
-
-def _cut(stretch: Stretch, count: int) -> Stretch:
-    """Return the first part of a stretch."""
-    kept = stretch.originals[:count]
-    through = kept[-1].id
-    return Stretch(kept, through, [each for each in stretch.lost if each < through], end=False)

@@ -40,7 +40,19 @@ CREATE TABLE replay_legs (
     skipped     bigint  NOT NULL DEFAULT 0,
     all_counted boolean NOT NULL DEFAULT false,
     exhausted   boolean NOT NULL DEFAULT false,
+    step        bigint  NOT NULL DEFAULT 0,  -- how often it was moved: every write names the one it expects
     PRIMARY KEY (environment, job, destination)
+) WITH (fillfactor = 50);
+
+-- Lanes that a leg passed over, since their heads fail: what a lane has selected after its own cursor and up to
+-- the leg's is still to be enqueued, and nothing of it after that before. Moved with the leg's `step`.
+CREATE TABLE replay_parked (
+    environment integer NOT NULL,
+    job         uuid    NOT NULL,
+    destination uuid    NOT NULL,
+    lane        text    NOT NULL,
+    cursor      uuid    NOT NULL,
+    PRIMARY KEY (environment, job, destination, lane)
 ) WITH (fillfactor = 50);
 
 -- What became of a job's deliveries, moved by the statement that settles them.

@@ -6,14 +6,25 @@ import pytest
 
 from engine.control.documents import read
 from engine.control.replay_draft import ReplayDraft
-from engine.core.records import Delivery
+from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.errors import Refusal
 from engine.identity import Identity
-from engine.replay.ahead import CROWD, LANE, LEAST, REFILL, STUCK_S, WINDOW, Ahead
-from engine.replay.job import ReplayJob, Selection
+from engine.replay.ahead import (
+    COUNT_AGAIN_S,
+    CROWD,
+    LANE,
+    LEAST,
+    REFILL,
+    STUCK,
+    STUCK_S,
+    WINDOW,
+    Ahead,
+)
+from engine.replay.job import Leg, ReplayJob, Selection, shifted
 from engine.replay.pace import Meter, allowed, paced_until
-from engine.replay.ports import Waiting
+from engine.replay.passage import PARKED, passage, waits
+from engine.replay.ports import Stretch, Waiting
 from engine.replay.progress import progress
 from tests.core.making import a_delivery
 
@@ -66,11 +77,120 @@ def test_a_lane_takes_so_many_and_opens_again_when_half_of_them_are_gone() -> No
     ahead = Ahead()
     waiting = some(LANE, lane="c:a")
     ahead.add(waiting, 0.0)
-    more = [*some(1, 1_000, lane="c:b"), *some(1, 2_000), *some(1, 3_000, lane="c:a")]
-    assert ahead.fitting(more) == 2
-    assert not ahead.lane_open("d0", "c:a")
+    assert not ahead.lane_open("d0", "c:a", 0.0)
     ahead.remove([each.id for each in waiting[: LANE // 2]], 0.0)
-    assert ahead.lane_open("d0", "c:a")
+    assert ahead.lane_open("d0", "c:a", 0.0)
+
+
+def ends(deliveries: list[Delivery], status: DeliveryStatus) -> list[Settlement]:
+    return [Settlement(each, status, None, 0) for each in deliveries]
+
+
+def test_a_lane_is_stuck_while_what_was_attempted_of_it_last_is_to_be_attempted_again() -> None:
+    ahead = Ahead()
+    waiting = some(3, lane="c:a")
+    ahead.add(waiting, 0.0)
+    assert not ahead.stuck("d0", "c:a", 0.0)
+    ahead.settled(ends(waiting[:1], DeliveryStatus.RETRYING), 0.0)
+    assert ahead.stuck("d0", "c:a", 0.0)
+    assert not ahead.lane_open("d0", "c:a", 0.0)
+    ahead.settled(ends(waiting[1:2], DeliveryStatus.DELIVERED), 0.0)
+    assert not ahead.stuck("d0", "c:a", 0.0)
+    assert ahead.lane_open("d0", "c:a", 0.0)
+
+
+def test_a_lane_that_others_overtake_is_stuck_and_one_that_waits_its_turn_is_not() -> None:
+    ahead = Ahead()
+    first, second, third = some(1, lane="c:a"), some(2, 10, lane="c:b"), some(1, 20, lane="c:c")
+    ahead.add([*first, *second, *third], 0.0)
+    ahead.settled(ends(second[:1], DeliveryStatus.DELIVERED), STUCK_S)
+    found = {lane: ahead.stuck("d0", lane, STUCK_S) for lane in ("c:a", "c:b", "c:c")}
+    assert found == {"c:a": True, "c:b": False, "c:c": False}
+    assert ahead.stuck("d0", "c:c", 2 * STUCK_S)  # nothing moves at all
+
+
+def test_lanes_that_are_stuck_leave_the_window_to_the_others_up_to_a_bound() -> None:
+    ahead = Ahead()
+    for n in range((STUCK + WINDOW) // LANE):
+        lane = some(LANE + 1, 1_000 * n + 1, lane=f"c:{n}")
+        ahead.add(lane, 0.0)
+        ahead.settled(ends(lane[:1], DeliveryStatus.RETRYING), 0.0)
+        now = n * COUNT_AGAIN_S
+        free = ahead.room_by_key("d0", WINDOW, now, crowded=False)
+        waiting = ahead.waiting("d0")
+        assert (free > 0) == (waiting < STUCK + WINDOW), n
+        assert ahead.room("d0", WINDOW, crowded=False) == max(0, WINDOW - waiting)
+
+
+def test_where_nothing_moves_the_least_are_tried() -> None:
+    ahead = Ahead()
+    ahead.add(some(WINDOW, lane="c:a"), 0.0)
+    assert ahead.room_by_key("d0", WINDOW, STUCK_S - 1, crowded=False) == 0
+    assert ahead.room_by_key("d0", WINDOW, STUCK_S, crowded=False) == LEAST
+    ahead.add(some(LEAST, 1_000, lane="c:b"), STUCK_S)
+    assert ahead.room_by_key("d0", WINDOW, STUCK_S + 1, crowded=False) == 0
+
+
+# --- what goes of a stretch
+
+
+def a_leg(**fields: Any) -> Leg:
+    fields = {"counted": ID, "cursor": ID, "enqueued": 0, "skipped": 0, "total": 0, **fields}
+    return Leg(destination="d0", all_counted=True, exhausted=False, **fields)
+
+
+def stuck_lane(ahead: Ahead, lane: str) -> None:
+    waiting = some(2, 1 + len(ahead) * 10, lane=lane)
+    ahead.add(waiting, 0.0)
+    ahead.settled(ends(waiting[:1], DeliveryStatus.RETRYING), 0.0)
+
+
+def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> None:
+    ahead = Ahead()
+    stuck_lane(ahead, "c:a")
+    lanes = ["c:b", "c:a", None, "c:b", "c:a"]
+    originals = [some(1, 1_000 + n, lane=lane)[0] for n, lane in enumerate(lanes)]
+    ids = [each.id for each in originals]
+    lost: dict[str, str | None] = {
+        shifted(ids[0], 1): "c:a",
+        shifted(ids[2], 1): "c:a",
+        shifted(ids[3], 1): "c:b",
+    }
+    found = passage(Stretch(originals, ids[-1], lost, True), a_leg(), ahead, 0.0)
+    assert [each.id for each in found.stretch.originals] == [ids[0], ids[2], ids[3]]
+    assert found.parks == {"c:a": shifted(ids[1], -1)}
+    # What the lane lost after that is found when it is read.
+    assert list(found.stretch.lost) == [shifted(ids[0], 1), shifted(ids[3], 1)]
+    assert (found.stretch.through, found.stretch.end, found.blocked) == (ids[-1], True, None)
+
+
+def test_a_lane_that_moves_and_is_full_is_waited_for() -> None:
+    ahead = Ahead()
+    ahead.add(some(LANE - 1, lane="c:a"), 0.0)
+    originals = [some(1, 1_000 + n, lane="c:a")[0] for n in range(3)]
+    leg, through = a_leg(), originals[1].id
+    found = passage(Stretch(originals, "z", {originals[2].id: None}, True), leg, ahead, 0.0)
+    assert [each.id for each in found.stretch.originals] == [originals[0].id]
+    assert (found.stretch.through, found.stretch.lost) == (shifted(through, -1), {})
+    assert (found.stretch.end, found.blocked, found.parks) == (False, "c:a", {})
+    assert waits("c:a", leg, ahead, 0.0)
+    assert not waits("c:a", leg, ahead, STUCK_S)  # then it is parked
+
+
+def test_past_so_many_parked_lanes_a_leg_waits() -> None:
+    ahead = Ahead()
+    for lane in ("c:a", "c:b"):
+        stuck_lane(ahead, lane)
+    leg = a_leg(parked={f"c:{n}": ID for n in range(PARKED - 1)})
+    originals = [some(1, 1_000 + n, lane=lane)[0] for n, lane in enumerate(("c:a", "c:b", None))]
+    found = passage(Stretch(originals, originals[2].id, {}, True), leg, ahead, 0.0)
+    assert (list(found.parks), found.blocked) == (["c:a"], "c:b")
+    assert found.stretch.originals == []
+    assert found.stretch.through == shifted(originals[1].id, -1)
+    leg.parked |= found.parks
+    assert waits("c:b", leg, ahead, 1_000.0)
+    del leg.parked["c:0"]
+    assert not waits("c:b", leg, ahead, 1_000.0)
 
 
 # --- how quickly
@@ -113,7 +233,7 @@ def test_the_rate_holds_over_time_and_a_pause_is_not_made_up_for(rate: float) ->
 
 def test_a_meter_follows_what_ends() -> None:
     meter = Meter(0.0)
-    assert meter.per_second is None
+    assert Meter(0.0).per_second is None
     for second in range(1, 40):
         meter.add(50)
         meter.tick(float(second))

@@ -8,13 +8,14 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+import engine.replay.ahead
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
 from engine.entrance import Entrance
 from engine.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError
-from engine.replay.ahead import LANE, WINDOW
+from engine.replay.ahead import LANE, LEAST, WINDOW
 from engine.replay.job import Leg, ReplayJob, Selection
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
 from engine.replay.runner import ReplayRunner
@@ -74,14 +75,25 @@ class FakeStore:
         self.change(job.id, status=status, started_at_ms=at_ms)
         return True
 
-    async def read(self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int) -> Stretch:
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
         await trio.lowlevel.checkpoint()
         if job.id in self.away:
             raise StoreAwayError("away")
-        left = [each for each in self.originals[leg.destination] if each.id > leg.cursor]
+        originals = self.originals[leg.destination]
+        if lane is None:
+            after = leg.cursor
+            left = [each for each in originals if each.id > after and each.lane not in leg.parked]
+        else:
+            after = leg.parked[lane]
+            left = [
+                each for each in originals if after < each.id <= leg.cursor and each.lane == lane
+            ]
         taken = left[:limit]
-        through = taken[-1].id if taken else leg.cursor
-        return Stretch(taken, through, [], len(left) <= limit)
+        if len(left) <= limit and originals:
+            return Stretch(taken, originals[-1].id if lane is None else leg.cursor, {}, end=True)
+        return Stretch(taken, taken[-1].id if taken else after, {}, end=not originals)
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -228,6 +240,84 @@ async def test_a_lane_of_a_destination_by_key_takes_so_many(
     place.nursery.start_soon(place.runner.run)
     await trio.sleep(30)
     assert place.store.jobs[job].enqueued == LANE
+
+
+def lanes_of(deliveries: Sequence[Delivery]) -> dict[str | None, list[str]]:
+    found: dict[str | None, list[str]] = {}
+    for each in deliveries:
+        assert each.replay_of is not None
+        found.setdefault(each.lane, []).append(each.replay_of)
+    return found
+
+
+@pytest.mark.parametrize("failing", [1, 10, 40])
+@pytest.mark.parametrize("heard", [True, False])  # of the failures, or of nothing from these lanes
+async def test_lanes_that_are_stuck_hold_up_no_other_and_are_taken_up_again_in_order(
+    place: Place, autojump_clock: MockClock, failing: int, heard: bool
+) -> None:
+    name = place.destination("d1", 5_000, ordering=Ordering.KEY)
+    originals = place.store.originals[name]
+    for n, each in enumerate(originals):
+        each.lane = f"c:{n // 10 % 50}"
+    broken = {f"c:{n}" for n in range(failing)}
+    heads: list[Delivery] = []
+    place.answering = False
+    job = place.store.add(name)
+    place.nursery.start_soon(place.runner.run)
+    answered = 0
+    for _ in range(1_000):
+        await trio.sleep(0.1)
+        came = place.arrived_[answered:]
+        answered += len(came)
+        place.settle([each for each in came if each.lane not in broken])
+        for each in came:
+            if heard and each.lane in broken and each.lane not in {head.lane for head in heads}:
+                heads.append(each)
+                place.runner.settled([Settlement(each, DeliveryStatus.RETRYING, None, 0)])
+    came_by_lane = lanes_of(place.arrived_)
+    for n in range(50):
+        came_of_it = len(came_by_lane.get(f"c:{n}", ()))
+        assert came_of_it <= LANE if n < failing else came_of_it == 100, n
+    assert place.store.status(job) is ReplayStatus.RUNNING
+    waited = [each for each in place.arrived_ if each.lane in broken]
+    place.answering = True
+    place.settle(waited)
+    await trio.sleep(60)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+    assert lanes_of(place.arrived_) == {
+        f"c:{n}": [each.id for each in originals if each.lane == f"c:{n}"] for n in range(50)
+    }
+
+
+async def test_a_receiver_that_is_away_gets_a_bounded_number_whatever_its_lanes(
+    place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.replay.ahead, "STUCK", 100)
+    place.answering = False
+    name = place.destination("d1", 20_000, ordering=Ordering.KEY)
+    for n, each in enumerate(place.store.originals[name]):
+        each.lane = f"c:{n % 5_000}"
+    job = place.store.add(name)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(20)
+    assert place.store.jobs[job].enqueued <= WINDOW + 5 * LEAST
+    await trio.sleep(300)
+    assert place.store.jobs[job].enqueued <= WINDOW + 100
+
+
+async def test_a_lane_that_is_parked_goes_on_when_the_destination_keeps_no_order_any_more(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    place.answering = False
+    name = place.destination("d1", 150, lane="c:a", ordering=Ordering.KEY)
+    job = place.store.add(name)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(30)
+    assert place.store.jobs[job].enqueued == LANE
+    place.destinations[name] = a_destination(id=name)
+    await trio.sleep(30)
+    assert place.store.jobs[job].enqueued == 150
+    assert len({each.replay_of for each in place.arrived_}) == 150
 
 
 async def test_a_job_rests_while_its_destinations_are_disabled(

@@ -1,0 +1,80 @@
+"""Which of the originals that were read go now, as their lanes allow. It decides, and keeps nothing.
+
+A lane that is stuck is parked and the rest goes on; one that is only full is waited for, as it moves.
+"""
+
+from msgspec import Struct
+
+from engine.core.records import Delivery
+from engine.replay.ahead import LANE, Ahead
+from engine.replay.job import Leg, shifted
+from engine.replay.ports import Stretch
+
+# Lanes of one leg that may be parked: each is read for itself later, which is a pass over what the others
+# had meanwhile. With more customers than this failing at once it is the destination that fails.
+PARKED = 256
+
+
+class Way(Struct, frozen=True):
+    """What is to go on: a leg's parked lane, or (None) the leg itself."""
+
+    leg: Leg
+    lane: str | None
+
+
+class Passage(Struct):
+    """What of a stretch goes. `parks`: lanes to be passed over, with the id after which. `blocked`: the
+    lane for which the rest waits."""
+
+    stretch: Stretch
+    parks: dict[str, str]
+    blocked: str | None = None
+
+
+def passage(stretch: Stretch, leg: Leg, ahead: Ahead, now: float) -> Passage:
+    """Return what of a stretch has room in its lanes."""
+    kept: list[Delivery] = []
+    parks: dict[str, str] = {}
+    taken: dict[str, int] = {}
+    for each in stretch.originals:
+        lane = each.lane
+        if lane is None:
+            kept.append(each)
+        elif lane in parks:
+            continue
+        elif ahead.stuck(leg.destination, lane, now):
+            if len(leg.parked) + len(parks) >= PARKED:
+                return _until(each, stretch, kept, parks)
+            parks[lane] = shifted(each.id, -1)
+        else:
+            if lane not in taken:
+                taken[lane] = ahead.in_lane(leg.destination, lane)
+            taken[lane] += 1
+            if taken[lane] > LANE:
+                return _until(each, stretch, kept, parks)
+            kept.append(each)
+    return Passage(Stretch(kept, stretch.through, _lost(stretch, parks), stretch.end), parks)
+
+
+def waits(blocked: str, leg: Leg, ahead: Ahead, now: float) -> bool:
+    """Whether a leg still waits for a lane that had no room: it has none, and can not be parked."""
+    if ahead.lane_open(leg.destination, blocked, now):
+        return False
+    return len(leg.parked) >= PARKED or not ahead.stuck(leg.destination, blocked, now)
+
+
+def _until(
+    first: Delivery, stretch: Stretch, kept: list[Delivery], parks: dict[str, str]
+) -> Passage:
+    through = shifted(first.id, -1)
+    lost = {key: lane for key, lane in _lost(stretch, parks).items() if key <= through}
+    return Passage(Stretch(kept, through, lost, end=False), parks, first.lane)
+
+
+def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
+    """What a lane that is passed over has lost is found when it is read."""
+    return {
+        key: lane
+        for key, lane in stretch.lost.items()
+        if lane is None or lane not in parks or key <= parks[lane]
+    }
