@@ -24,6 +24,7 @@ from engine.models import Models, PayloadCheck, Rule
 
 COMPILED_ROUTES = 10_000  # tenants choose event types: a bound, about 10 MB, then all start over
 _EVERYTHING = "*"
+_OWN = "angarium."
 
 
 class Choice(Struct, frozen=True):
@@ -100,9 +101,35 @@ class Route(Struct, frozen=True):
         return self.everyone + self.of_customer.get(event.customer, ())
 
 
+def names(pattern: str, event_type: str) -> bool:
+    """Whether a pattern names an event type, as the expression of `compile_pattern` says.
+
+    By hand, since a thousand rules may have a hundred thousand patterns, and each takes an expression
+    100 us to be compiled: what is left here is 0.1 us for most.
+    """
+    star = pattern.find("*")
+    if star < 0:
+        return pattern == event_type
+    if not event_type.startswith(pattern[:star]):
+        return False
+    if event_type.startswith(_OWN) and not pattern.startswith(_OWN):
+        return False
+    parts, segments = pattern.split("."), event_type.split(".")
+    if parts[-1] == "*":
+        parts.pop()
+        if not any(segments[len(parts) :]) and len(segments) <= len(parts) + 1:
+            return False
+    elif len(parts) != len(segments):
+        return False
+    return all(
+        part == segment or (part == "*" and segment != "")
+        for part, segment in zip(parts, segments, strict=False)
+    )
+
+
 @lru_cache(4096)
 def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of an event type pattern.
+    """Return the regular expression of an event type pattern, for who reads the log by it.
 
     A `*` stands for one segment between dots, at the end for one or more; `*` alone is everything
     but the service's own `angarium.` types.
@@ -203,7 +230,7 @@ class Router:
 def matching_pattern(patterns: Iterable[str], event_type: str) -> str | None:
     """Return the first of the patterns that names an event type."""
     for pattern in patterns:
-        if compile_pattern(pattern).fullmatch(event_type):
+        if names(pattern, event_type):
             return pattern
     return None
 

@@ -1,5 +1,6 @@
 """What one evaluation sees and may spend: the event's fields, the variables of macros, steps left."""
 
+import json
 from collections.abc import Collection
 from typing import Any
 
@@ -15,6 +16,8 @@ from engine.json_members import without_surrogates
 # event's together within 10; whom nothing is left for fails. Plain comparisons take none.
 STEPS = 10_000
 EVENT_STEPS = 30_000
+INT_MIN, UINT_MAX = -(2**63), 2**64 - 1
+_INTEGER_DIGITS = 20  # of either, the sign included
 
 
 class Facts:
@@ -43,7 +46,8 @@ class Facts:
 def facts_of(event: Event, wanted: Collection[str]) -> Facts:
     """Return what filters that read the `wanted` fields see of an event. What it has not is absent.
 
-    Numbers are as CEL knows them: 64-bit integers, and doubles for what is longer or has a fraction.
+    Numbers are as CEL knows them: 64-bit integers, and doubles for what is longer or has a fraction;
+    beyond those too, infinity.
     Of a key that is given twice the last one counts; a lone surrogate is U+FFFD.
     """
     fields: dict[str, Any] = {"eventType": event.type}
@@ -64,5 +68,13 @@ def decoded(document: bytes) -> Any:
     """Return a JSON document, which was checked when it came in."""
     try:
         return orjson.loads(document)
-    except orjson.JSONDecodeError:
-        return orjson.loads(without_surrogates(document, rb"\ufffd"))
+    except orjson.JSONDecodeError:  # a lone surrogate, or a number beyond what doubles hold
+        text = without_surrogates(document, rb"\ufffd")
+        return json.loads(text, parse_int=_integer)
+
+
+def _integer(digits: str) -> int | float:
+    """Return an integer as orjson does: a double where 64 bits do not hold it."""
+    if len(digits) <= _INTEGER_DIGITS and INT_MIN <= (value := int(digits)) <= UINT_MAX:
+        return value
+    return float(digits)

@@ -180,3 +180,22 @@ def test_patterns_are_those_of_re2() -> None:
         assert (
             outcome(f"event.source.matches('{pattern}')", event(b"{}", source=text)) is matches
         ), pattern
+
+
+@pytest.mark.parametrize(
+    ("digits", "condition"),
+    [
+        ("1e999", "event.payload.x > 1e300"),
+        ("-1e400", "event.payload.x < -1e300"),
+        ("9" * 400, "event.payload.x > 1e300"),
+        ("9" * 6_000, "event.payload.x > 1e300"),
+        (r'1e999,"y":"\ud800"', 'event.payload.y == "\ufffd"'),
+        ('1e999,"y":9223372036854775807', "event.payload.y == 9223372036854775807"),
+        ('1e999,"y":123456789012345678901234567890', "event.payload.y > 1e29"),
+    ],
+    ids=lambda each: each[:30],
+)
+def test_a_number_beyond_doubles_is_infinite_and_stops_no_filter(
+    digits: str, condition: str
+) -> None:
+    assert outcome(condition, event(b'{"x":%b}' % digits.encode())) is True

@@ -1,12 +1,14 @@
 """Routing: patterns, priorities, customers, and that a change of the models is seen at once."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.core.destination import Destination, Target
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.models import Models, Rule
-from engine.router import Router, compile_pattern
+from engine.router import Router, compile_pattern, names
 
 
 def destination(identifier: str, version: int = 1, **changes: object) -> Destination:
@@ -61,6 +63,25 @@ def event(customer: str | None = None, payload: bytes = b"{}", type_: str = "t")
 def test_patterns_match_by_segment(pattern: str, matches: list[str], not_: list[str]) -> None:
     compiled = compile_pattern(pattern)
     assert [text for text in matches + not_ if compiled.fullmatch(text)] == matches
+
+
+_segments = st.sampled_from(["", "a", "b", "ab", "angarium", "*"])
+_dotted = st.lists(_segments, min_size=1, max_size=4).map(".".join)
+
+
+@given(_dotted, _dotted.filter(lambda each: each and "*" not in each))
+def test_a_pattern_names_what_its_expression_matches(pattern: str, event_type: str) -> None:
+    assert names(pattern, event_type) is bool(compile_pattern(pattern).fullmatch(event_type))
+
+
+def test_routing_by_more_patterns_than_are_remembered_compiles_none_of_them() -> None:
+    models = Models()
+    models.put_destination(destination("d1"))
+    compile_pattern.cache_clear()
+    for number in range(100):
+        models.put_rule(rule(f"r{number}", "d1", *(f"a{number}.*.b{n}" for n in range(100))))
+    assert Router(models).route(1, "a7.x.b7").choices(event())
+    assert compile_pattern.cache_info().misses == 0
 
 
 def test_several_rules_of_a_destination_make_one_choice_of_the_highest_priority() -> None:
