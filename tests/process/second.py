@@ -1,0 +1,270 @@
+"""What enters a second time, beside live events: replays of what was delivered, retries of the dead.
+
+A listener hears what the service says of itself. Judged from what was answered, what arrived, and rows.
+"""
+
+import http.client
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.process import verdict
+from tests.process.house import Client, House, until
+from tests.process.posting import Poster, posting
+from tests.process.receiver import OK, Answer, Arrival, Receiver
+
+DYING_SHARE = 0.3  # below what opens a circuit: ten failures in a row
+SCHEDULE = [1] * 8
+ORDERS: dict[str, dict[str, Any]] = {
+    "strict": {"ordering": "STRICT"},
+    "key": {"ordering": "KEY"},
+    "free": {},
+}
+
+
+def _dying(n: str, before: int) -> Answer:
+    dies = not before and random.Random(f"dying{n}").random() < DYING_SHARE
+    return Answer(500) if dies else OK
+
+
+class Scene:
+    """Destinations that hundreds of events were sent to, of whose deliveries some have died at one."""
+
+    def __init__(self, house: House, receiver: Receiver, name: str) -> None:
+        self.house = house
+        self.receiver = receiver
+        self.kind = f"{name}.one"
+        self.paths = {order: f"/{name}-{order}" for order in ORDERS}
+        self.dying_path, self.own_path = f"/{name}-dying", f"/{name}-own"
+        url = receiver.url
+        common: dict[str, Any] = {"concurrency": 16, "retrySchedule": SCHEDULE}
+        self.targets = {
+            order: house.made(url + path, self.kind, **common, **ORDERS[order])
+            for order, path in self.paths.items()
+        }
+        receiver.behave(self.dying_path, _dying)
+        self.dying = house.made(url + self.dying_path, self.kind, concurrency=16, retrySchedule=[])
+        self.own = house.made(url + self.own_path, "angarium.*", **common)
+        self.seeders = [
+            Poster(house, f"{name}-seed{k}", batch=20, most=60, kind=self.kind) for k in range(4)
+        ]
+        with posting(*self.seeders):
+            until(lambda: not any(each.is_alive() for each in self.seeders), "seeds are posted")
+        house.until_settled(within_s=60)
+        self.posters = [Poster(house, f"{name}{k}", kind=self.kind) for k in range(2)]
+        self.replayer = Replayer(house, list(self.targets.values()))
+        self.retrier = Retrier(house, self.dying)
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Let all of them come while the block runs; then wait until everything has ended."""
+        with posting(*self.posters), busy(self.replayer, self.retrier):
+            yield
+        self.house.until_settled(within_s=90)
+        self.retrier.until_none_is_left()
+        until(lambda: all(job["status"] == "COMPLETED" for job in self._jobs()), "all jobs ended")
+        self.house.until_settled()
+
+    def _jobs(self) -> list[Any]:
+        found = self.house.api("GET", "/replay-jobs?limit=100")["items"]
+        return [job for job in found if job["destinationId"] in self.targets.values()]
+
+    def judge(self, crashes: int) -> None:
+        """Each went again once: repeated by crashes of the server alone, in order, and counted."""
+        house, receiver = self.house, self.receiver
+        there = verdict.nothing_lost_or_invented(house, [*self.seeders, *self.posters], self.kind)
+        for order, destination in self.targets.items():
+            arrivals = receiver.arrivals(self.paths[order])
+            verdict.all_arrived(there, arrivals)
+            verdict.repeated_only_by_crashes(house, destination, arrivals, crashes)
+            verdict.attempts_by_schedule(house, destination, SCHEDULE)
+            if order != "free":
+                in_order_of_entry(house, destination, arrivals, lanes=order == "key")
+        jobs = self._jobs()
+        assert len(jobs) > 2, "replays were under way"
+        replayed_once(house, jobs)
+        arrivals = receiver.arrivals(self.dying_path)
+        verdict.all_arrived(there, arrivals)
+        verdict.repeated_only_by_crashes(house, self.dying, arrivals, crashes)
+        assert self.retrier.retried > 10, "retries were under way"
+        retried_once(house, self.dying)
+        said_once(house, self.dying, receiver.arrivals(self.own_path), crashed=crashes > 0)
+        verdict.sums_equal_rows(house)
+
+
+# --- who is busy
+
+
+class Busy(threading.Thread):
+    """Asks for something again and again until ended, whatever becomes of the server."""
+
+    def __init__(self, house: House) -> None:
+        super().__init__()
+        self.house = house
+        self.ended = threading.Event()
+        self.wrong: list[object] = []
+
+    def ask(self, path: str, body: object, *answers: int) -> Any:
+        """Post once; return the answer's body, None where it was refused or its fate is unknown."""
+        client = Client(self.house)
+        try:
+            told = client.ask("POST", path, body, close=True)
+        except (OSError, http.client.HTTPException):
+            return None
+        if told.status not in (*answers, 500, 503):
+            self.wrong.append(told)
+        return told.body if told.status in answers else None
+
+
+class Replayer(Busy):
+    """Replays the seeds, one destination after another."""
+
+    def __init__(self, house: House, destinations: list[str]) -> None:
+        super().__init__(house)
+        self.destinations = destinations
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1))
+        self.to = now
+
+    def run(self) -> None:
+        left = self.destinations * 2
+        while left and not self.ended.wait(0.05):
+            body = {"destinationId": left[0], "to": self.to, "from": "2020-01-01T00:00:00Z"}
+            if self.ask("/replay-jobs", body, 201) is not None:
+                left.pop(0)
+                self.ended.wait(0.3)
+
+
+class Retrier(Busy):
+    """Retries in bulk what has died at one destination."""
+
+    def __init__(self, house: House, destination: str) -> None:
+        super().__init__(house)
+        self.body = {"destinationId": destination}
+        self.retried = 0
+
+    def run(self) -> None:
+        while not self.ended.wait(0.01):
+            told = self.ask("/dlq/retry", self.body, 200)
+            self.retried += 0 if told is None else told["retried"]
+
+    def until_none_is_left(self) -> None:
+        """Retry until nothing is in the queue and nothing waits."""
+        destination = self.body["destinationId"]
+        dead = (
+            "SELECT count(*) FROM deliveries WHERE dlq_status = 1 AND destination = $1::text::uuid"
+        )
+        while self.house.value(dead, destination):
+            self.ask("/dlq/retry", self.body, 200)
+            self.house.until_settled(destination)
+
+
+@contextmanager
+def busy(*threads: Busy) -> Iterator[None]:
+    """Let them ask while the block runs, and until each has its last answer."""
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        for thread in threads:
+            thread.ended.set()
+        for thread in threads:
+            thread.join(60)
+            assert not thread.is_alive(), "it never got an answer"
+            assert not thread.wrong, thread.wrong[:3]
+
+
+# --- what is judged
+
+
+def replayed_once(house: House, jobs: list[Any]) -> None:
+    """Each job has replayed each delivery that it selects once, and says how many it has."""
+    for job in jobs:
+        rows = house.rows(
+            """SELECT r.replay_of::text, r.status FROM deliveries r
+            WHERE r.replay_job = $1::text::uuid""",
+            job["id"],
+        )
+        selected = house.rows(
+            """SELECT d.id::text FROM deliveries d JOIN events e
+                ON e.environment = d.environment AND e.id = d.event
+            WHERE d.destination = $1::text::uuid AND d.origin = 1 AND d.updated_at_ms <= $2
+              AND d.id < $3::text::uuid AND e.idempotency_key LIKE 'seed%'""",
+            job["destinationId"], millis(job["id"]), job["id"],
+        )  # fmt: skip
+        times = Counter(row[0] for row in rows)
+        assert set(times.values()) <= {1}, "replayed twice by one job"
+        assert {row[0] for row in selected} <= times.keys(), "a seed was not replayed"
+        statuses = Counter(row[1] for row in rows)
+        assert job["enqueued"] == len(rows) == job["total"] - job["skipped"]
+        assert (job["delivered"], job["failed"]) == (statuses[2], statuses[3])
+
+
+def millis(identifier: str) -> int:
+    return int(identifier[:8] + identifier[9:13], 16)
+
+
+def retried_once(house: House, destination: str) -> None:
+    """What died was retried as often as the audit log says, and each got through in the end."""
+    rows = house.rows(
+        """SELECT d.status, d.dlq_status, d.attempt_count,
+            (SELECT array_agg(number ORDER BY number) FROM attempts a
+             WHERE a.environment = d.environment AND a.delivery = d.id)
+        FROM deliveries d WHERE d.destination = $1::text::uuid""",
+        destination,
+    )
+    retries = 0
+    for status, dlq_status, attempts, numbers in rows:
+        assert status == 2
+        assert numbers == list(range(1, attempts + 1))
+        assert dlq_status == (None if attempts == 1 else 2)
+        retries += attempts - 1  # none is tried again but by a retry
+    audited = house.value(
+        """SELECT coalesce(sum((convert_from(changes, 'UTF8')::jsonb #>> '{retried,to}')::int), 0)
+        FROM audit_log WHERE action = 'dlq.retry'
+            AND convert_from(changes, 'UTF8')::jsonb #>> '{filter,to,destinationId}' = $1""",
+        destination,
+    )
+    assert audited == retries
+
+
+def in_order_of_entry(
+    house: House, destination: str, arrivals: list[Arrival], *, lanes: bool
+) -> None:
+    """First successes of all deliveries, replays too, came in order of their seqs within a lane."""
+    rows = house.rows(
+        "SELECT id::text, seq FROM deliveries WHERE destination = $1::text::uuid", destination
+    )
+    seqs = dict(rows)
+    seen: set[str] = set()
+    highest: dict[str | None, int] = defaultdict(lambda: -1)
+    for arrival in arrivals:
+        if arrival.status >= 300 or arrival.delivery in seen:
+            continue
+        seen.add(arrival.delivery)
+        lane = arrival.lane if lanes else None
+        assert seqs[arrival.delivery] > highest[lane], f"{arrival.n} came too late in lane {lane}"
+        highest[lane] = seqs[arrival.delivery]
+    assert seen == seqs.keys()
+
+
+def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
+    """No death was told of twice, and all but those of a crash's last moments were told of."""
+    told = house.rows(
+        """SELECT id::text, idempotency_key FROM events WHERE origin = 3 AND type = $1
+            AND convert_from(payload, 'UTF8')::jsonb ->> 'destinationId' = $2""",
+        "angarium.delivery.dead_lettered", destination,
+    )  # fmt: skip
+    assert len({key for _, key in told}) == len(told)
+    deaths = house.value(
+        """SELECT count(*) FROM attempts a JOIN deliveries d
+            ON d.environment = a.environment AND d.id = a.delivery
+        WHERE NOT a.success AND d.destination = $1::text::uuid""",
+        destination,
+    )
+    assert deaths * (0.8 if crashed else 1) <= len(told) <= deaths
+    assert {row[0] for row in told} <= {each.event for each in arrivals}

@@ -1,0 +1,41 @@
+"""Kill -9 and lost connections while replays and retries are under way: each goes again once."""
+
+import random
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from tests.process.house import House
+from tests.process.receiver import Receiver
+from tests.process.second import Scene
+from tests.process.test_database import cut_off, killed
+
+ROUNDS = 4
+LOAD_S = (0.15, 0.8)
+
+
+def test_what_is_replayed_and_retried_goes_again_once_whenever_the_process_is_killed(
+    house: House, receiver: Receiver
+) -> None:
+    scene = Scene(house, receiver, "again")
+    chance, pause = random.Random(23), threading.Event()
+    with scene.under_way():
+        for number in range(ROUNDS):
+            pause.wait(chance.uniform(*LOAD_S))  # the moment is the point: nothing is waited for
+            house.kill(database=number % 3 == 2)
+            house.start()
+    scene.judge(crashes=ROUNDS)
+
+
+@pytest.mark.parametrize("trouble", [killed, cut_off])
+def test_what_is_replayed_and_retried_goes_again_once_whatever_befalls_the_database(
+    house: House, receiver: Receiver, trouble: Callable[[House], None]
+) -> None:
+    scene = Scene(house, receiver, f"again-{trouble.__name__}")
+    pause = threading.Event()
+    with scene.under_way():
+        pause.wait(0.5)
+        trouble(house)
+        pause.wait(0.5)
+    scene.judge(crashes=0)
