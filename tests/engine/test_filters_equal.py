@@ -82,7 +82,7 @@ def expressions(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
             lambda p: f"{p[0]}.{p[1]}(x, x {p[2]} {p[3]})"
         ),
         st.tuples(paths, relations, inner).map(
-            lambda p: f"{p[0]}.map(x, x, [x]).filter(x, x[0] {p[1]} {p[2]}) == []"
+            lambda p: f"({p[0]}.map(x, x, [x]).filter(x, x[0] {p[1]} {p[2]}) == [])"
         ),
         st.tuples(paths, relations).map(
             lambda p: f"{p[0]}.exists(x, {p[0]}.exists(y, x {p[1]} y))"
