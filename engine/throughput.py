@@ -5,15 +5,15 @@ Fed after a commit, by the group: once for each environment of it, and never for
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from operator import attrgetter
 
 from msgspec import Struct
 
 from engine.core.records import Event
+from engine.core.vocabulary import Origin
 from engine.ports import MinuteDelta
 
 WINDOW_S = 60
-_environment = attrgetter("environment")
+OWN = Origin.OWN
 
 
 class Counts(Struct):
@@ -47,10 +47,13 @@ class Throughput:
         self._seconds: deque[tuple[int, dict[int, Counts]]] = deque()  # the latest last
 
     def accepted(self, events: Iterable[Event], lost: Mapping[str, object]) -> None:
-        """Count a group of events that are durable now, but those that were `lost` to earlier ones."""
-        counts = Counter(map(_environment, events))
-        if lost:
-            counts.subtract(event.environment for event in events if event.id in lost)
+        """Count a group of events that are durable now, but those that were `lost` to earlier ones and
+        the service's own, which nobody sent."""
+        counts = Counter(
+            event.environment
+            for event in events
+            if event.origin is not OWN and event.id not in lost
+        )
         present = self._present()
         for environment, number in counts.items():
             self._of(present, environment).accepted += number
