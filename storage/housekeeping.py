@@ -7,10 +7,10 @@ import structlog
 
 from storage.connection import Connection
 from storage.errors import StoreError
+from storage.old_counters import delete_old_minutes
 from storage.partitions import Range, make_partitions
 from storage.retention import (
     delete_expired_keys,
-    delete_old_minutes,
     delete_old_replays,
     remove_old_partitions,
 )

@@ -28,7 +28,6 @@ log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that nobody waits for its locks
 PAUSE_S = 0.05  # between two, so that they take a fraction of the disk
-ANALYTICS_DAYS = 31  # the longest period of the API is 30 days; counters are kept for it at least
 _UNSETTLED = tuple(
     int(status)
     for status in (DeliveryStatus.PENDING, DeliveryStatus.DELIVERING, DeliveryStatus.RETRYING)
@@ -120,31 +119,6 @@ async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
         ))
         """,
         now_ms,
-    )
-
-
-async def delete_old_minutes(connection: Connection, now_ms: int, retention_days: int) -> int:
-    """Delete counters of minutes that no analytics asks for any more; return how many."""
-    days = max(retention_days, ANALYTICS_DAYS)
-    await _delete_in_chunks(
-        connection,
-        """
-        DELETE FROM destination_hours WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM destination_hours WHERE hour < $1
-            LIMIT $2 FOR UPDATE SKIP LOCKED
-        ))
-        """,
-        now_ms // 3_600_000 - days * 24,
-    )
-    return await _delete_in_chunks(
-        connection,
-        """
-        DELETE FROM destination_minutes WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM destination_minutes WHERE minute < $1
-            LIMIT $2 FOR UPDATE SKIP LOCKED
-        ))
-        """,
-        now_ms // 60_000 - days * 1_440,
     )
 
 

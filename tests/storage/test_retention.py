@@ -23,7 +23,6 @@ from storage.partitions import (
 from storage.profiles import UPKEEP
 from storage.retention import (
     delete_expired_keys,
-    delete_old_minutes,
     remove_old_partitions,
 )
 
@@ -226,21 +225,6 @@ async def test_a_key_that_intake_holds_is_left_for_later(
         await intake.fetch("UPDATE idempotency SET expires_at_ms = 99 WHERE key = '1'")
         assert await delete_expired_keys(upkeep, 50) == 1
     assert await delete_expired_keys(upkeep, 50) == 0
-
-
-async def test_counters_stay_as_long_as_analytics_asks_for_them(upkeep: Connection) -> None:
-    now_ms = await now_of(upkeep)
-    await upkeep.fetch(
-        """
-        INSERT INTO destination_minutes (environment, destination, minute)
-        SELECT 1, gen_random_uuid(), $1::bigint / 60000 - days * 1440
-        FROM unnest(ARRAY[1, 30, 32, 100]) AS days
-        """,
-        now_ms,
-    )
-    assert await delete_old_minutes(upkeep, now_ms, retention_days=60) == 1
-    assert await delete_old_minutes(upkeep, now_ms, retention_days=3) == 1
-    assert await upkeep.fetch_value("SELECT count(*) FROM destination_minutes") == 2
 
 
 async def test_one_run_does_it_all(upkeep: Connection) -> None:
