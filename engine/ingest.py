@@ -18,11 +18,12 @@ from engine.errors import Refusal
 from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
 from engine.identity import MAX_FANOUT, Identity, created_at_ms, delivery_id
 from engine.json_members import MAX_DEPTH
+from engine.judging_time import JudgingTime
 from engine.key_lookup import KeyedRefusal, KeyLookup, duplicates
 from engine.models import EnvironmentModel, PayloadCheck
 from engine.ports import Claimed, KeyClaim
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
-from engine.router import Choice, Router
+from engine.router import Choice, Route, Router
 from engine.submission import Fate, Submission
 
 __all__ = ["Done", "Ingest", "Reply"]
@@ -53,8 +54,10 @@ class Ingest:
         identity: Identity,
         spawn: Spawn,
         keys: KeyLookup | None = None,
+        judging: JudgingTime | None = None,
     ) -> None:
         """`keys` None: what a schema refuses is refused, whatever its key."""
+        self._judging = judging or JudgingTime()
         self._router = router
         self._submit = submit
         self._identity = identity
@@ -180,17 +183,29 @@ class Ingest:
         given, payload = read_event(body, max_depth)
         route = self._router.route(environment, given.eventType)
         event = self._event(environment, given, payload)
-        if route.check is not None:
-            self._check(route.check, event)
-        if route.filters is not None:
-            self._checks += 1
-        deliveries = deliveries_of(event, route.choices(event))
+        if route.check is None and route.filters is None:
+            choices = route.choices(event)
+        else:
+            choices = self._judged(route, event)
+        deliveries = deliveries_of(event, choices)
         if event.idempotency_key is None:
             return Accepted(event, deliveries, None)
         return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
 
-    def _check(self, check: PayloadCheck, event: Event) -> None:
+    def _judged(self, route: Route, event: Event) -> tuple[Choice, ...]:
+        """Hold an event to its type's schema and filters. Raises Refusal, `overloaded` too."""
         self._checks += 1
+        judging = self._judging
+        judging.admit(event.environment)
+        began = judging.cpu()
+        try:
+            if route.check is not None:
+                self._check(route.check, event)
+            return route.choices(event)
+        finally:
+            judging.charge(event.environment, judging.cpu() - began, len(event.payload))
+
+    def _check(self, check: PayloadCheck, event: Event) -> None:
         try:
             check.check(event.payload)
         except Refusal as refusal:

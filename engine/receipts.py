@@ -111,7 +111,11 @@ def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
 
 
 def none_valid(refusals: Sequence[Refusal]) -> Reply:
-    """Return the reply to a batch without a single valid event: the first hundred reasons."""
+    """Return the reply to a batch without a single valid event: the first hundred reasons; or, where
+    some were not judged at all, that one may try again."""
+    for refusal in refusals:
+        if refusal.code == "overloaded":
+            return refused(refusal)
     details: list[Detail] = []
     for index, refusal in enumerate(refusals[:NAMED]):
         within = refusal.details or (Detail("", refusal.message),)
