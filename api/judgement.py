@@ -89,9 +89,14 @@ class Judge:
             return b""
         if "Content-Encoding" in request.headers:
             raise Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
+        unsupported = Refusal("unsupported_media_type", "the body must be application/json")
         essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
-        if essence != "application/json" and (route.body is not None or essence):
-            raise Refusal("unsupported_media_type", "the body must be application/json")
+        # What an action does not have is of no type: many a client names a form's for an empty body.
+        foreign = essence not in ("application/json", "")
+        if route.body is not None and essence != "application/json":
+            raise unsupported
+        if foreign and request.content_length:
+            raise unsupported
         too_large = Refusal("payload_too_large", f"the body is larger than {BODY_BYTES} bytes")
         if (request.content_length or 0) > BODY_BYTES:
             raise too_large
@@ -100,12 +105,14 @@ class Judge:
             with trio.fail_after(BODY_S):
                 async for chunk in request.body:
                     body += chunk
+                    if foreign and body:
+                        raise unsupported
                     if len(body) > BODY_BYTES:
                         raise too_large
         except trio.TooSlowError:
             raise Refusal("request_timeout", "the body did not arrive in time") from None
         if body.strip() and not essence:
-            raise Refusal("unsupported_media_type", "the body must be application/json")
+            raise unsupported
         return bytes(body)
 
     # --- 400 for the environment
