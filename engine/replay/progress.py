@@ -31,15 +31,14 @@ def progress(job: ReplayJob, measured: float | None, now_ms: int) -> Progress:
     if job.status not in UNFINISHED:
         return Progress(remaining, percent, None, None)
     rate = measured if measured is not None else _average(job, now_ms)
+    shown = None if rate is None else round(rate, 1)
     if job.status is not ReplayStatus.RUNNING or not rate:
-        return Progress(remaining, percent, rate, None)
+        return Progress(remaining, percent, shown, None)
     eta_s = remaining / rate
     if job.rate_per_second is not None:
         left = max(0, job.total - job.enqueued - job.skipped)
         eta_s = max(eta_s, left / job.rate_per_second)
-    return Progress(
-        remaining, percent, round(rate, 1), math.ceil(eta_s) if eta_s < LONGEST_ETA_S else None
-    )
+    return Progress(remaining, percent, shown, math.ceil(eta_s) if eta_s < LONGEST_ETA_S else None)
 
 
 def _average(job: ReplayJob, now_ms: int) -> float | None:

@@ -280,6 +280,11 @@ def test_an_estimate_minds_the_rate_that_was_asked_for() -> None:
     assert progress(job, 500.0, 10_000).eta_s == 90
 
 
+@pytest.mark.parametrize("status", [ReplayStatus.RUNNING, ReplayStatus.PAUSED])
+def test_the_rate_is_told_in_tenths(status: ReplayStatus) -> None:
+    assert progress(a_job(status, total=10, delivered=1), 119.3666, 10_000).per_second == 119.4
+
+
 # --- what is selected
 
 
