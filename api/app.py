@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, Reque
 from werkzeug.routing import BaseConverter
 
 from api.call import Answer
-from api.envelope import envelope, request_id_of
+from api.envelope import CHALLENGE, envelope, request_id_of
 from api.gate import Allowance, GateRefusal
 from api.ingestion import BATCH_BYTES
 from api.judgement import Judge
@@ -137,7 +137,10 @@ def _response(answer: Answer) -> Response:
 
 def _refused(refusal: Refusal) -> Response:
     body = envelope(refusal.code, refusal.message, g.request_id, refusal.details)
-    return _response(Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s))
+    response = _response(Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s))
+    if refusal.status == 401:
+        response.headers["WWW-Authenticate"] = CHALLENGE
+    return response
 
 
 def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str]) -> None:

@@ -12,6 +12,7 @@ import orjson
 
 from engine.errors import STATUS_OF_CODE, Detail
 
+CHALLENGE = "Bearer"  # what every 401 says in WWW-Authenticate, as RFC 9110 asks
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # An id is looked up in logs, never trusted: a process's random prefix and a count are enough, and a
 # tenth of what the system's generator costs.

@@ -11,7 +11,7 @@ from urllib.parse import unquote_plus
 from msgspec import Struct
 
 from api.budget import BodyBudget
-from api.envelope import envelope
+from api.envelope import CHALLENGE, envelope
 from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
@@ -65,6 +65,8 @@ class Answer(Struct, gc=False):
         ]
         if self.retry_after_s is not None:
             headers.append((b"retry-after", b"%d" % self.retry_after_s))
+        if self.status == 401:
+            headers.append((b"www-authenticate", CHALLENGE.encode()))
         return headers
 
 

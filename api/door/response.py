@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from email.utils import formatdate
 from http import HTTPStatus
 
+from api.envelope import CHALLENGE
 from api.gate import Allowance
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -61,6 +62,8 @@ def render(
     """Return a whole answer with a JSON body; `connection` is what `connection_line` returned."""
     if retry_after_s is not None:
         connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
+    if status == 401:
+        connection = b"www-authenticate: %b\r\n%b" % (CHALLENGE.encode(), connection)
     return _TEMPLATE % (
         _STATUS_LINES[status],
         _date.text(),

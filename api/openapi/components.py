@@ -40,6 +40,7 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
         1_795_435_260,
     ),
 }
+_CHALLENGE = ("What to authenticate with.", {"type": "string", "const": "Bearer"}, "Bearer")
 _RETRY = ("Seconds to wait before trying again.", {"type": "integer", "minimum": 1}, 17)
 
 CREDENTIALS = {
@@ -108,13 +109,17 @@ def headers() -> dict[str, Any]:
     """Return every header that answers have."""
     return {
         name: {"description": text, "schema": schema, "example": example}
-        for name, (text, schema, example) in ({**_HEADERS, "Retry-After": _RETRY}).items()
+        for name, (text, schema, example) in (
+            {**_HEADERS, "Retry-After": _RETRY, "WWW-Authenticate": _CHALLENGE}
+        ).items()
     }
 
 
 def header_references(status: int = 200) -> dict[str, Any]:
     """Return the headers of an answer with that status."""
     names = [*_HEADERS, *(["Retry-After"] if status in _WAITING else [])]
+    if status == 401:
+        names.append("WWW-Authenticate")
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 

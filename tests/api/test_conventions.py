@@ -31,6 +31,7 @@ async def test_without_a_valid_credential_every_route_says_so(house: House, tena
             response = await anybody(route.method, path_of(route))
             assert (response.status, response.code) == (401, "unauthorized"), route
             assert response.headers["x-ratelimit-limit"] == "12000"
+            assert response.headers["www-authenticate"] == "Bearer"
     lower = await house.caller(Authorization=f"bearer {key}")
     assert (await lower("GET", "/auth/context")).status == 200
 
@@ -170,7 +171,10 @@ async def test_an_action_takes_an_empty_body_in_three_ways_and_no_other(api: Cal
     for body in (None, b"", b"{}", b" {} "):
         assert (await api("POST", path, body=body)).status == 200, body
     untyped = {"Content-Type": ""}
-    assert (await api("POST", path, body=b"", headers=untyped)).status == 200
+    form = {"Content-Type": "application/x-www-form-urlencoded"}  # what `curl -d ""` says
+    for headers in (untyped, form):
+        assert (await api("POST", path, body=b"", headers=headers)).status == 200
+    assert (await api("POST", path, body=b"{}", headers=form)).status == 415
     assert (await api("POST", path, body=b'{"x": 1}')).paths == ["x"]
     assert (await api("POST", path, body=b"[]")).code == "invalid_request"
     assert (await api("POST", path, body=b"{}", headers=untyped)).status == 415

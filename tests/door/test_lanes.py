@@ -204,6 +204,8 @@ async def test_all_lanes_answer_alike(case: str) -> None:
             house.ingest.bodies.clear()
             answer = await lane(house, path, [*fields, ID], body)
             assert answer.status == status, lane
+            challenge = answer.headers.get("www-authenticate")
+            assert challenge == ("Bearer" if status == 401 else None), lane
             assert house.ingest.bodies == ([body] if status == 202 else [])
             answers.append(_comparable(answer))
             if code is not None:
