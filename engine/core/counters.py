@@ -21,18 +21,28 @@ def latency_bucket(duration_ms: float) -> int:
 
 def percentile_ms(buckets: Sequence[int], share: float) -> int | None:
     """Return a percentile (`share` 0-1) from a latency histogram, interpolated within its bucket."""
+    return percentiles_ms(buckets, (share,))[0]
+
+
+def percentiles_ms(buckets: Sequence[int], shares: Sequence[float]) -> list[int | None]:
+    """Return percentiles (`shares` ascending) in one pass; all are None where nothing was counted."""
     total = sum(buckets)
     if not total:
-        return None
-    rank = share * total
+        return [None] * len(shares)
+    found: list[int | None] = []
     passed = 0
+    rank = shares[0] * total
     for bucket, count in enumerate(buckets):
-        if count:
-            if passed + count >= rank:
-                low, high = _EDGES_MS[bucket], _EDGES_MS[bucket + 1]
-                return round(low + (high - low) * max(0.0, rank - passed) / count)
-            passed += count
-    return round(_EDGES_MS[-1])
+        if not count:
+            continue
+        while passed + count >= rank:
+            low, high = _EDGES_MS[bucket], _EDGES_MS[bucket + 1]
+            found.append(round(low + (high - low) * max(0.0, rank - passed) / count))
+            if len(found) == len(shares):
+                return found
+            rank = shares[len(found)] * total
+        passed += count
+    return found + [round(_EDGES_MS[-1])] * (len(shares) - len(found))
 
 
 class Slot(Struct, array_like=True):

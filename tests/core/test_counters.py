@@ -1,8 +1,16 @@
 """Health's counts: five minutes, histograms, streaks, and that they survive in a snapshot."""
 
+import random
+
 import pytest
 
-from engine.core.counters import BUCKETS, Counters, latency_bucket, percentile_ms
+from engine.core.counters import (
+    BUCKETS,
+    Counters,
+    latency_bucket,
+    percentile_ms,
+    percentiles_ms,
+)
 from engine.core.health import CircuitState, HealthState
 from engine.core.report import state_of
 from engine.core.vocabulary import DestinationStatus
@@ -59,6 +67,16 @@ def test_percentiles_rise() -> None:
         counters.failed(k, None, NOW)
     found = [percentile_ms(counters.latency(NOW), share / 100) or 0 for share in range(101)]
     assert found == sorted(found)
+
+
+def test_percentiles_are_the_same_together_as_one_by_one() -> None:
+    chance = random.Random(1)
+    shares = [0.0, 0.5, 0.5, 0.95, 0.99, 1.0]
+    for _ in range(200):
+        latency = [chance.choice((0, 0, 1, 2, 70, 10**9)) for _ in range(BUCKETS)]
+        alone = [percentile_ms(latency, share) for share in shares]
+        assert percentiles_ms(latency, shares) == alone
+        assert (None in alone) == (sum(latency) == 0)
 
 
 def test_a_successor_goes_on_counting() -> None:

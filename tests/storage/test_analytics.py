@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from engine.core.vocabulary import DeliveryStatus, ErrorCategory
-from engine.observability import Tally, nothing
+from engine.observability import Tally, nothing, total_of
 from storage.analytics import PostgresAnalytics
 from storage.counters import LATE_MINUTES
 from storage.rollup import AT_ONCE, Rollup
@@ -211,6 +211,20 @@ async def test_few_are_rolled_up_at_once_and_the_others_when_they_are_read_again
         spawned.clear()
     rows = await world.rows("destination_rolled")
     assert {str(row["destination"]) for row in rows} == set(destinations)
+
+
+def test_the_sum_of_many_is_that_of_adding_each() -> None:
+    chance = random.Random(1)
+    for number in (0, 1, 30):
+        many = []
+        for _ in range(number):
+            a, b, c, d, e, *latency = (chance.randrange(9) for _ in range(29))
+            errors = chance.choice((None, [chance.randrange(9) for _ in range(13)]))
+            many.append(Tally(a, b, c, d, e, latency, errors))
+        total = nothing()
+        for each in many:
+            total.add(each)
+        assert total_of(many) == total
 
 
 def test_tallies_add_up() -> None:
