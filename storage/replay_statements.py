@@ -7,7 +7,7 @@ expects: a former owner, a cancelled job or a chunk that is run twice changes no
 from functools import cache
 
 from storage.ownership import INTAKE_OWNER
-from storage.replays import JOB_COLUMNS, LEG_COLUMNS, TALLY_OF
+from storage.replays import JOB_COLUMNS, LEG_COLUMNS, SELECT_JOBS, TALLY_OF
 from storage.waiting import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS
 
 # $1 environment, $2 destination, $3 after, $4 below, $5 rows to look at
@@ -275,6 +275,14 @@ ended AS (
 )
 SELECT """ + JOB_COLUMNS + " FROM ended j " + TALLY_OF
 )
+# The deliveries that a job names are read once: all of a hundred jobs are megabytes.
+UNFINISHED = (
+    SELECT_JOBS.replace(
+        "j.delivery_ids::text[]",
+        "CASE WHEN j.id <> ALL($1::uuid[]) THEN j.delivery_ids::text[] END",
+    )
+    + " WHERE j.status < 3 ORDER BY j.id"
+)
 ALL_LEGS = f"""
     SELECT {LEG_COLUMNS}, p.lanes, p.cursors
     FROM replay_legs l CROSS JOIN LATERAL (
@@ -283,4 +291,5 @@ ALL_LEGS = f"""
         FROM replay_parked
         WHERE environment = l.environment AND job = l.job AND destination = l.destination
     ) p
-    WHERE environment = $1 AND job = $2::uuid ORDER BY destination"""  # noqa: S608 - constants
+    WHERE environment = $1 AND job = $2::uuid AND destination > $3::uuid
+    ORDER BY destination LIMIT $4"""  # noqa: S608 - constants

@@ -3,7 +3,7 @@
 Nothing here decides; the statements, and what guards them, are in `storage.replay_statements`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from asyncpg import Record
@@ -36,12 +36,14 @@ from storage.replay_statements import (
     PASS_OVER,
     STEP,
     UNATTEMPTED,
+    UNFINISHED,
     WRITTEN,
     count_statement,
     read_statement,
 )
-from storage.replays import SELECT_JOBS, job_record, leg_record
+from storage.replays import job_record, leg_record
 from storage.waiting import deliveries_of
+from storage.walk import LOWEST
 from storage.writing import write
 
 EXAMINED = 2_000  # rows that one step looks at: some 5 ms
@@ -60,6 +62,7 @@ REPLAYING = Profile(
         "enable_mergejoin": "off",
     },
 )
+LEGS_AT_ONCE = 500  # some 5 ms of this process, which has others to serve
 READERS = 2  # one for jobs that are counted, one for jobs that run
 
 
@@ -74,15 +77,21 @@ class PostgresReplays:
 
     # --- reads
 
-    async def unfinished(self) -> list[ReplayJob]:
-        """Return all jobs that are not finished, oldest first."""
-        rows = await self._pool.fetch(SELECT_JOBS + " WHERE j.status < 3 ORDER BY j.id")
+    async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
+        """Return all jobs that are not finished, oldest first; see the port."""
+        rows = await self._pool.fetch(UNFINISHED, list(known))
         return [job_record(row) for row in rows]
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
-        """Return a job's legs."""
-        rows = await self._pool.fetch(ALL_LEGS, job.environment, job.id)
-        return [_leg_with_lanes(row) for row in rows]
+        """Return a job's legs, read some at a time."""
+        legs: list[Leg] = []
+        after = LOWEST
+        while True:
+            rows = await self._pool.fetch(ALL_LEGS, job.environment, job.id, after, LEGS_AT_ONCE)
+            legs += map(_leg_with_lanes, rows)
+            if len(rows) < LEGS_AT_ONCE:
+                return legs
+            after = legs[-1].destination
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
         """Return what of a job waits at a destination and was never attempted."""

@@ -26,7 +26,9 @@ MOST = 10_000  # the same with those of receivers that do not answer: a fifth of
 LEAST = 8  # what a destination may have however many others wait
 STUCK_S = 5.0  # without an attempt for so long a destination's, or a lane's, are not worked off
 STUCK = 2_048  # in lanes that are stuck, which a destination may have beside its window
-COUNT_AGAIN_S = 0.1  # how often these are counted, of what may be thousands of lanes
+COUNT_AGAIN_S = (
+    0.1  # how often what is stuck is counted, in what may be thousands of lanes or queues
+)
 
 
 class _Item(Struct, gc=False):
@@ -40,7 +42,7 @@ class _Lane(Struct):
 
     items: dict[str, int]
     moved_at: float
-    failing: bool = False  # the last that was attempted is to be attempted again
+    failing: bool = False  # the replay that was attempted last, its head, is to be attempted again
 
 
 class _Queue(Struct):
@@ -62,6 +64,8 @@ class Ahead:
         self._items: dict[str, _Item] = {}
         self._queues: dict[str, _Queue] = {}
         self._bytes = 0
+        self._still = 0  # how many wait at destinations where nothing moves, as of `_still_at`
+        self._still_at = -inf
 
     def __len__(self) -> int:
         return len(self._items)
@@ -94,14 +98,18 @@ class Ahead:
     def remove(self, identifiers: Iterable[str], now: float) -> None:
         """Forget replays that were not written after all."""
         for identifier in identifiers:
-            self._remove(identifier, now, failing=False)
+            self._remove(identifier, now)
 
     def settled(self, settlements: Iterable[Settlement], now: float) -> None:
         """Forget replays that were attempted or came to their end."""
         for each in settlements:
-            self._remove(each.delivery.id, now, failing=each.status is DeliveryStatus.RETRYING)
+            delivery = each.delivery
+            self._remove(delivery.id, now)
+            queue = self._queues.get(delivery.destination)
+            if queue is not None and delivery.lane in queue.lanes:
+                queue.lanes[delivery.lane].failing = each.status is DeliveryStatus.RETRYING
 
-    def _remove(self, identifier: str, now: float, *, failing: bool) -> None:
+    def _remove(self, identifier: str, now: float) -> None:
         item = self._items.pop(identifier, None)
         if item is None:
             return
@@ -112,7 +120,7 @@ class Ahead:
         if item.lane is not None:
             lane = queue.lanes[item.lane]
             queue.reached = max(queue.reached, lane.items.pop(identifier))
-            lane.moved_at, lane.failing = now, failing
+            lane.moved_at = now
             if not lane.items:
                 del queue.lanes[item.lane]
         if not queue.count:
@@ -127,7 +135,10 @@ class Ahead:
         """Whether so many wait that a destination may have the least only."""
         if len(self._items) >= MOST or self._bytes >= CROWD_BYTES:
             return True
-        return sum(q.count for q in self._queues.values() if now - q.moved_at < STUCK_S) >= CROWD
+        if now >= self._still_at + COUNT_AGAIN_S:
+            self._still = sum(each.count for each in self._queues.values() if _still(each, now))
+            self._still_at = now
+        return len(self._items) - self._still >= CROWD
 
     def room(self, destination: str, window: int, *, crowded: bool) -> int:
         """Return how many more may be enqueued for a destination now, 0 where few are not worth it."""

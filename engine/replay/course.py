@@ -1,5 +1,6 @@
 """A job under way: its legs, and where among them the runner stands. Nothing here awaits."""
 
+from collections import deque
 from collections.abc import Iterator
 
 from msgspec import structs
@@ -29,22 +30,27 @@ class Course:
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
         self._legs = {leg.destination: leg for leg in legs if not leg.ended}
-        self._line = list(self._legs)
-        self._next = 0
+        self._line = deque(self._legs)  # whose turn is next; may name legs that are closed
 
     # --- what the store says
 
     def renew(self, job: ReplayJob) -> None:
-        """Take the job as the store has it; nobody else moves it but who cancels."""
+        """Take the job as the store has it, which may leave its selection out; nobody else moves it but
+        who cancels."""
         if job.status is not self.job.status:
             self.lost = True
-        self.job = job
+        self.job = structs.replace(job, selection=self.job.selection)
+
+    @property
+    def size(self) -> int:
+        """How many legs are in memory."""
+        return len(self._legs)
 
     def began(self, now_ms: int) -> None:
         """Note that all is counted: legs without anything are no more."""
         self._legs = {key: leg for key, leg in self._legs.items() if leg.total}
         self.destinations = list(self._legs)
-        self._line = list(self._legs)
+        self._line = deque(self._legs)
         self.job = structs.replace(self.job, status=ReplayStatus.RUNNING, started_at_ms=now_ms)
 
     def became(self, status: ReplayStatus) -> None:
@@ -87,13 +93,11 @@ class Course:
 
     def legs_in_turn(self) -> Iterator[Leg]:
         """A bounded number of open legs, from the one after the last that was served."""
-        for _ in range(min(LOOKED_AT, len(self._line))):
-            if self._next >= len(self._line):
-                self._next = 0
-            leg = self._legs.get(self._line[self._next])
-            self._next += 1
-            if leg is not None:
-                yield leg
+        for _ in range(min(LOOKED_AT, len(self._legs))):
+            while (leg := self._legs.get(self._line.popleft())) is None:
+                pass  # it was closed since its last turn
+            self._line.append(leg.destination)
+            yield leg
 
     def lane_first(self, leg: Leg) -> bool:
         """Whether it is a parked lane's turn: they and the leg itself take turns."""
@@ -132,5 +136,4 @@ class Course:
         leg.parked.clear()
         self._legs.pop(leg.destination, None)
         self.blocked.pop(leg.destination, None)
-        self._line = list(self._legs)
         self.stirred = True

@@ -4,7 +4,7 @@ Writes are guarded by what they expect and by the right to write; they return wh
 is no longer so (a job was cancelled, another process took over) is left as it is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -105,8 +105,9 @@ class JobStore(Protocol):
 class ReplayStore(Protocol):
     """What runs jobs."""
 
-    async def unfinished(self) -> list[ReplayJob]:
-        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first."""
+    async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
+        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first; those that are `known` by
+        their ids without the deliveries that they name, which may be many and do not change."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""

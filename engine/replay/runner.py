@@ -4,6 +4,7 @@ It decides what is next and holds nothing that the store does not have: after a 
 the cursors, which move in the transaction that writes the replays.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -33,6 +34,12 @@ LIVE_CHUNK = 32
 LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
 LIVE_S = 1.0  # so long after the last event
+# Legs of one environment's jobs in memory, some 10 MB: with more than these, a job waits for others to
+# end before it begins to be counted.
+LEGS_MOST = 20_000
+# A round that found nothing to do, of so many jobs that it took this long, is followed by a rest.
+LONG_ROUND_S = 0.02
+ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
 IDLE_S = 2.0  # the same while there is no job
 RETRY_S = 1.0  # after the database was away, for the job that noticed
@@ -113,8 +120,12 @@ class ReplayRunner:
                 while again:
                     if trio.current_time() >= self._look_at:
                         await self._look()
+                    began = trio.current_time()
                     again = await self._round()
                     await trio.lowlevel.checkpoint()
+                took = trio.current_time() - began
+                if took >= LONG_ROUND_S:
+                    await trio.sleep(min(ROUND_REST * took, TICK_S))
             except ContentionError:
                 await trio.lowlevel.checkpoint()
                 continue
@@ -134,18 +145,28 @@ class ReplayRunner:
     async def _look(self) -> None:
         """Take up what is new, let go what has ended, pause and resume."""
         self._look_at = trio.current_time() + TICK_S
-        found = {job.id: job for job in await self._store.unfinished()}
+        found = {job.id: job for job in await self._store.unfinished(self._courses.keys())}
         for gone in self._courses.keys() - found.keys():
             del self._courses[gone]
+        legs: Counter[int] = Counter()
+        for course in self._courses.values():
+            legs[course.job.environment] += course.size
         for job in found.values():
+            await trio.lowlevel.checkpoint()
             if self._resting.get(job.id, 0.0) > trio.current_time():
                 continue
             self._resting.pop(job.id, None)
-            course = self._courses.get(job.id)
-            if course is not None:
-                course.renew(job)
-            if course is None or course.lost:
+            present = self._courses.get(job.id)
+            if present is None:
+                if legs[job.environment] >= LEGS_MOST:
+                    continue
                 course = self._courses[job.id] = await self._taken_up(job)
+                legs[job.environment] += course.size
+            else:
+                course = present
+                course.renew(job)
+                if course.lost:
+                    course = self._courses[job.id] = await self._taken_up(course.job)
             course.meter.tick(trio.current_time())
             if job.status is not ReplayStatus.PENDING:
                 await self._stand(course)
@@ -179,6 +200,7 @@ class ReplayRunner:
         """Do one step of each job. Returns whether there is more to be done at once."""
         worked = False
         for course in self._turns():
+            await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
             try:
                 worked = await self._step(course) or worked
             except (ContentionError, OwnershipLostError):

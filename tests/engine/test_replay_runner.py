@@ -1,6 +1,6 @@
 """The runner of replay jobs beside a store in memory: turns, pauses, rates, refusals, rest."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 import engine.replay.ahead
+import engine.replay.runner
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
@@ -56,8 +57,12 @@ class FakeStore:
     def status(self, job: str) -> ReplayStatus:
         return self.jobs[job].status
 
-    async def unfinished(self) -> list[ReplayJob]:
-        return [job for job in self.jobs.values() if job.status < ReplayStatus.COMPLETED]
+    async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
+        return [
+            msgspec.structs.replace(job, selection=Selection()) if job.id in known else job
+            for job in self.jobs.values()
+            if job.status < ReplayStatus.COMPLETED
+        ]
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         return [msgspec.structs.replace(leg) for leg in self.parts[job.id]]
@@ -213,6 +218,61 @@ async def test_jobs_of_several_environments_go_on_side_by_side(
     order = [chunk.job for chunk in place.store.chunks]
     assert set(order[:3]) == {*many, one}
     assert place.told == [("angarium.replay.finished", "COMPLETED")] * 3
+
+
+async def test_what_a_job_names_is_read_once(
+    place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.destination("d1", 600)
+    named = Selection(deliveries=("a", "b"))
+    job = place.store.add("d1", selection=named)
+    asked: list[Selection] = []
+    read = place.store.read
+
+    async def noting(job: ReplayJob, *arguments: Any) -> Any:
+        asked.append(job.selection)
+        if len(asked) == 3:
+            place.store.away.add(job.id)  # it is taken up anew
+        elif len(asked) == 4:
+            place.store.away.clear()
+        return await read(job, *arguments)
+
+    monkeypatch.setattr(place.store, "read", noting)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(60)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+    assert len(asked) > 4
+    assert set(asked) == {named}
+
+
+async def test_jobs_of_many_destinations_wait_for_each_other_within_their_environment(
+    place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine.replay.runner, "LEGS_MOST", 10)
+    place.answering = False
+    names = [place.destination(f"d{n}", 600) for n in range(8)]
+    jobs = [place.store.add(*names) for _ in range(4)]
+    other = place.store.add(*names, environment=2)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(5)
+    statuses = [place.store.status(job) for job in jobs]
+    assert statuses == [ReplayStatus.RUNNING] * 2 + [ReplayStatus.PENDING] * 2
+    assert place.store.status(other) is ReplayStatus.RUNNING
+    place.answering = True
+    place.settle(place.arrived_)
+    await trio.sleep(300)
+    assert {place.store.status(job) for job in (*jobs, other)} == {ReplayStatus.COMPLETED}
+
+
+async def test_every_open_leg_has_its_turn_however_many_were_closed(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    names = [place.destination(f"d{n:04}", n % 10 + 1) for n in range(1_000)]
+    job = place.store.add(*names)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(120)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+    assert place.store.jobs[job].enqueued == 5_500
 
 
 async def test_no_more_than_a_window_waits_for_a_receiver_that_does_not_answer(
