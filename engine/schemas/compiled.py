@@ -21,9 +21,9 @@ from engine.schemas.places import DIALECT, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# What one event may cost, in units of the weight: 40 ms at the worst of what was tried, and as much again
-# twice to say where it does not conform.
-MAX_WORK = 300_000
+# What one event may cost, in units of the weight: 12 ms at the worst of what was tried, and as much again
+# or twice to say where it does not conform.
+MAX_WORK = 200_000
 # The validator lists every error or the first: all of a large event take seconds, and of alternatives
 # the first as well, which has an error for everything in each of them, once for each level.
 ALL_ERRORS_WORK = 5_000

@@ -15,6 +15,7 @@ _WITHIN = frozenset(
     )
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
+CHOICES_TOLD = 8  # of one value: each of more would be complained of, at each value
 # What refuses more when a subschema accepts more, or depends on what others evaluated.
 _CONTRARY = ("not", "if", "contains")
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")
@@ -30,7 +31,7 @@ def outline(schema: Any) -> Any:
         if keyword in _LITERAL:
             found[keyword] = value
         elif keyword in _CHOICES:
-            if all(map(_flat, value)):
+            if len(value) <= CHOICES_TOLD and all(map(_flat, value)):
                 found[keyword] = value
         elif keyword in _CONTRARY:
             if _flat(value) and keyword != "if":

@@ -14,6 +14,7 @@ from engine.schemas.places import Place
 
 MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
+ALTERNATIVE = 2  # that one costs, or a `contains`, beside what is in it: measured
 MAX_STEPS = 20_000  # of this very reckoning: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 _ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where something refers to them
@@ -177,7 +178,7 @@ class _Scale:
         everywhere = [*parts.get("patternProperties", {}).values()]
         everywhere += parts.get("unevaluatedProperties", {}).values()
         self._everywhere(cost.members, everywhere)
-        everywhere = [*parts.get("contains", {}).values()]
+        everywhere = [*parts.get("contains", {}).values()] * (1 + ALTERNATIVE)
         everywhere += parts.get("unevaluatedItems", {}).values()
         if schema.get("uniqueItems") is True:
             everywhere.append(self._whole)
@@ -225,6 +226,7 @@ def _on_the_value(place: Place) -> list[Place]:
 def _own(schema: dict[str, Any]) -> int:
     """Return what a subschema costs without those within it."""
     own = 1 + len(schema.get("required", ())) // 8
+    own += ALTERNATIVE * sum(len(schema.get(keyword, ())) for keyword in ("anyOf", "oneOf"))
     for keyword in ("dependentRequired", "dependentSchemas"):
         own += sum(1 + len(each) // 8 for each in schema.get(keyword, {}).values()) // 8
     if "enum" in schema:
@@ -232,7 +234,9 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        own += 20  # done in fractions of whole numbers, since floats would be wrong
+        own += 14  # done in fractions of whole numbers, since floats would be wrong
+    if str(schema.get("format")).startswith("idn-"):
+        own += 15  # normalised as names are, code point by code point
     if isinstance(pattern := schema.get("pattern"), str):
         own += 1 + pattern_size(pattern) // 16
     own += sum(1 + pattern_size(each) // 16 for each in schema.get("patternProperties", {}))

@@ -187,7 +187,7 @@ def test_an_outline_refuses_nothing_that_its_schema_accepts(seed: int) -> None:
 # What costs most within the bounds; `large` makes a payload of so many values.
 HEAVY: dict[str, Any] = {
     "arrays compared": within("items", {"enum": [[n] for n in range(450)]}),
-    "alternatives": within("items", {"anyOf": [{"const": n} for n in range(1_900)]}),
+    "alternatives": within("items", {"anyOf": [{"const": n} for n in range(600)]}),
     "fractions": within("items", {"enum": [n + 0.5 for n in range(130)]}),
     "required": within("items", {"required": [f"k{n}" for n in range(1_000)]}),
     "patterns": within("items", {"allOf": [{"pattern": f"[ab]*a[ab]{{{n}}}c"} for n in range(50, 90)]}),
@@ -273,7 +273,7 @@ def test_of_a_large_payload_the_first_place_is_named_and_alternatives_are_not_to
         "y": {"anyOf": [{"type": "null"}, VALUE["$ref"] and {}]},
     }
     compiled, _ = judged({"properties": rows})
-    payload = json.dumps({"x": [1] * ALTERNATIVES_WORK * 2}).encode()
+    payload = json.dumps({"x": [1] * ALTERNATIVES_WORK}).encode()
     with pytest.raises(Refusal) as refusal:
         compiled.check(payload)
     assert [each.path for each in refusal.value.details] == ["payload.x[0]"]
