@@ -11,6 +11,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -134,8 +135,10 @@ class House(Service):
     def database(self, number: int) -> None:
         """Send a signal to all processes of the database."""
         postmaster = self.database_pid()
-        for pid in [postmaster, *tree(postmaster)]:
-            os.kill(pid, number)
+        os.kill(postmaster, number)
+        for pid in tree(postmaster):
+            with suppress(ProcessLookupError):  # a child that ended by itself meanwhile
+                os.kill(pid, number)
 
     def ended(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
         """Send the server a signal and return its exit code."""

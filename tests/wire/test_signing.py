@@ -2,7 +2,7 @@
 
 import base64
 import json
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 
 import pytest
 from cryptography.exceptions import InvalidSignature
@@ -20,8 +20,22 @@ from engine.wire.signing import (
 )
 
 HMAC, ED25519 = SigningAlgorithm.HMAC_SHA256, SigningAlgorithm.ED25519
-NOW = datetime.now(UTC).timestamp()
+NOW = 1_790_000_000.0
 BODY = '{"type":"order.created","data":{"n":1,"é":"✓"}}'.encode()
+
+
+class Frozen(datetime):
+    """The clock of the receivers' library, which refuses what is older than five minutes."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> "Frozen":
+        return cls.fromtimestamp(NOW, tz)
+
+
+@pytest.fixture(autouse=True)
+def receivers_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let receivers have the time of the signatures."""
+    monkeypatch.setattr("standardwebhooks.webhooks.datetime", Frozen)
 
 
 def header(*keys: SigningKey, now: float = NOW, body: bytes = BODY) -> str:
