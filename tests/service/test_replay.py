@@ -201,6 +201,46 @@ async def test_a_job_goes_on_where_it_was_when_the_server_comes_back(
     assert sorted(set(order)) == list(range(12))
 
 
+async def test_one_customers_failures_hold_up_no_other_and_it_gets_all_in_order_when_it_recovers(
+    bridge: Bridge, receiver: Receiver
+) -> None:
+    broken: set[str] = set()
+    delivery = {"ordering": "KEY", "retrySchedule": [1] * 10}
+    async with open_service(bridge) as house:
+        tenant = await house.tenant("acme")
+        key = (await house.keys.create(tenant, Scope.MANAGE, Environment.DEVELOPMENT, "k")).secret
+        api = house.caller_with(key)
+        target = await destination(api, receiver.url(), delivery=delivery)
+        for n in range(100):  # the most that a lane takes is 64
+            customer = "a" if n < 75 else f"b{n % 5}"
+            await post(api, customerExternalId=customer, payload={"n": n, "of": customer})
+        await all_settled(house, api, 100)
+        broken.add("a")
+        receiver.answer = lambda request: 500 if request.json["data"]["of"] in broken else 204
+        job = await start(api, destinationId=target)
+        shown = await house.until(
+            api, f"/replay-jobs/{job}", lambda found: found["delivered"] == 25
+        )
+        assert (shown["status"], shown["total"]) == ("RUNNING", 100)
+        assert 25 < shown["enqueued"] <= 25 + 65
+        progress = (await api("GET", f"/replay-jobs/{job}/progress")).json
+        assert (progress["remaining"], progress["percent"]) == (75, 25)
+    before = len(receiver.received)
+    async with open_service(bridge) as house:
+        api = house.caller_with(key)
+        await receiver.reaches(before + 1)  # the head is tried again, and nothing else of the lane
+        broken.clear()
+        found = await ended(house, api, job)
+    assert (found["status"], found["total"]) == ("COMPLETED", 100)
+    assert (found["enqueued"], found["delivered"], found["failed"]) == (100, 100, 0)
+    again = [each.json["data"] for each in receiver.received[100:]]
+    rest = [each["n"] for each in again if each["of"] == "a"]
+    assert rest == [0] * (len(rest) - 75) + list(range(75))
+    for lane in range(5):
+        others = [each["n"] for each in again if each["of"] == f"b{lane}"]
+        assert others == [n for n in range(75, 100) if n % 5 == lane]
+
+
 async def test_a_rate_spreads_a_job_over_time(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:

@@ -7,11 +7,13 @@ import pytest
 import trio
 
 import engine.intake
+import engine.replay.ahead
+import engine.replay.passage
 import engine.replay.runner
 from engine.announcements import silent
 from engine.core.destination import Destination
-from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ReplayStatus
+from engine.core.records import Delivery, Settlement
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, Ordering, ReplayStatus
 from engine.identity import Identity
 from engine.intake import Intake
 from engine.ports import DirtyDestination, StoreAwayError
@@ -33,11 +35,17 @@ class CrashError(Exception):
 
 
 class Faults:
-    """What goes wrong, by a seed; after a while nothing does, so that the job can end."""
+    """What goes wrong, by a seed; after a while nothing does, so that the job can end.
 
-    def __init__(self, seed: int) -> None:
+    Lanes in `broken` are delivered only when everything else was (`awaited` is empty).
+    """
+
+    def __init__(self, seed: int, broken: Sequence[str] = ()) -> None:
         self.random = random.Random(seed)
         self.left = 16
+        self.broken = frozenset(broken)
+        self.awaited: set[str | None] = set()  # originals of the other lanes
+        self.parked: set[str] = set()  # lanes that were, when nothing else was left
 
     def strikes(self, chance: float) -> bool:
         struck = self.left > 0 and self.random.random() < chance
@@ -58,6 +66,12 @@ class FlakyReplays(PostgresReplays):
         self._strike(0.2)
         return enqueued
 
+    async def pass_over(self, chunk: Chunk) -> bool:
+        self._strike(0.1)
+        passed = await super().pass_over(chunk)
+        self._strike(0.1)
+        return passed
+
     def _strike(self, chance: float) -> None:
         if self.faults.strikes(chance):
             raise CrashError
@@ -66,13 +80,15 @@ class FlakyReplays(PostgresReplays):
 
 
 class Deliverer:
-    """Stands for the actors: everything that arrives is delivered, or dies, and is settled."""
+    """Stands for the actors: everything that arrives is delivered, or dies, and is settled. The first of
+    a broken lane is tried in vain and holds up what is behind it."""
 
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()
         self.runner: ReplayRunner | None = None
         self._world = world
         self._faults = faults
+        self._held: dict[tuple[str, str], list[Delivery]] = {}  # of broken lanes
         self._arrivals, self._work = trio.open_memory_channel[list[Delivery]](1_000)
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
@@ -87,17 +103,35 @@ class Deliverer:
 
     async def run(self) -> None:
         async for deliveries in self._work:
-            ends = [
-                failure(each, DeliveryStatus.FAILED)
-                if self._faults.random.random() < 0.1
-                else success(each)
-                for each in deliveries
-            ]
-            await self._world.settle.settle(settle_group(ends))
-            if self._faults.strikes(0.1):
-                raise CrashError  # settled, and nobody was told
-            assert self.runner is not None
-            self.runner.settled(ends)
+            for each in deliveries:
+                await self._settle(await self._judged(each))
+            if not self._faults.awaited and self._held:
+                rows = await self._world.rows("replay_parked")
+                self._faults.parked.update(row["lane"] for row in rows)
+                released = [each for lane in self._held.values() for each in lane]
+                self._held.clear()
+                for each in released:
+                    await self._settle(success(each))
+
+    async def _judged(self, each: Delivery) -> Settlement | None:
+        if self._faults.awaited and each.lane in self._faults.broken:
+            behind = self._held.setdefault((each.destination, each.lane or ""), [])
+            behind.append(each)
+            return failure(each) if len(behind) == 1 else None
+        if self._faults.random.random() < 0.1:
+            return failure(each, DeliveryStatus.FAILED)
+        return success(each)
+
+    async def _settle(self, end: Settlement | None) -> None:
+        if end is None:
+            return
+        await self._world.settle.settle(settle_group([end]))
+        if end.status is not DeliveryStatus.RETRYING:
+            self._faults.awaited.discard(end.delivery.replay_of)
+        if self._faults.strikes(0.02):
+            raise CrashError  # settled, and nobody was told
+        assert self.runner is not None
+        self.runner.settled([end])
 
 
 async def one_life(url: str, faults: Faults, destinations: dict[str, Destination]) -> bool:
@@ -119,12 +153,14 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
     )
     deliverer.runner = runner
     waiting = await world.bridge.pool.fetch(
-        "SELECT id::text, destination::text, seq, replay_job::text FROM deliveries WHERE status = 0"
+        """
+        SELECT id::text, destination::text, seq, lane, attempt_count, replay_of::text, replay_job::text
+        FROM deliveries WHERE status IN (0, 4) ORDER BY seq
+        """
     )
     for row in waiting:  # what a start finds in the backlog
-        left = Delivery(
-            row[0], event(), row[1], DeliveryClass.REPLAY, seq=row[2], replay_job=row[3]
-        )
+        left = Delivery(row[0], event(), row[1], DeliveryClass.REPLAY, row[3], row[2])
+        left.attempt_count, left.replay_of, left.replay_job = row[4:]
         deliverer.arrived([left])
     crashed = False
     try:
@@ -140,28 +176,49 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
     return not crashed
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("seed", "broken"), [(0, ()), (1, ()), (2, ()), (3, "ab"), (4, "abc"), (5, "abcdefgh")]
+)
 async def test_each_is_replayed_once_whenever_the_process_dies(
-    jobs: Jobs, seed: int, monkeypatch: pytest.MonkeyPatch
+    jobs: Jobs, seed: int, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine.intake, "RETRY_S", 0.001)
     monkeypatch.setattr(engine.replay.runner, "CHUNK", 16)
+    monkeypatch.setattr(engine.replay.runner, "WINDOW", 32)
+    for module in (engine.replay.ahead, engine.replay.passage, engine.replay.runner):
+        monkeypatch.setattr(module, "LANE", 4)
+    monkeypatch.setattr(engine.replay.ahead, "STUCK_S", 0.2)
     monkeypatch.setattr(engine.replay.runner, "RETRY_S", 0.01)
     monkeypatch.setattr(engine.replay.runner, "TICK_S", 0.01)
-    originals = [
-        each.id for target in (jobs.a, jobs.b) for each in await jobs.settled(EACH, target)
-    ]
+    lanes: dict[tuple[str, str], list[str]] = {}
+    for target in (jobs.a, jobs.b):
+        for _ in range(EACH // 30):
+            for lane in "abcdefghij":
+                for each in await jobs.settled(3, target, customer=lane):
+                    lanes.setdefault((target, f"c:{lane}"), []).append(each.id)
+    originals = [each for ids in lanes.values() for each in ids]
     job = await jobs.create(100, from_ms=0)
     assert job is not None
     destinations = {
-        each: a_destination(id=each, environment=ENVIRONMENT) for each in (jobs.a, jobs.b)
+        each: a_destination(id=each, environment=ENVIRONMENT, ordering=Ordering.KEY)
+        for each in (jobs.a, jobs.b)
     }
-    faults, lives = Faults(seed), 1
+    faults, lives = Faults(seed, [f"c:{lane}" for lane in broken]), 1
+    for (_, lane), ids in lanes.items():
+        if lane not in faults.broken:
+            faults.awaited.update(ids)
     with trio.fail_after(30):
         while not await one_life(jobs.world.bridge.url, faults, destinations):
             lives += 1
     assert lives > 2
+    assert faults.parked == faults.broken
     assert sorted(await jobs.replays()) == sorted(originals)
+    replayed = await jobs.world.bridge.pool.fetch(
+        "SELECT destination::text, lane, replay_of::text FROM deliveries WHERE origin = 2 ORDER BY seq"
+    )
+    for place, ids in lanes.items():
+        assert [row[2] for row in replayed if (row[0], row[1]) == place] == ids
+    assert await jobs.world.rows("replay_parked") == []
     ended = await jobs.read(job)
     rows = await jobs.world.bridge.pool.fetch(
         "SELECT status, count(*) FROM deliveries WHERE origin = 2 GROUP BY status"
