@@ -1,7 +1,9 @@
 """Kill -9 and lost connections while replays and retries are under way: each goes again once."""
 
 import random
+import signal
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,7 @@ from tests.process.house import House
 from tests.process.receiver import Receiver
 from tests.process.second import Scene
 from tests.process.test_database import cut_off, killed
+from tests.process.test_stops import GRACE_S
 
 ROUNDS = 4
 LOAD_S = (0.15, 0.8)
@@ -28,8 +31,17 @@ def test_what_is_replayed_and_retried_goes_again_once_whenever_the_process_is_ki
     scene.judge(crashes=ROUNDS)
 
 
-@pytest.mark.parametrize("trouble", [killed, cut_off])
-def test_what_is_replayed_and_retried_goes_again_once_whatever_befalls_the_database(
+def stopped(house: House) -> None:
+    """Stop it in order, twice."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        began = time.monotonic()
+        assert house.ended(number) == 0
+        assert time.monotonic() - began < GRACE_S + 4
+        house.start()
+
+
+@pytest.mark.parametrize("trouble", [killed, cut_off, stopped])
+def test_what_is_replayed_and_retried_goes_again_once_over_stops_and_troubles_of_the_database(
     house: House, receiver: Receiver, trouble: Callable[[House], None]
 ) -> None:
     scene = Scene(house, receiver, f"again-{trouble.__name__}")
