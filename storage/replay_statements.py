@@ -227,10 +227,8 @@ WHERE environment = $3::integer AND id = $4::uuid AND status = $5::smallint
   AND EXISTS (SELECT FROM owner)
 RETURNING 1"""
 )
-_UNENDED = """(NOT exhausted OR EXISTS (
-        SELECT FROM replay_parked p WHERE p.environment = $3 AND p.job = $4 AND p.destination = $5))"""
 ABANDON = (
-    _TURN.replace("step = $6::bigint", _UNENDED)  # noqa: S608 - constants
+    _TURN  # noqa: S608 - constants
     + """,
 let_go AS (
     DELETE FROM replay_parked USING turn WHERE environment = $3 AND job = $4 AND destination = $5

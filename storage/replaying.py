@@ -199,9 +199,10 @@ class PostgresReplays:
         rows = await self._write(PASS_OVER, *_step(chunk))
         return bool(rows and rows[0]["turns"])
 
-    async def abandon(self, job: ReplayJob, destination: str) -> bool:
-        """Skip the rest of a leg."""
-        return bool(await self._write(ABANDON, job.environment, job.id, destination))
+    async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
+        """Skip the rest of a leg, and of its parked lanes."""
+        place = (job.environment, job.id, leg.destination, leg.step)
+        return bool(await self._write(ABANDON, *place))
 
     # --- the job
 

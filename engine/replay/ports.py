@@ -137,7 +137,7 @@ class ReplayStore(Protocol):
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor, and park lanes, without deliveries."""
 
-    async def abandon(self, job: ReplayJob, destination: str) -> bool:
+    async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         """Skip the rest of a leg: its destination was archived."""
 
     async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:

@@ -44,6 +44,7 @@ TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
 IDLE_S = 2.0  # the same while there is no job
 RETRY_S = 1.0  # after the database was away, for the job that noticed
 REFUSED = "the database refused what the job needs"
+BROKEN = "the service broke while it ran the job"
 
 log = structlog.get_logger("angarium.replay")
 
@@ -210,12 +211,15 @@ class ReplayRunner:
                 course.lost = True
                 self._resting[course.job.id] = trio.current_time() + RETRY_S
             except StoreError as error:  # what the database refuses concerns this job alone
-                await self._give_up(course, error)
+                log.warning("replay refused by the database", job=course.job.id, cause=str(error))
+                await self._give_up(course, REFUSED)
+            except Exception:  # a barrier: one job, which must not end those of others
+                log.exception("replay broke", job=course.job.id)
+                await self._give_up(course, BROKEN)
         return worked
 
-    async def _give_up(self, course: Course, error: StoreError) -> None:
-        log.warning("replay refused by the database", job=course.job.id, cause=str(error))
-        ended = await self._store.fail(course.job, REFUSED, self._now_ms())
+    async def _give_up(self, course: Course, reason: str) -> None:
+        ended = await self._store.fail(course.job, reason, self._now_ms())
         if ended is not None:
             self._end(ended)
         course.lost = True
@@ -299,7 +303,7 @@ class ReplayRunner:
             if destination is None:
                 continue  # its version is on its way from another process
             if destination.status is DestinationStatus.ARCHIVED:
-                course.lost = not await self._store.abandon(job, leg.destination)
+                course.lost = not await self._store.abandon(job, leg)
                 course.close(leg)
                 return True
             if destination.status is DestinationStatus.DISABLED:

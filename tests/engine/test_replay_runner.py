@@ -119,7 +119,7 @@ class FakeStore:
     async def pass_over(self, chunk: Chunk) -> bool:
         return True
 
-    async def abandon(self, job: ReplayJob, destination: str) -> bool:
+    async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
         return True
 
     async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
@@ -262,6 +262,25 @@ async def test_jobs_of_many_destinations_wait_for_each_other_within_their_enviro
     place.settle(place.arrived_)
     await trio.sleep(300)
     assert {place.store.status(job) for job in (*jobs, other)} == {ReplayStatus.COMPLETED}
+
+
+async def test_a_job_that_breaks_the_runner_fails_alone(
+    place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = place.store.add(place.destination("d1", 10))
+    sound = place.store.add(place.destination("d2", 10))
+    read = place.store.read
+
+    async def reading(job: ReplayJob, *arguments: Any) -> Any:
+        if job.id == broken:
+            raise AttributeError("a mistake of ours")
+        return await read(job, *arguments)
+
+    monkeypatch.setattr(place.store, "read", reading)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(10)
+    assert place.store.jobs[broken].error == engine.replay.runner.BROKEN
+    assert place.store.status(sound) is ReplayStatus.COMPLETED
 
 
 async def test_every_open_leg_has_its_turn_however_many_were_closed(
