@@ -209,8 +209,10 @@ class Recorder:
             self.on_settled(group.minutes)
         if group.snapshots and self.on_snapshots is not None:
             self.on_snapshots(group.snapshots)
-        if self.on_dead is not None and any(each.dead_lettered for each in group.minutes):
-            self.on_dead([each for each in group.settlements if each.dead_lettered])
+        if self.on_dead is not None:
+            dead = [each for each in group.settlements if each.dead_lettered]
+            if dead:
+                self.on_dead(dead)
 
     def _tell(self, taken: list[tuple[Settlement, SettlementOwner]]) -> None:
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
@@ -294,7 +296,8 @@ def _minutes(settlements: list[Settlement]) -> list[MinuteDelta]:
         if delta is None:
             delta = deltas[key] = _nothing(delivery.event.environment, *key)
         delta.delivered += delivered
-        delta.dead_lettered += settlement.dead_lettered
+        # A delivery that was tried anew out of the DLQ, and died again, is one that died.
+        delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None
         if attempt is not None:
             _count_attempt(delta, attempt)
     return list(deltas.values())

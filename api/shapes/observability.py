@@ -19,7 +19,9 @@ class AnalyticsTotals(Document):
     delivered: int = Field(ge=0, description="Deliveries.")
     failed: int = Field(ge=0, description="Attempts.")
     retried: int = Field(ge=0, description="Attempts with a number above 1.")
-    dead_lettered: int = Field(ge=0, description="Deliveries.")
+    dead_lettered: int = Field(
+        ge=0, description="Deliveries, by the minute in which they came into the DLQ first."
+    )
     latency_ms: Latency
 
 

@@ -12,6 +12,7 @@ from engine.core.vocabulary import (
     DeliveryClass,
     DeliveryOrigin,
     DeliveryStatus,
+    DlqStatus,
     ErrorCategory,
 )
 from engine.ports import BacklogMark, ContentionError, PoisonError, SnapshotWrite, StoreAwayError
@@ -154,8 +155,12 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
 def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
     dead = settled(2, failed=ErrorCategory.HTTP_5XX, duration_ms=1, started_at=10.0)
     dead.dead_lettered = True
+    again = settled(2, failed=ErrorCategory.HTTP_5XX, duration_ms=1, started_at=70.0)
+    again.dead_lettered = True
+    again.delivery.dlq_status = DlqStatus.RETRIED_FROM_DLQ
     group = build_group(
         [
+            again,
             settled(1),  # began at 119.999 s, ended 3 ms later: in minute 2
             dead,
             settled(1, to=OTHER),
@@ -165,7 +170,9 @@ def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
         [],
     )
     table = {(delta.destination, delta.minute): delta for delta in group.minutes}
-    assert set(table) == {(DESTINATION, 2), (DESTINATION, 0), (OTHER, 2)}
+    assert set(table) == {(DESTINATION, 2), (DESTINATION, 0), (DESTINATION, 1), (OTHER, 2)}
+    second = table[DESTINATION, 1]
+    assert (second.attempts, second.dead_lettered) == (1, 0)  # it was counted when it died first
     first, failed = table[DESTINATION, 2], table[DESTINATION, 0]
     assert (first.attempts, first.delivered, first.failed, first.retried) == (1, 1, 0, 0)
     assert (failed.attempts, failed.failed, failed.retried, failed.dead_lettered) == (1, 1, 1, 1)

@@ -121,6 +121,36 @@ async def test_attempts_deliveries_and_errors_are_counted_and_samples_and_dry_ru
         assert (await told(api, made, f"?{query}"))["totals"] == found["totals"]
 
 
+async def test_sums_equal_the_log_whatever_becomes_of_the_dead(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    status = 500
+    receiver.answer = lambda request: status
+    made = await destination(api, receiver.url(), ["e.*"], delivery={"retrySchedule": []})
+    path = f"/destinations/{made}/analytics?period=1h"
+
+    async def agreed(attempts: int, **counts: int) -> None:
+        found = await house.until(api, path, lambda now: now["totals"]["attempts"] == attempts)
+        assert found["totals"] == found["totals"] | counts
+        assert {name: found["totals"][name] for name in COUNTS} == await logged(api, made)
+
+    for _ in range(4):
+        await post(api, "e.one")
+    await agreed(4, deadLettered=4)
+    mended, dying, given_up, replayed = [
+        item["id"] for item in (await api("GET", "/dlq")).json["items"]
+    ]
+    assert (await api("POST", f"/dlq/{dying}/retry", {})).status == 200
+    await agreed(5, deadLettered=4)  # it dies anew, and is one delivery
+    status = 204
+    assert (await api("POST", f"/dlq/{mended}/retry", {})).status == 200
+    await agreed(6, delivered=1, deadLettered=4)
+    assert (await api("POST", "/dlq/discard", {"deliveryIds": [given_up]})).status == 200
+    await agreed(6, delivered=1, deadLettered=4)
+    assert (await api("POST", "/replay-jobs", {"deliveryIds": [replayed]})).status == 201
+    await agreed(7, delivered=2, deadLettered=4)
+
+
 @asynccontextmanager
 async def crashing(bridge: Bridge) -> AsyncIterator[ServiceHouse]:
     """Run a server and end it in the middle of what it does: nothing is finished or flushed."""
