@@ -29,6 +29,7 @@ class Allowance:
     limit: int
     remaining: int
     reset: int  # seconds since the epoch
+    over: int = 0  # spent beyond the limit, which was higher before
 
     def headers(self) -> list[tuple[bytes, bytes]]:
         """Return the X-RateLimit headers."""
@@ -157,8 +158,9 @@ class Gate:
             limit = max(1, plan.control_per_minute // CUSTOMER_SHARE)
         window = self._windows.get(whose)
         if window is None or window.limit != limit:
-            spent = 0 if window is None else window.limit - window.remaining
-            window = Allowance(limit, max(0, limit - spent), self._windows_end)
+            spent = 0 if window is None else window.limit - window.remaining + window.over
+            left = limit - spent
+            window = Allowance(limit, max(0, left), self._windows_end, max(0, -left))
             self._windows[whose] = window
         if window.remaining <= 0:
             wait = max(1, math.ceil(window.reset - now))

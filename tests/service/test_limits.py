@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from api.gate import Gate
+from api.gate import Gate, GateRefusal
 from engine.control.records import Tenant
 from engine.core.vocabulary import Scope
 from storage.bridge import Bridge
@@ -97,3 +97,25 @@ async def test_windows_are_forgotten_with_their_minute(house: ServiceHouse, tena
     now[0] -= 3_600  # a clock that is set back
     earlier = gate.admit(head, frozenset(Scope), ingestion=False).allowance
     assert earlier.reset == now[0] + 60
+
+
+async def test_what_was_spent_stays_spent_when_the_plan_goes_down_and_up_again(
+    house: ServiceHouse, tenant: Tenant
+) -> None:
+    gate = Gate(house.server.models, lambda: 1_700_000_000.0, house.server.plans)
+    made = await house.keys.create(tenant, Scope.MANAGE, None, "k")
+    head = b"Bearer " + made.secret.encode()
+
+    def left() -> int:
+        return gate.admit(head, frozenset(Scope), ingestion=False).allowance.remaining
+
+    for _ in range(200):
+        left()
+    before = left()
+    name = tenant.workspace.name
+    await house.keys.set_plan(name, "free")  # 120 a minute
+    with pytest.raises(GateRefusal) as refusal:
+        left()
+    assert (refusal.value.allowance.limit, refusal.value.allowance.remaining) == (120, 0)
+    await house.keys.set_plan(name, "scale")
+    assert left() == before - 1
