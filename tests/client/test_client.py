@@ -162,13 +162,22 @@ def test_each_event_of_a_batch_gets_a_key_unless_it_has_one() -> None:
     ("answer", "tries"),
     [
         (refused(503, "overloaded", {"retry-after": "0"}), 3),
+        (httpx.Response(503, text="<html>upstream is gone</html>"), 1),
         (refused(429, "rate_limited", {"retry-after": "0"}), 3),
         (refused(429, "rate_limited", {"retry-after": "3600"}), 1),
         (refused(500, "internal"), 1),
         (httpx.ReadTimeout("late"), 1),
         (httpx.ConnectError("refused"), 3),
     ],
-    ids=["overloaded", "limited", "limited for long", "internal", "no answer", "not reached"],
+    ids=[
+        "overloaded",
+        "a proxy's 503",
+        "limited",
+        "limited for long",
+        "internal",
+        "no answer",
+        "not reached",
+    ],
 )
 def test_a_create_is_repeated_only_when_it_surely_did_nothing(
     answer: httpx.Response | Exception, tries: int

@@ -14,6 +14,8 @@ VERSION = "0.1.0"
 TIMEOUT_S = 30.0  # a commit takes milliseconds; half a minute covers a database that is restarting
 
 GONE = 404
+UNAVAILABLE = 503
+DOUBTFUL_PROXY = 502  # what a 503 is that the service did not write: it may have done its work
 
 # What httpx raises before a byte of the request was sent: the call surely did nothing.
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -60,12 +62,16 @@ class Exchange:
         if response.status_code == GONE and self.call.gone_is_done and self.attempt > 1:
             return {"success": True}  # by an attempt whose answer was lost
         wait_s = retry_after_s(response.headers.get("retry-after"))
-        delay_s = self._delay_s(response.status_code, reached=True, wait_s=wait_s)
+        body = _json_or_none(response)
+        status = response.status_code
+        if status == UNAVAILABLE and not (isinstance(body, dict) and body.get("code")):
+            status = DOUBTFUL_PROXY
+        delay_s = self._delay_s(status, reached=True, wait_s=wait_s)
         if delay_s is not None:
             return Again(delay_s)
         raise error_from(
             response.status_code,
-            _json_or_none(response),
+            body,
             wait_s,
             response.headers.get("x-request-id"),
         )
