@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from engine.core.records import Delivery
 from engine.replay.ahead import LANE, Ahead
+from engine.replay.course import Course
 from engine.replay.job import Leg, shifted
 from engine.replay.ports import Stretch
 
@@ -29,6 +30,24 @@ class Passage(Struct):
     stretch: Stretch
     parks: dict[str, str]
     blocked: str | None = None
+
+
+def choose(course: Course, leg: Leg, ahead: Ahead, now: float, *, keyed: bool) -> Way | None:
+    """Choose what of a leg goes on: a parked lane that has room again, or the leg itself, in turns.
+
+    `keyed`: lanes are minded; where the destination keeps no order any more, all parked ones go on.
+    """
+    blocked = course.blocked.get(leg.destination)
+    if blocked is not None and not (keyed and waits(blocked, leg, ahead, now)):
+        del course.blocked[leg.destination]
+        blocked = None
+    forward = not leg.exhausted and blocked is None
+    for lane in leg.parked:
+        if not keyed or ahead.lane_open(leg.destination, lane, now):
+            if forward and not course.lane_first(leg):
+                break
+            return Way(leg, lane)
+    return Way(leg, None) if forward else None
 
 
 def passage(stretch: Stretch, leg: Leg, ahead: Ahead, now: float) -> Passage:

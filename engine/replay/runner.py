@@ -23,7 +23,7 @@ from engine.replay.course import Course
 from engine.replay.entry import ChunkEntry, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import SPAN_S, allowed, paced_until
-from engine.replay.passage import Way, passage, waits
+from engine.replay.passage import Way, choose, passage
 from engine.replay.ports import Chunk, ReplayStore
 from engine.replay.views import finished_payload
 
@@ -309,9 +309,12 @@ class ReplayRunner:
             if destination.status is DestinationStatus.DISABLED:
                 continue
             room = self._room(course, leg, destination, crowded=crowded)
-            way = self._way(course, leg, destination) if room else None
+            if not room:
+                continue
+            keyed = destination.ordering is Ordering.KEY
+            way = choose(course, leg, self._ahead, trio.current_time(), keyed=keyed)
             if way is not None:
-                return await self._enqueue(course, way, destination, min(room, quota), now_ms)
+                return await self._enqueue(course, way, min(room, quota), now_ms, keyed=keyed)
         return False
 
     def _beside_live(self) -> bool:
@@ -330,27 +333,10 @@ class ReplayRunner:
             return self._ahead.room_by_key(leg.destination, window, now, crowded=crowded)
         return self._ahead.room(leg.destination, window, crowded=crowded)
 
-    def _way(self, course: Course, leg: Leg, destination: Destination) -> Way | None:
-        """Choose what of a leg goes on: a parked lane that has room again, or the leg itself."""
-        ahead, now = self._ahead, trio.current_time()
-        keyed = destination.ordering is Ordering.KEY
-        blocked = course.blocked.get(leg.destination)
-        if blocked is not None and not (keyed and waits(blocked, leg, ahead, now)):
-            del course.blocked[leg.destination]
-            blocked = None
-        forward = not leg.exhausted and blocked is None
-        for lane in leg.parked:
-            if not keyed or ahead.lane_open(leg.destination, lane, now):
-                if forward and not course.lane_first(leg):
-                    break
-                return Way(leg, lane)
-        return Way(leg, None) if forward else None
-
     async def _enqueue(
-        self, course: Course, way: Way, destination: Destination, limit: int, now_ms: int
+        self, course: Course, way: Way, limit: int, now_ms: int, *, keyed: bool
     ) -> bool:
         job, leg, parks = course.job, way.leg, {}
-        keyed = destination.ordering is Ordering.KEY
         if keyed and way.lane is not None:
             limit = min(limit, LANE - self._ahead.in_lane(leg.destination, way.lane))
         stretch = await self._store.read(job, leg, limit, CHUNK_BYTES, way.lane)

@@ -30,8 +30,8 @@ __all__ = ["jobs"]
 EACH = 150  # originals of each destination
 
 
-class CrashError(Exception):
-    """The process is gone."""
+class CrashError(BaseException):
+    """The process is gone: nothing catches that."""
 
 
 class Faults:
