@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from math import inf
 from typing import Protocol
 
+import structlog
 import trio
 
 from engine.core.records import Delivery
@@ -51,6 +52,8 @@ class Directory(Protocol):
 
 
 Pause = Callable[[], Awaitable[None]]
+
+log = structlog.get_logger("angarium.intake")
 
 
 class _Waiting:
@@ -138,6 +141,10 @@ class Entrance:
             StoreError
         ) as refused:  # a statement that the database refuses concerns its entry alone
             error = refused
+        except Exception as broken:  # a barrier: one entry, which must not end the intake of events
+            log.exception("an entry broke")
+            error = StoreError("the service broke while this was written")
+            error.__cause__ = broken
         if mine.deliveries:
             self._directory.arrived(mine.deliveries)
         self._open = None  # only now: should one of these break, whoever waits is told

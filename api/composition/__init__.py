@@ -73,6 +73,7 @@ from storage.warden import keep_running
 STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
+ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
 DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 
@@ -276,11 +277,11 @@ class Server:
             Child(name="read models", run=self._watch_models),
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
-            Child(name="replays", run=self.replays.run),
-            Child(name="own events", run=self.own_events.run),
-            Child(name="filter failures", run=self.filter_failures.run),
-            Child(name="last use", run=self.last_use.run),
-            Child(name="housekeeping", run=self._keep_house),
+            Child(name="replays", run=self.replays.run, restarts=ALWAYS),
+            Child(name="own events", run=self.own_events.run, restarts=ALWAYS),
+            Child(name="filter failures", run=self.filter_failures.run, restarts=ALWAYS),
+            Child(name="last use", run=self.last_use.run, restarts=ALWAYS),
+            Child(name="housekeeping", run=self._keep_house, restarts=ALWAYS),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),
             Child(name="door", run=self._open_door, restart=Restart.TRANSIENT, restarts=0),

@@ -222,6 +222,18 @@ async def test_a_caller_who_is_cancelled_takes_back_what_was_not_begun(
     assert not entrance.waiting
 
 
+async def test_an_entry_that_breaks_concerns_itself_alone(
+    store: FakeIntakeStore, destinations: FakeDestinations
+) -> None:
+    broken, sound = Entry(store), Entry(store)
+    broken.script = [AttributeError("a mistake of ours")]
+    async with running(store, destinations) as intake:
+        with pytest.raises(StoreError) as told:
+            await intake.entrance.enter(broken)
+        assert not isinstance(told.value, StoreAwayError)  # it may have been written
+        assert await intake.entrance.enter(sound) == [sound.delivery]
+
+
 async def test_a_loop_that_breaks_leaves_nobody_waiting(
     store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
