@@ -26,6 +26,14 @@ ORDERS: dict[str, dict[str, Any]] = {
 }
 
 
+TOLD = """SELECT id::text, idempotency_key FROM events
+    WHERE origin = 3 AND type = 'angarium.delivery.dead_lettered'
+        AND convert_from(payload, 'UTF8')::jsonb ->> 'destinationId' = $1"""
+DEATHS = """SELECT count(*) FROM attempts a JOIN deliveries d
+        ON d.environment = a.environment AND d.id = a.delivery
+    WHERE NOT a.success AND d.destination = $1::text::uuid"""
+
+
 def _dying(n: str, before: int) -> Answer:
     dies = not before and random.Random(f"dying{n}").random() < DYING_SHARE
     return Answer(500) if dies else OK
@@ -60,14 +68,20 @@ class Scene:
         self.retrier = Retrier(house, self.dying)
 
     @contextmanager
-    def under_way(self) -> Iterator[None]:
+    def under_way(self, crashes: int = 0) -> Iterator[None]:
         """Let all of them come while the block runs; then wait until everything has ended."""
         with posting(*self.posters), busy(self.replayer, self.retrier):
             yield
         self.house.until_settled(within_s=90)
         self.retrier.until_none_is_left()
         until(lambda: all(job["status"] == "COMPLETED" for job in self._jobs()), "all jobs ended")
+        if not crashes:
+            until(self._all_told, "every death is told of")
         self.house.until_settled()
+
+    def _all_told(self) -> bool:
+        told = self.house.rows(TOLD, self.dying)
+        return len(told) >= int(self.house.value(DEATHS, self.dying))
 
     def _jobs(self) -> list[Any]:
         found = self.house.api("GET", "/replay-jobs?limit=100")["items"]
@@ -94,6 +108,7 @@ class Scene:
         retried_once(house, self.dying)
         said_once(house, self.dying, receiver.arrivals(self.own_path), crashed=crashes > 0)
         verdict.sums_equal_rows(house)
+        house.api("DELETE", f"/destinations/{self.own}", {})  # or it hears of what comes after
 
 
 # --- who is busy
@@ -254,17 +269,8 @@ def in_order_of_entry(
 
 def said_once(house: House, destination: str, arrivals: list[Arrival], *, crashed: bool) -> None:
     """No death was told of twice, and all but those of a crash's last moments were told of."""
-    told = house.rows(
-        """SELECT id::text, idempotency_key FROM events WHERE origin = 3 AND type = $1
-            AND convert_from(payload, 'UTF8')::jsonb ->> 'destinationId' = $2""",
-        "angarium.delivery.dead_lettered", destination,
-    )  # fmt: skip
+    told = house.rows(TOLD, destination)
     assert len({key for _, key in told}) == len(told)
-    deaths = house.value(
-        """SELECT count(*) FROM attempts a JOIN deliveries d
-            ON d.environment = a.environment AND d.id = a.delivery
-        WHERE NOT a.success AND d.destination = $1::text::uuid""",
-        destination,
-    )
+    deaths = house.value(DEATHS, destination)
     assert deaths * (0.8 if crashed else 1) <= len(told) <= deaths
     assert {row[0] for row in told} <= {each.event for each in arrivals}

@@ -23,7 +23,7 @@ def test_what_is_replayed_and_retried_goes_again_once_whenever_the_process_is_ki
 ) -> None:
     scene = Scene(house, receiver, "again")
     chance, pause = random.Random(23), threading.Event()
-    with scene.under_way():
+    with scene.under_way(crashes=ROUNDS):
         for number in range(ROUNDS):
             pause.wait(chance.uniform(*LOAD_S))  # the moment is the point: nothing is waited for
             house.kill(database=number % 3 == 2)
