@@ -16,60 +16,47 @@ LONG_MINUTES = 7 * 1_440  # from here on the minutes are too many to be summed e
 _COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
 _LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
-_MINUTES = """
-    FROM destination_minutes
-    WHERE environment = $1::integer AND destination = $2::uuid
-      AND minute >= $3::integer AND minute < $4::integer"""
+# Of a period the whole hours that are rolled up, from `low` up to `high`, are read as such; what is
+# before and after them is read by the minute.
+_SPLIT = """
+WITH split AS MATERIALIZED (
+    SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
+        SELECT through FROM destination_rolled
+        WHERE environment = $1::integer AND destination = $2::uuid
+    ), 0), $4::integer / 60)) AS high
+)"""
 _HOURS = """
-    FROM (
-        WITH rolled AS MATERIALIZED (
-            SELECT coalesce((
-                SELECT through FROM destination_rolled
-                WHERE environment = $1::integer AND destination = $2::uuid
-            ), 0) AS through
-        )
-        SELECT hour * 60 AS minute, {names} FROM destination_hours
-        WHERE environment = $1 AND destination = $2 AND hour >= $3::integer / 60
-          AND hour < least((SELECT through FROM rolled), $4::integer / 60)
-        UNION ALL
-        SELECT minute, {names} FROM destination_minutes
-        WHERE environment = $1 AND destination = $2 AND minute < $4
-          AND minute >= greatest($3, least((SELECT through FROM rolled), $4 / 60) * 60)
-    ) counted"""
+FROM destination_hours
+WHERE environment = $1 AND destination = $2
+  AND hour >= (SELECT low FROM split) AND hour < (SELECT high FROM split)"""
+_MINUTES = """
+FROM destination_minutes
+WHERE environment = $1::integer AND destination = $2::uuid"""
+_BEFORE = f"{_MINUTES} AND minute >= $3 AND minute < (SELECT low FROM split) * 60"  # noqa: S608 - constants
+_AFTER = f"{_MINUTES} AND minute >= (SELECT high FROM split) * 60 AND minute < $4"  # noqa: S608 - constants
 _COUNTED = _COUNTS + _LATENCY
 _NAMES = ", ".join(_COUNTED + _ERROR)
 # Errors travel as one array, where there are any: most rows have none.
 _BY_MINUTE = f"""
 SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(_COUNTED)}
-{_MINUTES} ORDER BY minute"""
+{_MINUTES} AND minute >= $3::integer AND minute < $4::integer ORDER BY minute"""
 _SUMS = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})" for name in _ERROR)}] END,
        {", ".join(f"sum({name})" for name in _COUNTED)}"""
-_STRETCHES = f"""
+_STRETCHES = f"""{_SPLIT}
 SELECT minute / $5::integer, {_SUMS}
-{{source}} GROUP BY 1 ORDER BY 1"""
+FROM (
+    SELECT hour * 60 AS minute, {_NAMES} {_HOURS}
+    UNION ALL SELECT minute, {_NAMES} {_BEFORE}
+    UNION ALL SELECT minute, {_NAMES} {_AFTER}
+) counted GROUP BY 1"""  # noqa: S608 - constants
 # By the hour most stretches are rows as they are, which are sent as such: to sum, sort and widen 720 rows
 # of 42 columns takes as long again.
-_BY_HOUR = f"""
-WITH rolled AS MATERIALIZED (
-    SELECT coalesce((
-        SELECT through FROM destination_rolled
-        WHERE environment = $1::integer AND destination = $2::uuid
-    ), 0) AS through
-)
+_BY_HOUR = f"""{_SPLIT}
 SELECT hour, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}]::bigint[] END,
-       {", ".join(_COUNTED)}
-FROM destination_hours
-WHERE environment = $1 AND destination = $2 AND hour >= $3::integer / 60
-  AND hour < least((SELECT through FROM rolled), $4::integer / 60)
-UNION ALL
-SELECT minute / 60, {_SUMS}
-FROM destination_minutes
-WHERE environment = $1 AND destination = $2 AND minute < $4
-  AND minute >= greatest($3, least((SELECT through FROM rolled), $4 / 60) * 60)
-GROUP BY 1"""  # noqa: S608 - constants
-_OF_MINUTES = _STRETCHES.format(source=_MINUTES)
-_OF_HOURS = _STRETCHES.format(source=_HOURS.format(names=_NAMES))
+       {", ".join(_COUNTED)} {_HOURS}
+UNION ALL SELECT minute / 60, {_SUMS} {_BEFORE} GROUP BY 1
+UNION ALL SELECT minute / 60, {_SUMS} {_AFTER} GROUP BY 1"""
 
 
 class PostgresAnalytics:
@@ -87,11 +74,10 @@ class PostgresAnalytics:
         arguments = (environment, destination, start, end)
         if size == 1:
             return [_tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
-        if size == HOUR and start % HOUR == 0 == end % HOUR:
+        if size == HOUR:
             rows = await self._pool.fetch(_BY_HOUR, *arguments)
         else:
-            sql = _OF_MINUTES if start % HOUR else _OF_HOURS
-            rows = await self._pool.fetch(sql, *arguments, size)
+            rows = await self._pool.fetch(_STRETCHES, *arguments, size)
         if self._long_read is not None and end - start >= LONG_MINUTES:
             self._long_read(environment, destination)
         return sorted((_tally(row) for row in rows), key=itemgetter(0))

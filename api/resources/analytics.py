@@ -43,15 +43,12 @@ def default_granularity(period: int) -> GranularityName:
     return "hour" if period <= PERIODS["7d"] else "day"
 
 
-def bounds(now: int, period: int, size: int) -> tuple[int, int]:
-    """Return the minutes, inclusive and exclusive, of a period of points of `size` that ends now.
+def bounds(now: int, period: int) -> tuple[int, int]:
+    """Return the minutes, inclusive and exclusive, of a period that ends with the minute that is now.
 
-    It is exactly as long as it says, and whole points are what it is made of; only a point that would be
-    longer than the period is cut to it.
+    It is the same however finely it is shown: the first and the last point may be cut by it.
     """
-    unit = size if size <= period else 1
-    end = (now // unit + 1) * unit
-    return end - period, end
+    return now + 1 - period, now + 1
 
 
 async def analytics(call: Call) -> Answer:
@@ -61,7 +58,7 @@ async def analytics(call: Call) -> Answer:
     period = PERIODS[query.period]
     granularity = query.granularity or default_granularity(period)
     size = GRANULARITIES[granularity]
-    start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period, size)
+    start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period)
     store = call.services.analytics
     totals = nothing()
     series: list[bytes] = []
@@ -150,8 +147,9 @@ ROUTES = (
         name="getDestinationAnalytics",
         summary="A destination's counters over a period",
         description="Counted by the very statement that writes the delivery log, so that sums equal its "
-        "rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with the minute, "
-        "hour or day that is now, and is made of whole points in UTC; every combination is valid. "
+        "rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with the minute "
+        "that is now, and is the same at every granularity: points are minutes, hours or days in UTC, "
+        "the first and the last of them cut to the period. Every combination is valid. "
         "Latency is interpolated within buckets whose bounds grow by 1.6. Counters stay for 31 days, "
         "whatever the plan's retention.",
         tag="Destinations",

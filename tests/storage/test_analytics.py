@@ -92,10 +92,19 @@ async def logged(world: World, size: int) -> tuple[dict[int, list[int]], Counter
 
 
 async def holds(world: World, *, sizes: tuple[int, ...] = (1, 60, 1_440)) -> None:
+    """Compare the sums with the rows; a period begins and ends with any minute."""
     analytics = PostgresAnalytics(world.bridge.pool)
     for size in sizes:
+        parts = [
+            await analytics.tallies(ENVIRONMENT, DESTINATION, start, end, size)
+            for start, end in ((START, START + 4_321), (START + 4_321, END - 77), (END - 77, END))
+        ]
+        merged: dict[int, Tally] = {}
+        for number, tally in (each for part in parts for each in part):
+            merged.setdefault(number, nothing()).add(tally)
         expected, errors = await logged(world, size)
         found = await analytics.tallies(ENVIRONMENT, DESTINATION, START, END, size)
+        assert {number: shown(tally) for number, tally in merged.items()} == expected
         assert [number for number, _ in found] == sorted(expected)
         assert {number: shown(tally) for number, tally in found} == expected
         assert all(sum(tally.latency) == tally.attempts for _, tally in found)
