@@ -18,7 +18,6 @@ from engine.errors import Refusal
 from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
 from engine.identity import MAX_FANOUT, Identity, created_at_ms, delivery_id
 from engine.json_members import MAX_DEPTH
-from engine.judging_time import JudgingTime
 from engine.key_lookup import KeyedRefusal, KeyLookup, duplicates
 from engine.models import EnvironmentModel, PayloadCheck
 from engine.ports import Claimed, KeyClaim
@@ -54,10 +53,9 @@ class Ingest:
         identity: Identity,
         spawn: Spawn,
         keys: KeyLookup | None = None,
-        judging: JudgingTime | None = None,
     ) -> None:
         """`keys` None: what a schema refuses is refused, whatever its key."""
-        self._judging = judging or JudgingTime()
+        self._judging = router.judging  # one for all that is judged of an event
         self._router = router
         self._submit = submit
         self._identity = identity

@@ -20,6 +20,7 @@ from engine.core.vocabulary import (
 )
 from engine.event_json import check_type
 from engine.filters import EvaluationError, Facts, Filter, FilterError, compile_filter, facts_of
+from engine.judging_time import JudgingTime
 from engine.models import Models, PayloadCheck, Rule
 
 COMPILED_ROUTES = 10_000  # tenants choose event types: a bound, about 10 MB, then all start over
@@ -145,10 +146,14 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 
 class Router:
     """Routes of all environments. Owner of the compiled routes: the trio thread. `failed` is told of
-    filters that could not be evaluated."""
+    filters that could not be evaluated; `judging` has the time of schemas, filters, and the compilation
+    of routes, of which whoever sends ever new types asks one for each event."""
 
-    def __init__(self, models: Models, failed: Failed | None = None) -> None:
+    def __init__(
+        self, models: Models, failed: Failed | None = None, judging: JudgingTime | None = None
+    ) -> None:
         self._models = models
+        self.judging = judging or JudgingTime()
         self._failed = failed or _unheard
         self._routes: dict[tuple[int, str], tuple[int, Route]] = {}
         self._own_routes: dict[tuple[int, str], tuple[int, Route]] = {}
@@ -156,16 +161,20 @@ class Router:
     def route(self, environment: int, event_type: str) -> Route:
         """Return where events of a type go, compiling it when it is new or out of date.
 
-        Raises Refusal for what is no event type, or one of the service's own.
+        Raises Refusal for what is no event type, or one of the service's own, and `overloaded`.
         """
         version = self._models.routing_version(environment)
         known = self._routes.get((environment, event_type))
         if known is not None and known[0] == version:
             return known[1]
         check_type(event_type)
+        judging = self.judging
+        judging.admit(environment)
         if len(self._routes) >= COMPILED_ROUTES:
             self._routes.clear()
+        began = judging.cpu()
         route = self._compile(environment, event_type)
+        judging.charge(environment, judging.cpu() - began, 0)
         self._routes[environment, event_type] = (version, route)
         return route
 

@@ -101,7 +101,8 @@ async def test_events_past_it_are_not_accepted_and_those_that_nothing_judges_are
     place = EnvironmentModel(1, "w", Environment.DEVELOPMENT)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(intake.run)
-        ingest = Ingest(Router(types), intake.submit, identity, nursery.start_soon, judging=judging)
+        router = Router(types, judging=judging)
+        ingest = Ingest(router, intake.submit, identity, nursery.start_soon)
 
         async def post(*kinds: str) -> Reply:
             events = [{"eventType": kind, "payload": {}} for kind in kinds]
@@ -110,6 +111,7 @@ async def test_events_past_it_are_not_accepted_and_those_that_nothing_judges_are
             await wait_all_tasks_blocked()
             return replies[-1]
 
+        await post("quick")  # a type that is known
         mixed = json.loads((await post("slow", "slow", "slow", "quick")).body)
         assert [each["status"] for each in mixed["results"]] == [
             "ACCEPTED",

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from engine.core.destination import Destination, Target
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
+from engine.errors import Refusal
+from engine.judging_time import JudgingTime
 from engine.models import Models, Rule
 from engine.router import Router, compile_pattern, names
 
@@ -82,6 +84,19 @@ def test_routing_by_more_patterns_than_are_remembered_compiles_none_of_them() ->
         models.put_rule(rule(f"r{number}", "d1", *(f"a{number}.*.b{n}" for n in range(100))))
     assert Router(models).route(1, "a7.x.b7").choices(event())
     assert compile_pattern.cache_info().misses == 0
+
+
+def test_who_sends_ever_new_types_to_very_many_patterns_has_to_wait() -> None:
+    models, used = Models(), iter(range(1_000_000))
+    judging = JudgingTime(lambda: 0.0, lambda: float(next(used)))  # a second for each route
+    router = Router(models, judging=judging)
+    known = router.route(1, "first")
+    with pytest.raises(Refusal) as refusal:
+        router.route(1, "second")
+    assert refusal.value.code == "overloaded"
+    assert router.route(1, "first") is known
+    router.route(2, "second")
+    router.own_route(1, "angarium.destination.disabled")
 
 
 def test_several_rules_of_a_destination_make_one_choice_of_the_highest_priority() -> None:
