@@ -52,8 +52,8 @@ ROUTES = (
         summary="What an environment does now",
         description="Rates over the last 60 seconds, the present one included, as this process has "
         "counted them since its start: `accepted` when events were durable (the service's own are not "
-        "among them), the others when outcomes were. `delivered` counts deliveries, `attempts` and `failed` attempts; samples and dry runs do "
-        "not count.",
+        "among them), the others when outcomes were. `delivered` counts deliveries, `attempts` and "
+        "`failed` attempts; samples and dry runs do not count.",
         tag="Observability",
         scopes=READ,
         embed=Embed.REFUSED,
