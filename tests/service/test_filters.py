@@ -199,3 +199,17 @@ async def test_events_of_other_types_cost_no_evaluation(api: Caller, receiver: R
     await post(api, "plain.x")
     await receiver.reaches(1)
     assert (await api("GET", f"/routing-rules/{made['id']}")).json["filterErrors"] is None
+
+
+async def test_a_number_beyond_doubles_is_no_fault_of_the_service(
+    api: Caller, receiver: Receiver
+) -> None:
+    made = await destination(api, receiver.url(), ["nothing"])
+    created = await rule(api, made, eventTypes=["e.*"], filter="event.payload.x > 1.0")
+    assert created.status == 201
+    one = b'{"eventType":"e.a","payload":{"x":1e999}}'
+    answer = await api("POST", "/events", body=one)
+    assert (answer.status, answer.json["deliveries"]) == (202, 1)
+    two = b'{"events":[%b,{"eventType":"e.a","payload":{"x":-1e999}}]}' % one
+    answer = await api("POST", "/events/batch", body=two)
+    assert [each["deliveries"] for each in answer.json["results"]] == [1, 0]
