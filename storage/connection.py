@@ -261,7 +261,10 @@ class Connection:
     async def _greet(self, raw: "asyncpg.Connection[Record]", predecessor: int | None) -> None:
         self._check(raw)
         lean = self.profile.lean and not crosses_tls(raw)
-        self._crossing = Crossing(self._loop, raw) if lean else None
+        try:
+            self._crossing = Crossing(self._loop, raw) if lean else None
+        except (OSError, AttributeError) as error:  # it was lost the moment it was made
+            raise StoreAwayError("the connection was lost at once") from error
         if predecessor is not None:
             name = f"angarium {self.profile.purpose}"
             await self._run(functools.partial(raw.fetch, _END_PREDECESSOR, predecessor, name))

@@ -1,8 +1,10 @@
 """The lean crossing keeps the bridge's promises: whole statements, losses noticed, errors told."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+import asyncpg
 import pytest
 import trio
 
@@ -124,6 +126,26 @@ async def test_a_loss_in_a_statement_is_told(bridge: Bridge, end: Ending) -> Non
         await wait_running(bridge, connection)
         await end(bridge, connection)
     assert not connection.connected
+    await connection.ensure()
+    assert await connection.fetch_value("SELECT 1") == 1
+
+
+async def test_one_that_is_lost_the_moment_it_is_made_is_away(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = Connection._open
+
+    async def lost(self: Connection) -> "asyncpg.Connection[asyncpg.Record]":
+        raw = await whole(self)
+        raw._transport.abort()  # type: ignore[attr-defined]  # as when the server ends the session
+        await asyncio.sleep(0.01)
+        return raw
+
+    monkeypatch.setattr(Connection, "_open", lost)
+    connection = bridge.connection(LEAN)
+    with pytest.raises(StoreAwayError):
+        await connection.ensure()
+    monkeypatch.undo()
     await connection.ensure()
     assert await connection.fetch_value("SELECT 1") == 1
 
