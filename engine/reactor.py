@@ -115,7 +115,7 @@ class Reactor:
                     handler.ready(mask & READ != 0, mask & WRITE != 0)
                 elif mask & _HANGUP:
                     handler.abort(None)
-            except Exception as error:  # one of the five barriers: one ready()
+            except Exception as error:  # one of the barriers: one ready()
                 self._on_error(error)
                 handler.abort(error)
 

@@ -97,5 +97,5 @@ class Timers:
             timer.callback = None
             try:
                 callback()
-            except Exception as error:  # one of the five barriers: one timer callback
+            except Exception as error:  # one of the barriers: one timer callback
                 self._on_error(error)

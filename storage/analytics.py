@@ -51,12 +51,15 @@ FROM (
     UNION ALL SELECT minute, {_NAMES} {_AFTER}
 ) counted GROUP BY 1"""  # noqa: S608 - constants
 # By the hour most stretches are rows as they are, which are sent as such: to sum, sort and widen 720 rows
-# of 42 columns takes as long again.
+# of 42 columns takes as long again. What an hour counts is no more than an integer holds.
+_OF_AN_HOUR = f"""
+       CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
+       {", ".join(f"sum({name})::integer" for name in _COUNTED)}"""
 _BY_HOUR = f"""{_SPLIT}
-SELECT hour, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}]::bigint[] END,
+SELECT hour, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END,
        {", ".join(_COUNTED)} {_HOURS}
-UNION ALL SELECT minute / 60, {_SUMS} {_BEFORE} GROUP BY 1
-UNION ALL SELECT minute / 60, {_SUMS} {_AFTER} GROUP BY 1"""
+UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_BEFORE} GROUP BY 1
+UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_AFTER} GROUP BY 1"""
 
 
 class PostgresAnalytics:

@@ -50,8 +50,8 @@ class SecretBox:
         self._first = key_id(keys[0])
 
     def derived(self, purpose: bytes) -> dict[bytes, bytes]:
-        """Return keys of 32 bytes for another purpose, by the ids of those that they were derived from, the
-        present one first. What is known of one tells nothing about the others."""
+        """Return keys of 32 bytes for another purpose, by the ids of those that they were derived from,
+        the present one first. What is known of one tells nothing about the others."""
         return {
             identifier: HKDF(SHA256(), KEY_BYTES, salt=None, info=purpose).derive(key)
             for identifier, key in self._keys.items()

@@ -121,7 +121,7 @@ class Exchange:
         try:
             with self._scope:
                 await app(scope, self.receive, self.send)
-        except Exception as error:  # one of the five barriers: one request of the adapter
+        except Exception as error:  # one of the barriers: one request of the adapter
             failure = None if self._gone else error
         finally:
             if self.started or self._gone:

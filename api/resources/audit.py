@@ -8,9 +8,10 @@ from pydantic import Field
 from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
-from api.queries import Instant, PageQuery
+from api.queries import PageQuery
 from api.routes import READ, Embed, Route
 from api.shapes.observability import AuditEntry
+from engine.control.instant import Instant
 from engine.control.records import AuditEntry as Entry
 from engine.core.vocabulary import CredentialKind
 from engine.errors import Refusal

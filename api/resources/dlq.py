@@ -15,7 +15,7 @@ from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqEntryOrNull, Requeued
 from engine.control.dlq import Bulk
 from engine.control.documents import invalid
-from engine.control.drafts import Document, NullIs, Uuid
+from engine.control.drafts import Document, Uuid
 from engine.control.instant import Instant
 from engine.core.vocabulary import DlqStatus, ErrorCategory
 from engine.delivery_log import DeliveryEntry, DeliveryFilter
@@ -54,7 +54,8 @@ class DlqSelection(Document):
     destination_id: Uuid | None = None
     event_type: EventType | None = None
     error_category: CategoryName | None = None
-    dry_run: Annotated[bool, NullIs(False)] = Field(False, description="Only count what is meant.")
+    # No null: who means to count must not discard.
+    dry_run: bool = Field(False, description="Only count what is meant.")
 
     def judged(self) -> DeliveryFilter:
         """Return it as a filter. Raises Refusal 400 where it is empty or runs backwards."""

@@ -20,7 +20,7 @@ class Page(Document, Generic[Item]):
     )
 
     @classmethod
-    def model_parametrized_name(cls, params: tuple[type[Any], ...]) -> str:
+    def model_parametrized_name(cls, params: tuple[Any, ...]) -> str:
         """Name a page as the document does: of `EventItem`s it is an `EventPage`."""
         return f"{params[0].__name__.removesuffix('Item')}Page"
 

@@ -67,7 +67,7 @@ class Dispatcher:
             self._turns += 1
             try:
                 actor.turn()
-            except Exception as error:  # one of the five barriers: one turn
+            except Exception as error:  # one of the barriers: one turn
                 self._crashes += 1
                 actor.crashed(error)
             if elapsed() >= until:

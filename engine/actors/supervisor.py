@@ -113,7 +113,7 @@ class _Running:
             else:
                 self.ready.set()
                 await self.child.run()
-        except Exception as error:  # one of the five barriers: the supervisor
+        except Exception as error:  # one of the barriers: the supervisor
             self.last_error = repr(error)
             log.exception("child broke", child=self.child.name)
             return error

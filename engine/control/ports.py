@@ -74,9 +74,7 @@ class KeyStore(Protocol):
 class DestinationStore(Protocol):
     """Destinations, their versions and the accounts that they are tied to."""
 
-    async def create(
-        self, destination: DestinationRecord, at_most: int, audit: AuditEntry
-    ) -> bool:
+    async def create(self, destination: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
         """Add the first version of a destination, unless the environment has `at_most` of them that
         are not archived."""
 

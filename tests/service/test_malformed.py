@@ -95,8 +95,7 @@ async def test_the_book_of_malformed_requests(house: ServiceHouse, api: Caller) 
     for line, headers, raw, expected in HEADERS:
         await book.ask(line, raw, expected, None, headers)
     for line, expected in PATHS:
-        document = {} if line.startswith("P") else None
-        await book.ask(line, document, expected)
+        await book.ask(line, {} if line.startswith("P") else None, expected)
     assert book.wrong == [], "\n" + "\n".join(book.wrong)
     assert book.asked >= AT_LEAST
 

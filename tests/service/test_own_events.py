@@ -19,8 +19,9 @@ async def told(house: ServiceHouse, api: Caller, *types: str) -> list[dict[str, 
     page = await house.until(
         api,
         "/events?limit=100",
-        lambda found: sorted(e["eventType"] for e in found["items"] if e["origin"] == "OWN")
-        == wanted,
+        lambda found: (
+            sorted(e["eventType"] for e in found["items"] if e["origin"] == "OWN") == wanted
+        ),
     )
     events = []
     for item in reversed(page["items"]):
