@@ -3,6 +3,7 @@
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ _SERVER = pytest.StashKey[TestServer]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Agree with all workers on where the run's PostgreSQL server would be."""
+    # A shell without job control starts what it puts into the background deaf to Ctrl-C, and so would be
+    # every program that a test starts and interrupts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     passed = getattr(config, "workerinput", None)
     if passed is None:
         # A name only: a run that needs no database leaves nothing behind, however it ends.

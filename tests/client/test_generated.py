@@ -114,7 +114,9 @@ async def test_a_generated_client_sends_an_event_and_reads_what_became_of_it(
     rule = models.RuleDraft(
         name="All about orders", destination_id=made.id, event_types=["order.*"]
     )
-    assert (await call("routing_rules.create_routing_rule", body=rule)).enabled
+    ruled = await call("routing_rules.create_routing_rule", body=rule)
+    assert isinstance(ruled, models.RoutingRule), ruled
+    assert ruled.enabled
     event = models.EventInput.from_dict(
         {
             "eventType": "order.created",
