@@ -190,7 +190,8 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         return _refused(Refusal("overloaded", message, retry_after_s=AWAY_RETRY_S))
 
     @app.errorhandler(ContentionError)
-    async def contention(_: ContentionError) -> Response:
+    async def contention(error: ContentionError) -> Response:
+        log.warning("api.contention", request_id=g.request_id, error=str(error))
         return _refused(Refusal("overloaded", "nothing was changed: try again", retry_after_s=1))
 
     @app.errorhandler(HTTPException)

@@ -2,15 +2,27 @@
 
 from typing import Any
 
+import trio
 from asyncpg import Record
 
 from storage.bridge import Pool
-from storage.errors import StoreAwayError
+from storage.errors import ContentionError, StoreAwayError
+
+TRIES = 3  # of a statement that lost a race: a serialisation failure, a deadlock, a plan out of date
 
 
 async def write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
     """Run one statement, connecting first. Raises StoreError; of StoreAwayError `maybe_written` says
-    whether the statement had left."""
+    whether the statement had left. One that lost a race has written nothing and is run again."""
+    for _ in range(TRIES - 1):
+        try:
+            return await _write(pool, sql, *arguments)
+        except ContentionError:
+            await trio.lowlevel.checkpoint()
+    return await _write(pool, sql, *arguments)
+
+
+async def _write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
     left = False
     try:
         async with pool.connection() as connection:
