@@ -1,5 +1,6 @@
 """Fixtures for all tests: a PostgreSQL database of one's own, where SQL is meant."""
 
+import logging
 import os
 import secrets
 import shutil
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from storage.bridge import Bridge, open_bridge
 from storage.postmaster import read_postmaster
@@ -45,6 +47,19 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server at the very end, in the process that pytest was started as."""
     if not hasattr(config, "workerinput") and _SERVER in config.stash:
         config.stash[_SERVER].stop()
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """Undo what a test, or a command that it runs within this process, does to logging."""
+    root = logging.getLogger()
+    handlers, level, raising = root.handlers[:], root.level, logging.raiseExceptions
+    configured = structlog.get_config()
+    yield
+    structlog.configure(**configured)
+    root.handlers[:], logging.raiseExceptions = handlers, raising
+    root.setLevel(level)
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(scope="session")

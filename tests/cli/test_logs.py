@@ -3,24 +3,12 @@
 import io
 import json
 import logging
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import structlog
 
 from api import logs
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    before = root.handlers[:], root.level, logging.raiseExceptions
-    yield
-    root.handlers[:], level, logging.raiseExceptions = before[0], before[1], before[2]
-    root.setLevel(level)
-    logging.captureWarnings(False)
-    structlog.reset_defaults()
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:
