@@ -8,7 +8,9 @@ from asyncpg import Record
 from storage.bridge import Pool
 from storage.errors import ContentionError, StoreAwayError
 
-TRIES = 3  # of a statement that lost a race: a serialisation failure, a deadlock, a plan out of date
+TRIES = (
+    3  # of a statement that lost a race: a serialisation failure, a deadlock, a plan out of date
+)
 
 
 async def write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
