@@ -57,6 +57,7 @@ class Changes:
         self._on_change = on_change
         self._on_lost = on_lost
         self.confirmed_at: float | None = None
+        self.reloaded = trio.Event()  # set when the first reload has ended
         self.losses = 0
         self.dropped = 0  # news that could not wait; each such time everything is read anew
         self._first: Change | None = None  # heard, and not handed on yet
@@ -92,6 +93,7 @@ class Changes:
         await connection.listen(CHANNEL, heard)
         # Listening comes first: what is written while everything is read is heard as well.
         await self._on_lost()
+        self.reloaded.set()
         with receive:
             while not overrun:
                 asked_at = trio.current_time()

@@ -260,7 +260,8 @@ class Server:
             log.info("server started", address=":".join(map(str, self.door.address)))
 
     async def _first_keys(self) -> Sequence[NewKey]:
-        return await self.keys.bootstrap()
+        # In its turn: a reload under way has read the rows before these, and would shut them out again.
+        return await self.commands.run(self.keys.bootstrap)
 
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""

@@ -79,7 +79,8 @@ async def destination(caller: Caller, url: str, types: list[str] | None = None, 
     made = await caller("POST", "/destinations", {"name": "a test's", "url": url, **more})
     assert made.status == 201, made.body
     rule = {"name": "r", "destinationId": made.json["id"], "eventTypes": types or ["*"]}
-    assert (await caller("POST", "/routing-rules", rule)).status == 201
+    ruled = await caller("POST", "/routing-rules", rule)
+    assert ruled.status == 201, ruled.body
     return str(made.json["id"])
 
 
@@ -109,6 +110,8 @@ async def open_service(
             await nursery.start(server.supervisor.run)
             try:
                 with trio.fail_after(within_s):
+                    # A test makes keys beside the commands, which a reload could shut out again.
+                    await server.changes.reloaded.wait()
                     yield house
             finally:
                 for stream in house.streams:
