@@ -263,11 +263,17 @@ class BacklogStore(Protocol):
 
 
 class Transmission(Struct, gc=False):
-    """One attempt to be sent: to whom, what, and the number that it will be recorded under."""
+    """One attempt to be sent: to whom, what, and the number that it will be recorded under.
+
+    `body` None: the event's own. `headers` are of this attempt; one that the destination has as well
+    takes its place. They are checked where they are made.
+    """
 
     destination: Destination
     delivery: Delivery
     number: int
+    body: bytes | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 class Sender(Protocol):

@@ -177,7 +177,7 @@ class PostgresDeliveries:
             outcome.duration_ms,
             outcome.success,
             attempt.destination_version,
-            attempt.transform_version,
+            attempt.outcome.transform_version,
             outcome.truncated,
             header_lines(outcome.headers),
             outcome.body,

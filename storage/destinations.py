@@ -8,7 +8,7 @@ from asyncpg import Record
 
 from engine.control.headers import is_secret
 from engine.control.records import AuditEntry, DestinationRecord
-from engine.core.destination import SigningKey
+from engine.core.destination import SigningKey, Template, Transform
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
 from storage.audit import values, witnessed
 from storage.bridge import Pool
@@ -18,13 +18,24 @@ from storage.writing import write
 SELECT_DESTINATIONS = """
     SELECT environment, id::text AS id, version, status, name, description, url, customer,
            customer_account::text AS customer_account, concurrency, ordering, timeout_ms,
-           rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms
+           rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms,
+           transform::text AS transform, template, config,
+           CASE WHEN transform IS NOT NULL THEN (
+               SELECT version FROM transform_scripts s
+               WHERE s.environment = destinations.environment AND s.id = destinations.transform
+           ) END AS transform_version,
+           CASE WHEN transform IS NOT NULL THEN (
+               SELECT source FROM transform_scripts s
+               WHERE s.environment = destinations.environment AND s.id = destinations.transform
+           ) END AS transform_source
     FROM destinations
 """
 _VERSION = """version AS (
         INSERT INTO destination_versions
-            (environment, destination, version, status, url, headers, algorithm, written_at_ms)
-        SELECT $1::integer, id, $3::integer, $4::smallint, $7, $17::bytea, $16::smallint, $19::bigint
+            (environment, destination, version, status, url, headers, algorithm, written_at_ms,
+             template, config, transform_version)
+        SELECT $1::integer, id, $3::integer, $4::smallint, $7, $17::bytea, $16::smallint, $19::bigint,
+               $21, $22::bytea, $23::integer
         FROM changed
     )"""
 # What an archived destination still has is discarded by its actor, in chunks; with this row a start
@@ -38,7 +49,7 @@ _DISCARDING = """, discarding AS (
 # Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
 _ROOM = """room AS (
         UPDATE environments SET destinations = destinations + 1
-        WHERE number = $1::integer AND destinations < $31::integer RETURNING number
+        WHERE number = $1::integer AND destinations < $35::integer RETURNING number
     )"""
 _LEFT = """, departed AS (
         UPDATE environments e SET destinations = e.destinations - 1 FROM changed
@@ -49,14 +60,15 @@ _CREATE = witnessed(
         INSERT INTO destinations
             (environment, id, version, status, name, description, url, customer, customer_account,
              concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
-             headers, sealed, updated_at_ms)
+             headers, sealed, updated_at_ms, transform, template, config)
         SELECT number, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
                $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
-               $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint
+               $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint, $20::uuid, $21,
+               $22::bytea
         FROM room
         RETURNING id
     """,
-    20,
+    24,
     "destination",
     _VERSION,
     _ROOM,
@@ -69,11 +81,12 @@ _REPLACE = witnessed(
             ordering = $11::smallint, timeout_ms = $12::integer,
             rate_per_second = $13::double precision, dry_run = $14::boolean,
             retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
-            sealed = $18::bytea, updated_at_ms = $19::bigint
+            sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
+            template = $21, config = $22::bytea
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
         RETURNING id
     """,
-    20,
+    24,
     "destination",
     _VERSION + _DISCARDING + _LEFT,
 )
@@ -173,6 +186,10 @@ class Destinations:
             json.dumps(plain).encode(),
             self._box.seal(_secrets(record), _place(record.id)),
             record.updated_at_ms,
+            None if record.transform is None else record.transform.id,
+            None if record.template is None else record.template.id,
+            None if record.template is None else record.template.shown,
+            None if record.transform is None else record.transform.version,
         )
 
     def record(self, row: Record) -> DestinationRecord:
@@ -205,14 +222,30 @@ class Destinations:
                 for number, key, expires_at in secrets["signing"]
             ),
             updated_at_ms=row["updated_at_ms"],
+            transform=_transform(row),
+            template=_template(row, secrets),
         )
 
 
+def _transform(row: Record) -> Transform | None:
+    if row["transform"] is None:
+        return None
+    return Transform(row["transform"], row["transform_version"], row["transform_source"].decode())
+
+
+def _template(row: Record, secrets: dict[str, Any]) -> Template | None:
+    if row["template"] is None:
+        return None
+    return Template(row["template"], secrets["config"].encode(), row["config"])
+
+
 def _secrets(record: DestinationRecord) -> bytes:
-    document = {
+    document: dict[str, Any] = {
         "headers": {name: value for name, value in record.headers if is_secret(name)},
         "signing": [[int(key.algorithm), key.key.hex(), key.expires_at] for key in record.signing],
     }
+    if record.template is not None:
+        document["config"] = record.template.config.decode()
     return json.dumps(document).encode()
 
 

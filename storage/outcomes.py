@@ -37,6 +37,7 @@ _SUCCESS_RESPONSE = (
     Column("response_truncated", "boolean", shared=True),
     Column("response_headers", "bytea", shared=True),
     Column("response_body", "bytea", shared=True),
+    Column("logs", "bytea", shared=True),
 )
 _ATTEMPT = (
     Column("environment", "integer", shared=True),
@@ -53,6 +54,7 @@ _ATTEMPT = (
     Column("error_message", "bytea", shared=True),
     Column("response_headers", "bytea", shared=True),
     Column("response_body", "bytea", shared=True),
+    Column("logs", "bytea", shared=True),
 )
 _STATE = (
     Column("environment", "integer", shared=True),
@@ -265,10 +267,11 @@ def _bind_successes(arguments: Arguments, settlements: Sequence[Settlement]) -> 
     arguments.add([int(o.started_at * 1000) for o in outcomes], [o.duration_ms for o in outcomes])
     arguments.shared([o.status for o in outcomes])
     arguments.shared([a.destination_version for a in attempts])
-    arguments.shared([a.transform_version for a in attempts])
+    arguments.shared([a.outcome.transform_version for a in attempts])
     arguments.shared([o.truncated for o in outcomes])
     arguments.shared([header_lines(o.headers) for o in outcomes])
     arguments.shared([o.body for o in outcomes])
+    arguments.shared([o.logs for o in outcomes])
 
 
 def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, Attempt]]) -> None:
@@ -283,13 +286,14 @@ def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, At
     )
     arguments.shared([o.success for o in outcomes])
     arguments.shared([a.destination_version for _, a in attempts])
-    arguments.shared([a.transform_version for _, a in attempts])
+    arguments.shared([a.outcome.transform_version for _, a in attempts])
     arguments.shared([o.status for o in outcomes])
     arguments.shared([o.category for o in outcomes])
     arguments.shared([o.truncated for o in outcomes])
     arguments.shared([text_bytes(o.message) for o in outcomes])
     arguments.shared([header_lines(o.headers) for o in outcomes])
     arguments.shared([o.body for o in outcomes])
+    arguments.shared([o.logs for o in outcomes])
 
 
 def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> None:

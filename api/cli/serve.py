@@ -26,6 +26,6 @@ def command(**flags: Any) -> None:
     """Serve until told to stop."""
     settings = settings_from(flags)
     logs.configure(settings.log_format, settings.log_level)
-    from api.composition import serve  # loads the whole server, which --help can do without
+    from api.composition.serving import serve  # loads the whole server, which --help can do without
 
     sys.exit(serve(settings))

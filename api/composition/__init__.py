@@ -4,19 +4,19 @@ The one place that knows every part. It wires and decides nothing.
 """
 
 import gc
-import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import structlog
 import trio
 
 from api.app import make_app
 from api.budget import BodyBudget
-from api.cli.failures import ListenError, alone, known_failure
+from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
 from api.composition.control_plane import services_of
+from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.door.front import FrontDoor
 from api.gate import Gate
@@ -53,7 +53,7 @@ from engine.timers import Timers
 from engine.wire.client import WireClient
 from engine.witness import Witness
 from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
-from storage.bridge import Bridge, open_bridge
+from storage.bridge import Bridge
 from storage.changes import Change, Changes
 from storage.claims import PostgresClaims
 from storage.configuration import ConfigurationTables
@@ -66,7 +66,7 @@ from storage.ownership import Ownership
 from storage.partitions import Range
 from storage.profiles import UPKEEP, hot
 from storage.requeue import PostgresRequeue
-from storage.secretbox import SecretBox, open_secret_box
+from storage.secretbox import SecretBox
 from storage.settle import PostgresSettle
 from storage.warden import keep_running
 
@@ -78,49 +78,6 @@ DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the v
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 
 log = structlog.get_logger("angarium")
-
-
-def serve(settings: Settings) -> int:
-    """Run a server until SIGTERM or SIGINT; return the exit code."""
-    try:
-        box = open_secret_box(
-            settings.master_key, settings.data_dir, own_database=settings.database_url is not None
-        )
-        trio.run(_serve, settings, box)
-    except Exception as error:
-        known = known_failure(error)
-        if known is None:
-            raise
-        cause, code = known
-        log.critical("server failed", error=str(cause))
-        return code
-    return 0
-
-
-async def _serve(settings: Settings, box: SecretBox) -> None:
-    async with _database(settings) as (url, embedded), open_bridge(url) as bridge:
-        server = Server(settings, bridge, box, embedded)
-        await server.prepare()
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
-                await server.run()
-                nursery.cancel_scope.cancel()
-        log.info("server stopped")
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[tuple[str, EmbeddedServer | None]]:
-    """Give the URL of the operator's database, or of the embedded one while the block runs."""
-    if settings.database_url is not None:
-        yield settings.database_url, None
-        return
-    embedded = EmbeddedServer(settings.data_dir)
-    try:
-        yield await trio.to_thread.run_sync(embedded.start), embedded
-    finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(embedded.stop)
 
 
 class Server:
@@ -147,6 +104,7 @@ class Server:
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        self.outbound = outbound_of(self)
         settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
         self.throughput = Throughput(now)
@@ -156,7 +114,7 @@ class Server:
             find=self.models.destinations.get,
             now=now,
             timers=self.timers,
-            sender=self.wire,
+            sender=self.outbound,
             recorder=self.recorder,
             store=backlog,
             max_in_flight=settings.max_in_flight,

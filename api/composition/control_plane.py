@@ -56,7 +56,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             models,
             tables.destinations,
             deliveries,
-            server.wire,
+            server.outbound,
             server.commands,
             server.identity,
         ),

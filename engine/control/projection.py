@@ -180,4 +180,6 @@ def engine_view(record: DestinationRecord, workspace: str) -> Destination:
         signing=record.signing,
         customer=record.customer,
         customer_account=record.customer_account,
+        transform=record.transform,
+        template=record.template,
     )

@@ -5,7 +5,7 @@ Nothing here is ever shown as it is: what callers see is rendered elsewhere, wit
 
 from msgspec import Struct
 
-from engine.core.destination import SigningKey
+from engine.core.destination import SigningKey, Template, Transform
 from engine.core.vocabulary import (
     CredentialKind,
     DestinationStatus,
@@ -47,6 +47,8 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     algorithm: SigningAlgorithm
     signing: tuple[SigningKey, ...]
     updated_at_ms: int
+    transform: Transform | None = None  # the script that is live
+    template: Template | None = None
 
 
 class KeySecret(Struct, frozen=True, kw_only=True):

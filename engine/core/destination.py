@@ -28,6 +28,22 @@ class Target(Struct, frozen=True):
     path: bytes  # origin form, with the query
 
 
+class Transform(Struct, frozen=True):
+    """The transform script that is live at a destination: JavaScript over the outbound body."""
+
+    id: str
+    version: int  # counts from 1 at its destination; attempts record it
+    source: str
+
+
+class Template(Struct, frozen=True):
+    """The template that a destination was made from, with the configuration that it is rendered by."""
+
+    id: str  # in the catalog
+    config: bytes  # JSON, in clear
+    shown: bytes  # the same with null for each secret
+
+
 class Destination(Struct, frozen=True, kw_only=True):
     """One version of a destination's configuration."""
 
@@ -49,3 +65,5 @@ class Destination(Struct, frozen=True, kw_only=True):
     signing: tuple[SigningKey, ...] = ()  # the current key first
     customer: str | None = None  # customerExternalId it is tied to
     customer_account: str | None = None
+    transform: Transform | None = None
+    template: Template | None = None

@@ -84,6 +84,9 @@ class Outcome(Struct, gc=False):
     category: ErrorCategory | None = None  # None exactly where success
     message: str | None = None
     retry_after_s: float | None = None  # what a 429 or 503 asked for, from the attempt's end
+    skipped: bool = False  # nothing was sent, since the transform returned null: a success
+    transform_version: int | None = None  # of the script that ran
+    logs: bytes | None = None  # UTF-8, what the script printed
 
 
 class Attempt(Struct, gc=False):
@@ -92,7 +95,6 @@ class Attempt(Struct, gc=False):
     number: int  # from 1, over the whole life of the delivery
     outcome: Outcome
     destination_version: int
-    transform_version: int | None = None
 
 
 class Settlement(Struct, gc=False):

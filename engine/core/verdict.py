@@ -106,6 +106,7 @@ def delivered(delivery: Delivery, outcome: Outcome, version: int, now: float) ->
         outcome.status,
         None,
         now,
+        outcome.skipped,
     )
 
 

@@ -93,8 +93,13 @@ class WireClient:
             if pool is None or pool.destination is not destination:
                 pool = self._configured(pool, destination)
             event = delivery.event
-            body = event.body or outbound_body(event)
-            request = pool.head.request(delivery, transmission.number, body, time())
+            body = transmission.body
+            if body is None:
+                body = event.body or outbound_body(event)
+            head = pool.head
+            if transmission.headers:
+                head = head.with_headers(transmission.headers)
+            request = head.request(delivery, transmission.number, body, time())
         except ValueError:
             # Such a destination was not accepted by us: a key that cannot be read, or damaged rows.
             outcome = Outcome(

@@ -35,23 +35,34 @@ def render_head(method: bytes, target: Target, headers: Headers) -> bytes:
     return b"".join(lines)
 
 
-def destination_headers(destination: Destination) -> list[tuple[bytes, bytes]]:
-    """Return what all requests to `destination` carry: ours where it has none of that name, its own."""
-    own = {name.lower() for name, _ in destination.headers}
+def destination_headers(destination: Destination, more: Headers = ()) -> list[tuple[bytes, bytes]]:
+    """Return what requests to `destination` carry: `more`, its own and ours, each name from the first
+    of these that has it."""
+    headers = list(more)
     ours = ((b"content-type", b"application/json"), (b"user-agent", USER_AGENT))
-    return [header for header in ours if header[0] not in own] + list(destination.headers)
+    for general in (destination.headers, ours):
+        named = {name.lower() for name, _ in headers}
+        headers[:0] = [header for header in general if header[0].lower() not in named]
+    return headers
 
 
 class WebhookHead:
     """Writes the requests of one destination version."""
 
-    __slots__ = ("_prefix", "_signer")
+    __slots__ = ("_destination", "_prefix", "_signer")
 
     def __init__(self, destination: Destination) -> None:
         """Prepare. Raises ValueError where headers or signing keys are unusable."""
-        headers = destination_headers(destination)
-        self._prefix = render_head(b"POST", destination.target, headers) + b"webhook-id: "
+        self._destination = destination
+        self._prefix = _prefix(destination, ())
         self._signer = Signer(destination.signing)
+
+    def with_headers(self, more: Headers) -> "WebhookHead":
+        """Return one that writes further headers, of a single attempt. Raises ValueError as above."""
+        head = WebhookHead.__new__(WebhookHead)
+        head._destination, head._signer = self._destination, self._signer
+        head._prefix = _prefix(self._destination, more)
+        return head
 
     def request(self, delivery: Delivery, number: int, body: bytes, now: float) -> bytes:
         """Return the bytes of attempt `number`, signed at `now` (seconds since the epoch).
@@ -74,3 +85,8 @@ class WebhookHead:
             len(body),
             body,
         )
+
+
+def _prefix(destination: Destination, more: Headers) -> bytes:
+    headers = destination_headers(destination, more)
+    return render_head(b"POST", destination.target, headers) + b"webhook-id: "

@@ -1,0 +1,98 @@
+"""The stages between an event and the wire, as protocols. Each reports by calling back, once, on the
+trio thread, now or later; none blocks, and none raises for what a tenant did.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.core.destination import Template
+from engine.core.records import Event, Outcome
+from engine.core.vocabulary import ErrorCategory
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class Failure(Struct, frozen=True):
+    """Why an attempt cannot be sent: it is a failed one, of this category."""
+
+    category: ErrorCategory
+    message: str
+    logs: bytes | None = None  # of a script
+    retry_after_s: float | None = None  # that a source asked for
+
+
+# --- files
+
+
+class Carried(Struct, frozen=True):
+    """An event whose files are all there. `body` is its outbound body; `headers` name the files' URLs."""
+
+    body: bytes
+    headers: Headers
+
+
+class Files(Protocol):
+    """The files of events: of FILE events, and of those with attachments."""
+
+    def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
+        """Have every file of an event there, fetching what is not, and sign their URLs."""
+
+
+# --- transforms
+
+
+class Script(Struct, frozen=True):
+    """A script to be run, and for whom: `workspace` is what shares are reckoned by."""
+
+    workspace: str
+    id: str
+    source: str
+
+
+class Transformed(Struct, frozen=True):
+    """What a script returned. `skipped`: null, and nothing is to be sent. `type` and `headers` are what
+    it set besides the body."""
+
+    body: bytes
+    skipped: bool = False
+    type: str | None = None
+    headers: Headers = ()
+    logs: bytes | None = None  # at most 4 KiB
+    duration_ms: float = 0.0
+
+
+class Transforms(Protocol):
+    """Runs transform scripts, each run as if it were the first."""
+
+    def run(
+        self,
+        script: Script,
+        body: bytes,
+        now_ms: int,
+        seed: str,
+        done: Callable[[Transformed | Failure], None],
+    ) -> None:
+        """Run a script over an outbound body. `now_ms` is the instant that it takes for the present, and
+        `seed` what its random numbers come from: the same for all attempts, so that the result is."""
+
+
+# --- templates
+
+
+class Rendered(Struct, frozen=True):
+    """What a template made of a body."""
+
+    body: bytes
+    headers: Headers = ()
+
+
+class Templates(Protocol):
+    """The catalog, as far as attempts need it."""
+
+    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
+        """Return what a service is sent for an outbound body (JSON, possibly transformed)."""
+
+    def judge(self, template: Template, outcome: Outcome) -> Outcome:
+        """Return what an answer means by the service's own rules: a 200 may say no, and a 429 when."""

@@ -1,0 +1,189 @@
+"""The sender of all attempts: straight to the wire, or by way of files, transform and template.
+
+It decides nothing about deliveries: what cannot be sent is a failed attempt, like any other.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+
+from engine.clock import Clock
+from engine.core.records import Outcome
+from engine.core.vocabulary import ErrorCategory
+from engine.outbound.ports import (
+    Carried,
+    Failure,
+    Files,
+    Headers,
+    Script,
+    Templates,
+    Transformed,
+    Transforms,
+)
+from engine.ports import Sender, Transmission
+from engine.timers import Timers
+from engine.wire.body import outbound_body
+
+log = structlog.get_logger("angarium.outbound")
+Done = Callable[[Outcome], None]
+
+
+class OutboundSender:
+    """Implements `engine.ports.Sender` before another one. It owns nothing: each attempt is a
+    `Preparation` of its own."""
+
+    def __init__(
+        self,
+        wire: Sender,
+        files: Files,
+        transforms: Transforms,
+        templates: Templates,
+        timers: Timers,
+        clock: Clock,
+    ) -> None:
+        self.wire = wire
+        self.files = files
+        self.transforms = transforms
+        self.templates = templates
+        self.timers = timers
+        self.clock = clock
+
+    def send(self, transmission: Transmission, done: Done) -> None:
+        """Begin an attempt, as the port says."""
+        destination, event = transmission.destination, transmission.delivery.event
+        if (
+            destination.transform is None
+            and destination.template is None
+            and event.attachments is None
+            and event.file is None
+        ):
+            self.wire.send(transmission, done)
+        else:
+            Preparation(self, transmission, done).begin()
+
+
+class Preparation:
+    """One attempt on its way to the wire: files, then transform, then template."""
+
+    __slots__ = (
+        "_body",
+        "_done",
+        "_headers",
+        "_logs",
+        "_stages",
+        "_started_at",
+        "_transmission",
+        "_type",
+    )
+
+    def __init__(self, stages: OutboundSender, transmission: Transmission, done: Done) -> None:
+        self._stages = stages
+        self._transmission = transmission
+        self._done = done
+        self._started_at = stages.clock.now()
+        self._body = b""
+        self._type = transmission.delivery.event.type
+        self._headers: Headers = ()
+        self._logs: bytes | None = None
+
+    def begin(self) -> None:
+        """Begin with the first stage that there is something to do for."""
+        event = self._transmission.delivery.event
+        self._guarded(self._carry if event.attachments or event.file else self._own_body)
+
+    # --- the stages, in order
+
+    def _carry(self) -> None:
+        self._stages.files.carry(self._transmission.delivery.event, self._carried)
+
+    def _carried(self, result: Carried | Failure) -> None:
+        if isinstance(result, Failure):
+            self._fail(result)
+            return
+        self._body, self._headers = result.body, result.headers
+        self._guarded(self._transform)
+
+    def _own_body(self) -> None:
+        self._body = outbound_body(self._transmission.delivery.event)
+        self._transform()
+
+    def _transform(self) -> None:
+        destination, event = self._transmission.destination, self._transmission.delivery.event
+        live = destination.transform
+        if live is None:
+            self._render()
+            return
+        script = Script(destination.workspace, live.id, live.source)
+        self._stages.transforms.run(
+            script, self._body, event.occurred_at_ms, event.id, self._transformed
+        )
+
+    def _transformed(self, result: Transformed | Failure) -> None:
+        self._logs = result.logs
+        if isinstance(result, Failure):
+            self._fail(result)
+        elif result.skipped:
+            self._end(self._outcome(success=True, skipped=True))
+        else:
+            self._body = result.body
+            self._type = result.type or self._type
+            self._headers = (*result.headers, *self._headers)
+            self._guarded(self._render)
+
+    def _render(self) -> None:
+        template = self._transmission.destination.template
+        if template is None:
+            self._send(self._done)
+            return
+        rendered = self._stages.templates.render(template, self._body, self._type)
+        if isinstance(rendered, Failure):
+            self._fail(rendered)
+            return
+        self._body = rendered.body
+        self._headers = (*rendered.headers, *self._headers)
+        self._send(lambda outcome: self._done(self._stages.templates.judge(template, outcome)))
+
+    def _send(self, done: Done) -> None:
+        asked = self._transmission
+        transmission = Transmission(
+            asked.destination, asked.delivery, asked.number, self._body, self._headers
+        )
+        self._stages.wire.send(transmission, partial(self._sent, done))
+
+    def _sent(self, done: Done, outcome: Outcome) -> None:
+        live = self._transmission.destination.transform
+        outcome.transform_version = None if live is None else live.version
+        outcome.logs = self._logs
+        done(outcome)
+
+    # --- ends without the wire
+
+    def _guarded(self, stage: Callable[[], None]) -> None:
+        """Run a stage; a fault of ours in it fails this attempt, and no other."""
+        try:
+            stage()
+        except Exception:
+            delivery = self._transmission.delivery.id
+            log.exception("an attempt could not be prepared", delivery=delivery)
+            self._fail(Failure(ErrorCategory.INTERNAL, "the request could not be made"))
+
+    def _fail(self, failure: Failure) -> None:
+        outcome = self._outcome(success=False)
+        outcome.category, outcome.message = failure.category, failure.message
+        outcome.retry_after_s = failure.retry_after_s
+        self._end(outcome)
+
+    def _outcome(self, *, success: bool, skipped: bool = False) -> Outcome:
+        live = self._transmission.destination.transform
+        return Outcome(
+            started_at=self._started_at,
+            duration_ms=max(0, int((self._stages.clock.now() - self._started_at) * 1000 + 0.5)),
+            success=success,
+            skipped=skipped,
+            transform_version=None if live is None else live.version,
+            logs=self._logs,
+        )
+
+    def _end(self, outcome: Outcome) -> None:
+        self._stages.timers.call_later(0, partial(self._done, outcome))  # never within `send`
