@@ -106,8 +106,6 @@ class Deliverer:
             for each in deliveries:
                 await self._settle(await self._judged(each))
             if not self._faults.awaited and self._held:
-                rows = await self._world.rows("replay_parked")
-                self._faults.parked.update(row["lane"] for row in rows)
                 released = [each for lane in self._held.values() for each in lane]
                 self._held.clear()
                 for each in released:
@@ -126,8 +124,11 @@ class Deliverer:
         if end is None:
             return
         await self._world.settle.settle(settle_group([end]))
-        if end.status is not DeliveryStatus.RETRYING:
+        if end.status is not DeliveryStatus.RETRYING and self._faults.awaited:
             self._faults.awaited.discard(end.delivery.replay_of)
+            if not self._faults.awaited:  # looked at here: the process may die in the next step
+                rows = await self._world.rows("replay_parked")
+                self._faults.parked.update(row["lane"] for row in rows)
         if self._faults.strikes(0.02):
             raise CrashError  # settled, and nobody was told
         assert self.runner is not None
