@@ -15,7 +15,7 @@ from storage.bridge import Pool
 from storage.secretbox import SecretBox
 from storage.writing import write
 
-SELECT_DESTINATIONS = """
+_COLUMNS = """
     SELECT environment, id::text AS id, version, status, name, description, url, customer,
            customer_account::text AS customer_account, concurrency, ordering, timeout_ms,
            rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms,
@@ -24,12 +24,16 @@ SELECT_DESTINATIONS = """
                SELECT version FROM transform_scripts s
                WHERE s.environment = destinations.environment AND s.id = destinations.transform
            ) END AS transform_version,
+"""
+_SOURCE = """
            CASE WHEN transform IS NOT NULL THEN (
                SELECT source FROM transform_scripts s
                WHERE s.environment = destinations.environment AND s.id = destinations.transform
            ) END AS transform_source
-    FROM destinations
 """
+SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
+# A page would read up to 64 KiB of script for each destination, and shows none of it.
+_LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,
@@ -54,6 +58,11 @@ _ROOM = """room AS (
 _LEFT = """, departed AS (
         UPDATE environments e SET destinations = e.destinations - 1 FROM changed
         WHERE e.number = $1::integer AND $4::smallint = 3
+    ), freed AS (
+        UPDATE workspaces w SET transforms = w.transforms - changed.scripts
+        FROM changed, environments e
+        WHERE e.number = $1::integer AND w.id = e.workspace
+          AND $4::smallint = 3 AND changed.scripts > 0
     )"""
 _CREATE = witnessed(
     """
@@ -84,7 +93,7 @@ _REPLACE = witnessed(
             sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
             template = $21, config = $22::bytea
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
-        RETURNING id
+        RETURNING id, scripts
     """,
     24,
     "destination",
@@ -93,7 +102,7 @@ _REPLACE = witnessed(
 _GET = SELECT_DESTINATIONS + " WHERE environment = $1 AND id = $2::uuid"
 _FIND = SELECT_DESTINATIONS + " WHERE id = $1::uuid"
 _PAGE = (
-    SELECT_DESTINATIONS
+    _LISTED
     + """
     WHERE environment = $1 AND status = ANY($2::smallint[])
       AND ($3::uuid IS NULL OR customer_account = $3::uuid)
@@ -146,7 +155,7 @@ class Destinations:
         before: str | None,
         limit: int,
     ) -> list[DestinationRecord]:
-        """Return destinations with an id below `before`, newest first."""
+        """Return destinations with an id below `before`, newest first, without the sources of scripts."""
         numbers = [int(status) for status in statuses]
         rows = await self._pool.fetch(_PAGE, environment, numbers, account, before, limit)
         return [self.record(row) for row in rows]
@@ -230,7 +239,10 @@ class Destinations:
 def _transform(row: Record) -> Transform | None:
     if row["transform"] is None:
         return None
-    return Transform(row["transform"], row["transform_version"], row["transform_source"].decode())
+    source = row["transform_source"]
+    return Transform(
+        row["transform"], row["transform_version"], "" if source is None else source.decode()
+    )
 
 
 def _template(row: Record, secrets: dict[str, Any]) -> Template | None:

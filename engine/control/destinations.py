@@ -227,6 +227,8 @@ class Destinations:
             headers=own_headers.patched(present.headers, header_patch, moved=moved),
             signing=keys,
             updated_at_ms=present.updated_at_ms,
+            transform=present.transform,
+            template=present.template,
         )
         return present if following == present else self._next(following)
 
