@@ -1,0 +1,185 @@
+"""The depot: streams of bytes become blobs under their hash, and none stays that no file has.
+
+Content is addressed by environment and hash, so that equal files of one environment are kept once,
+and nothing can be learnt of another's. Each hash is marked as suspect before its blob is put, and by
+whoever removes rows; a mark goes when the rows were asked. So a crash at any point leaves a mark, at
+most, which the next start settles.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+import trio
+
+from engine.errors import Refusal
+from engine.files.ports import BlobsAwayError, BlobStore, SuspectStore
+from engine.ports import StoreError
+
+RETRY_S = 5  # what is asked of callers while the disk is full or the object store away
+PAGE = 500  # suspects read at a time
+
+log = structlog.get_logger("angarium.files")
+Key = tuple[int, bytes]
+
+
+class Spool(Protocol):
+    """A place on disk for what is being received."""
+
+    async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> "Spooled":
+        """Write a stream to a file of its own, hashing it. Raises BlobsAwayError, and Refusal
+        `payload_too_large` past `at_most` bytes; either way nothing is left."""
+
+    async def discard(self, spooled: "Spooled") -> None:
+        """Remove a file of the spool, if it is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """What was received whole: durable on this disk, for now."""
+
+    path: Path
+    sha256: bytes
+    size: int
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """Content that is durable, and held: it stays until it was let go."""
+
+    environment: int
+    sha256: bytes
+    size: int
+    lent: bool = field(default=False, init=False)  # somebody else will let it go
+
+    @property
+    def key(self) -> Key:
+        """What it is held by."""
+        return self.environment, self.sha256
+
+    def lend(self) -> None:
+        """Leave it held at the end of the block, for one who calls `Depot.let_go` later."""
+        self.lent = True
+
+
+def blob_key(environment: int, sha256: bytes) -> str:
+    """Return where content is: a folder for each environment, and 256 in each."""
+    name = sha256.hex()
+    return f"{environment}/{name[:2]}/{name}"
+
+
+class Depot:
+    """Owner of what is held, in the trio thread. One process keeps the blobs of a database."""
+
+    def __init__(self, spool: Spool, blobs: BlobStore, suspects: SuspectStore) -> None:
+        self._spool = spool
+        self._blobs = blobs
+        self._suspects = suspects
+        self._held: Counter[Key] = Counter()
+        self._locks: dict[Key, tuple[trio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def keep(
+        self, environment: int, chunks: AsyncIterator[bytes], at_most: int
+    ) -> AsyncIterator[Kept]:
+        """Receive a stream and hold its content, durable, while the block runs.
+
+        A row that names it must be written within the block; without one the content goes with it.
+        Raises Refusal: `payload_too_large` past `at_most` bytes, `overloaded` where it cannot be kept
+        now. What the stream raises passes through. Nothing is left of what failed.
+        """
+        try:
+            spooled = await self._spool.write(chunks, at_most)
+        except BlobsAwayError as error:
+            raise _no_place(error) from error
+        kept = Kept(environment, spooled.sha256, spooled.size)
+        try:
+            self._held[kept.key] += 1
+            try:
+                await self._put(kept, spooled.path)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self._spool.discard(spooled)
+            yield kept
+        finally:
+            if not kept.lent:
+                with trio.CancelScope(shield=True):
+                    await self.let_go(kept)
+
+    async def _put(self, kept: Kept, path: Path) -> None:
+        key = blob_key(*kept.key)
+        async with self._alone(kept.key):
+            # Before the blob: from here on a crash leaves a mark that leads to it.
+            await self._suspects.suspect(*kept.key)
+            try:
+                if await self._blobs.size(key) != kept.size:
+                    await self._blobs.put(key, path)
+            except BlobsAwayError as error:
+                raise _no_place(error) from error
+
+    async def let_go(self, kept: Kept) -> None:
+        """Hold it no longer: without a row it goes. Never raises: what fails is left to `settle_all`."""
+        self._held[kept.key] -= 1
+        if self._held[kept.key] <= 0:
+            del self._held[kept.key]
+            await self._settled(kept.key)
+
+    async def settle_all(self) -> int:
+        """Settle every suspect that nobody holds; return how many blobs were removed. Never raises."""
+        removed = 0
+        after: Key = (0, b"")
+        while True:
+            try:
+                page = await self._suspects.suspects(PAGE, after)
+            except StoreError as error:
+                log.warning("files.unsettled", error=str(error))
+                return removed
+            for key in page:
+                removed += await self._settled(key)
+            if len(page) < PAGE:
+                return removed
+            after = page[-1]
+
+    async def _settled(self, key: Key) -> bool:
+        try:
+            return await self._settle(key)
+        except (StoreError, BlobsAwayError) as error:
+            log.warning("files.unsettled", error=str(error))
+            return False
+
+    async def _settle(self, key: Key) -> bool:
+        """Remove a blob that no row names, and in any case the suspicion; return whether it went."""
+        async with self._alone(key):
+            if key in self._held:  # whoever holds it will come by
+                return False
+            found = await self._suspects.inquire(*key)
+            if found is None:
+                return False
+            if not found.named:
+                await self._blobs.delete(blob_key(*key))
+            await self._suspects.acquit(*key, found.marks)
+            return not found.named
+
+    @asynccontextmanager
+    async def _alone(self, key: Key) -> AsyncIterator[None]:
+        """Let nobody else put or remove a key's blob meanwhile."""
+        lock, users = self._locks.get(key, (trio.Lock(), 0))
+        self._locks[key] = (lock, users + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, users = self._locks[key]
+            if users > 1:
+                self._locks[key] = (lock, users - 1)
+            else:
+                del self._locks[key]
+
+
+def _no_place(error: BlobsAwayError) -> Refusal:
+    log.warning("files.away", error=str(error))
+    return Refusal("overloaded", "files cannot be kept now: try again later", retry_after_s=RETRY_S)

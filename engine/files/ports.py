@@ -1,0 +1,105 @@
+"""What files need of the world: rows in the database, and a place for bytes.
+
+Every method of `FileStore` may raise `StoreAwayError`, every one of `BlobStore` `BlobsAwayError`.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from engine.files.records import FileFilter, FilePage, FileRecord
+
+PIECE_BYTES = 256 * 1024  # of content in memory at a time, for each one who reads
+
+
+class BlobsAwayError(Exception):
+    """The bytes cannot be kept or read now: the disk is full, or the object store does not answer."""
+
+
+class BlobMissingError(BlobsAwayError):
+    """What a row says is there is not."""
+
+
+class BlobStore(Protocol):
+    """Bytes by key. What was put is durable; a key's bytes never change."""
+
+    async def put(self, key: str, path: Path) -> None:
+        """Keep a file's bytes. When it returns they are durable; the file may be gone then."""
+
+    def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """Return the bytes from `start` up to `end`, in pieces of at most `PIECE_BYTES`. Close it when
+        it is not read to its end. Raises BlobMissingError."""
+
+    async def size(self, key: str) -> int | None:
+        """Return how many bytes there are, None where there is no such key."""
+
+    async def delete(self, key: str) -> None:
+        """Remove a key; one that is not there is no error."""
+
+
+class Suspicion(Protocol):
+    """What is known of a hash under suspicion: whether a row names it, as of a count of marks."""
+
+    @property
+    def named(self) -> bool:
+        """Whether a file has this content."""
+
+    @property
+    def marks(self) -> int:
+        """How often it came under suspicion."""
+
+
+class SuspectStore(Protocol):
+    """Hashes that blobs may be there for without a row of a file: marked before a blob is put, and with the
+    removal of rows, so that none is ever left behind."""
+
+    async def suspect(self, environment: int, sha256: bytes) -> None:
+        """Mark a hash."""
+
+    async def inquire(self, environment: int, sha256: bytes) -> Suspicion | None:
+        """Return what is known of a hash; None where it is not marked."""
+
+    async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
+        """Unmark a hash, unless it was marked again since."""
+
+    async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
+        """Return marked hashes in their order, by environment, after a given one."""
+
+
+class FileStore(SuspectStore, Protocol):
+    """The rows of files. An upload's row is written by the intake, in one transaction with its event;
+    these are the others. Each is one statement, guarded by the state that it expects."""
+
+    async def add(self, files: Sequence[FileRecord]) -> None:
+        """Write rows; one that is there (by id) stays as it is. What names a hash must hold it: see
+        `Depot.keep`."""
+
+    async def refer(self, file: FileRecord, content_of: str) -> FileRecord | None:
+        """Write a row with the size and hash of another file of its environment, which is STORED, and what
+        types and names `file` leaves open; return it. A row that is there stays. None: no such file."""
+
+    async def get(self, environment: int, file: str) -> FileRecord | None:
+        """Return a file."""
+
+    async def of_event(self, environment: int, event: str) -> list[FileRecord]:
+        """Return all files of an event: the upload's, or its attachments by position."""
+
+    async def page(
+        self, environment: int, which: FileFilter, below: str | None, limit: int
+    ) -> FilePage:
+        """Return files with ids below `below`, newest first."""
+
+    async def stored(
+        self,
+        environment: int,
+        file: str,
+        *,
+        size: int,
+        sha256: bytes,
+        content_type: str | None,
+    ) -> bool:
+        """Make a PENDING file STORED; False, changing nothing, where it is not PENDING. `content_type` is
+        taken where it had none. While `Depot.keep` holds the content."""
+
+    async def failed(self, environment: int, file: str, error: str) -> bool:
+        """Make a PENDING file FAILED; False where it is not PENDING."""

@@ -1,0 +1,71 @@
+"""What is known of a file. Its bytes are elsewhere, under their hash: see `engine.files.depot`."""
+
+from enum import IntEnum
+
+from msgspec import Struct
+
+MIB = 1024 * 1024
+FILE_BYTES = 25 * MIB  # of one file, however it comes
+
+
+class FileState(IntEnum):
+    """Whether a file's bytes are there. There is no row of a file that is still being received."""
+
+    PENDING = 1  # to be fetched from its source
+    STORED = 2
+    FAILED = 3  # its source never gave it
+
+
+class FilePurpose(IntEnum):
+    """What a file is there for."""
+
+    UPLOAD = 1  # its event tells of it
+    ATTACHMENT = 2  # it came with its event
+
+
+class SourceKind(IntEnum):
+    """Where a file's bytes came from, or are to come from."""
+
+    CONTENT = 1  # the request that made it
+    INLINE = 2  # a `data:` URI
+    URL = 3
+    FILE = 4  # another file of the environment
+
+
+class FileRecord(Struct, frozen=True, kw_only=True):
+    """A file. Its instant of creation is in its id. `metadata` is a JSON object as received."""
+
+    id: str
+    environment: int
+    state: FileState
+    purpose: FilePurpose
+    event: str  # that it belongs to, and is removed with
+    position: int = 0  # of an attachment among its event's
+    source: SourceKind = SourceKind.CONTENT
+    source_url: str | None = None  # in clear here, sealed at rest: signed ones are secrets
+    size: int | None = None  # None until it is there, as is the hash
+    sha256: bytes | None = None
+    content_type: str | None = None  # as its sender said: a claim, not a finding
+    file_name: str | None = None
+    file_type: str | None = None
+    metadata: bytes | None = None
+    customer: str | None = None  # customerExternalId
+    error: str | None = None  # why it FAILED
+
+
+class FileFilter(Struct, frozen=True, kw_only=True):
+    """Which files of an environment a list shows; what is None does not matter. Instants are of creation,
+    in milliseconds, `from_ms` inclusive, `to_ms` exclusive."""
+
+    from_ms: int | None = None
+    to_ms: int | None = None
+    state: FileState | None = None
+    purpose: FilePurpose | None = None
+    customer: str | None = None
+
+
+class FilePage(Struct, frozen=True):
+    """Newest first; where `below` is set, there may be more with ids below it."""
+
+    items: list[FileRecord]
+    below: str | None
