@@ -115,6 +115,11 @@ class WireClient:
         exchange = Exchange(request, timeout_ms, now, instant + timeout_ms / 1000, done)
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
+    @property
+    def wiring(self) -> Wiring:
+        """The parts that connections are made of, for whoever fetches by the same way."""
+        return self._wiring
+
     def statistics(self) -> WireStatistics:
         """Return what is going on."""
         wiring = self._wiring

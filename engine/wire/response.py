@@ -120,7 +120,7 @@ class Answer:
                 self.excess = True
                 return
             cause = error.__context__
-            raise cause if isinstance(cause, WireError) else _broken(str(error)) from None
+            raise cause if isinstance(cause, WireError) else broken(str(error)) from None
         if not self.complete:
             self._bound()
         elif self.keep_alive and self._fed == len(data) <= KNOWN_LIMIT:
@@ -133,14 +133,14 @@ class Answer:
     def end(self) -> None:
         """The peer closed. Raises WireError unless that is how this answer ends."""
         if not self.status:
-            raise _broken("the connection was closed within the head")
+            raise broken("the connection was closed within the head")
         framed = [
             value.lower()
             for name, value in self.fields
             if name.lower() in (b"content-length", b"transfer-encoding")
         ]
         if any(value.isdigit() or value.endswith(b"chunked") for value in framed):
-            raise _broken("the connection was closed within the body")
+            raise broken("the connection was closed within the body")
         self.complete = True
 
     def release(self) -> None:
@@ -151,33 +151,33 @@ class Answer:
         # The parser takes RTSP, ICE and other versions of HTTP too.
         start = (self._start + data)[: len(_START)]
         if not _START.startswith(start):
-            raise _broken("it does not begin with HTTP/1")
+            raise broken("it does not begin with HTTP/1")
         self._start = start if len(start) < len(_START) else b""
 
     def _bound(self) -> None:
         if not self.status and self._fed > HEAD_LIMIT:
-            raise _broken("its head is too long")
+            raise broken("its head is too long")
         if self._fed - self._size > FRAMING_LIMIT:
-            raise _broken("it has more framing than content")
+            raise broken("it has more framing than content")
 
     # --- callbacks of the parser
 
     def on_message_begin(self) -> None:
         if self.complete:
-            raise _broken("bytes follow its end")
+            raise broken("bytes follow its end")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.status:
             return  # a trailer
         self.fields.append((name, value))
         if len(self.fields) > FIELDS_LIMIT:
-            raise _broken("its head has too many fields")
+            raise broken("its head has too many fields")
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
         if status == 101 or not 100 <= status < 600:
             self.status = status
-            raise _broken(f"status {status} was not asked for")
+            raise broken(f"status {status} was not asked for")
         if status >= 200:
             self.status = status
 
@@ -202,10 +202,11 @@ class Answer:
         self._interim += 1
         self.fields.clear()
         if self._interim > INTERIM_LIMIT:
-            raise _broken("too many 1xx answers came before it")
+            raise broken("too many 1xx answers came before it")
 
 
-def _broken(words: str) -> WireError:
+def broken(words: str) -> WireError:
+    """Return the failure of an answer that breaks the protocol."""
     return WireError(
         ErrorCategory.PROTOCOL, f"the answer is malformed: {words[:1].lower()}{words[1:]}"
     )

@@ -1,0 +1,187 @@
+"""Fetches what a tenant's URL names, by the way that deliveries go: the egress guard vets every hop.
+
+It bounds how many sources are asked at once, how far a redirect leads, and how long all may take.
+Nothing here keeps what it reads.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from time import time
+from urllib.parse import urljoin
+
+import trio
+from msgspec import Struct
+
+from engine.core.destination import Target
+from engine.core.vocabulary import ErrorCategory
+from engine.errors import Refusal
+from engine.wire.download import Download
+from engine.wire.failure import WireError
+from engine.wire.fetch_stream import FetchStream
+from engine.wire.judgement import RETRY_AFTER_STATUSES, retry_after_s
+from engine.wire.target import parse_target
+from engine.wire.wiring import Wiring
+
+AT_ONCE = (
+    32  # sources: each is a connection, a task and 64 KiB; more would not fill the disk faster
+)
+AT_ONCE_WORKSPACE = 4  # so that one whose sources hang takes an eighth of them
+WAIT_S = 60.0  # for a turn: as long as a destination may take; then the attempt has failed
+REDIRECTS = 5  # a shortener, a canonical host and a signed store are three
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_WHOLE = frozenset({200, 203})  # a 206 was not asked for, and the others have no content
+
+
+class Limits(Struct, frozen=True):
+    """How long a source may take. Bytes are bounded by who keeps them."""
+
+    progress_s: float = 30.0  # without a byte: as long as a client's upload may pause
+    total_s: float = 120.0  # 25 MiB at 220 KB/s
+
+
+class SourceError(Exception):
+    """A source did not give what it was asked for: why, and for how long it wants to be left alone."""
+
+    def __init__(
+        self, category: ErrorCategory, message: str, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.category = category
+        self.message = message
+        self.retry_after_s = retry_after_s
+
+
+class Source:
+    """An answer whose body is to be read: `content_type` as the source says, `length` where it does."""
+
+    def __init__(self, stream: FetchStream) -> None:
+        self._stream = stream
+        answer = stream.answer
+        declared = answer.header(b"content-type") or b""
+        self.content_type = declared.decode("latin-1").strip() or None
+        self.length = answer.length
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body, at the pace at which it is taken. Raises WireError."""
+        while piece := await self._stream.read():
+            yield piece
+
+
+class Fetcher:
+    """Owner of the turns at which sources are asked."""
+
+    def __init__(self, wiring: Wiring, limits: Limits | None = None) -> None:
+        self._wiring = wiring
+        self._limits = limits or Limits()
+        self._turns = trio.Semaphore(AT_ONCE)
+        self._of: dict[str, _Share] = {}
+
+    @asynccontextmanager
+    async def get(self, url: str, workspace: str) -> AsyncIterator[Source]:
+        """Ask for a URL, following redirects; the block reads the source. All of it within the limits.
+
+        Raises SourceError for whatever the source, or the way to it, does wrong, within the block too.
+        """
+        async with self._turn(workspace):
+            try:
+                with trio.fail_after(self._limits.total_s):
+                    async with self._found(url, workspace) as source:
+                        yield source
+            except WireError as error:
+                raise SourceError(error.category, f"the file's source: {error.message}") from None
+            except trio.TooSlowError:
+                words = f"the file's source took longer than {self._limits.total_s:g} s"
+                raise SourceError(ErrorCategory.TIMEOUT, words) from None
+
+    @asynccontextmanager
+    async def _found(self, url: str, workspace: str) -> AsyncIterator[Source]:
+        target = _target(url)
+        for _ in range(REDIRECTS + 1):
+            stream = FetchStream(self._wiring, target, workspace, self._limits.progress_s)
+            async with stream:
+                answer = await stream.ask()
+                if answer.status not in _REDIRECTS:
+                    _judge(answer)
+                    yield Source(stream)
+                    return
+                location = answer.header(b"location")
+            url, target = _onwards(url, target, location)
+        words = f"the file's source redirects more than {REDIRECTS} times"
+        raise SourceError(ErrorCategory.REDIRECT, words)
+
+    @asynccontextmanager
+    async def _turn(self, workspace: str) -> AsyncIterator[None]:
+        share = self._of.setdefault(workspace, _Share())
+        share.users += 1
+        try:
+            async with AsyncExitStack() as held:
+                try:
+                    with trio.fail_after(WAIT_S):
+                        for turns in (share.turns, self._turns):
+                            await held.enter_async_context(turns)
+                except trio.TooSlowError:
+                    words = "the file's source was not asked: too many others are being fetched"
+                    raise SourceError(ErrorCategory.TIMEOUT, words) from None
+                yield
+        finally:
+            share.users -= 1
+            if not share.users:
+                del self._of[workspace]
+
+
+class _Share:
+    """The turns of one workspace, for as long as it has use of any."""
+
+    def __init__(self) -> None:
+        self.turns = trio.Semaphore(AT_ONCE_WORKSPACE)
+        self.users = 0
+
+
+def _target(url: str) -> Target:
+    try:
+        return parse_target(url)
+    except Refusal as refusal:
+        words = f"the file's source is not fetched: {refusal.message}"
+        raise SourceError(ErrorCategory.PROTOCOL, words) from None
+
+
+def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Target]:
+    """Return where a redirect leads. Raises SourceError where nobody should follow."""
+    if location is None:
+        raise SourceError(
+            ErrorCategory.REDIRECT, "the file's source redirects without saying whereto"
+        )
+    try:
+        onwards = urljoin(url, location.decode("utf-8", "replace"))
+    except ValueError:
+        onwards = ""
+    try:
+        found = parse_target(onwards)
+    except Refusal:
+        words = "the file's source redirects to what cannot be fetched"
+        raise SourceError(ErrorCategory.REDIRECT, words) from None
+    if target.tls and not found.tls:
+        words = "the file's source redirects from https to http"
+        raise SourceError(ErrorCategory.REDIRECT, words)
+    return onwards, found
+
+
+def _judge(answer: Download) -> None:
+    """Take the head of an answer that is no redirect. Raises SourceError unless its body is the file."""
+    status = answer.status
+    words = f"the file's source answered {status}"
+    wait = None
+    if status in RETRY_AFTER_STATUSES:
+        wait = retry_after_s(answer.fields, time())
+    if status == 429:
+        raise SourceError(ErrorCategory.RATE_LIMITED, words, wait)
+    if 400 <= status < 500:
+        raise SourceError(ErrorCategory.HTTP_4XX, words)
+    if 500 <= status < 600:
+        raise SourceError(ErrorCategory.HTTP_5XX, words, wait)
+    if status not in _WHOLE:
+        raise SourceError(ErrorCategory.PROTOCOL, f"{words}, which is no whole file")
+    coding = (answer.header(b"content-encoding") or b"identity").strip().lower()
+    if coding != b"identity":
+        words = "the file's source sends another encoding than it was asked for"
+        raise SourceError(ErrorCategory.PROTOCOL, words)

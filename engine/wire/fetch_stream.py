@@ -1,0 +1,223 @@
+"""One connection for one GET: name, guard, descriptor, race, TLS, and the answer as a stream.
+
+A task of its own drives it, with the parts that deliveries use and none of their connections: it reads
+no more than is taken, so that a source is never ahead of the disk. Nothing here follows a redirect or
+judges a status.
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+import trio
+
+from engine.core.destination import Target
+from engine.core.vocabulary import ErrorCategory
+from engine.wire.download import Download
+from engine.wire.failure import WireError, connection_error
+from engine.wire.head import USER_AGENT, render_head
+from engine.wire.racing import Race
+from engine.wire.resolver import Answer as Resolution
+from engine.wire.tls import TlsChannel
+from engine.wire.wiring import Wiring
+
+T = TypeVar("T")
+READ_BYTES = 65536
+_HEADERS = (
+    (b"user-agent", USER_AGENT),
+    (b"accept", b"*/*"),
+    # What is stored and hashed is the file, not a packing of it that somebody would have to undo.
+    (b"accept-encoding", b"identity"),
+    (b"connection", b"close"),
+)
+
+
+class FetchStream:
+    """A context within which a source is asked once. Raises WireError for whatever the source does."""
+
+    def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
+        """`workspace` pays for a look-up's thread; `progress_s`: how long the source may pause."""
+        self._wiring = wiring
+        self._target = target
+        self._workspace = workspace
+        self._progress_s = progress_s
+        self._sock: socket.socket | None = None
+        self._tls: TlsChannel | None = None
+        self._ended = False  # nothing more can be read
+        self.answer = Download()
+
+    async def __aenter__(self) -> Self:
+        """Connect."""
+        addresses = await self._resolved()
+        if isinstance(addresses, WireError):
+            raise addresses
+        if not self._wiring.guard.allows_all(address for _, address in addresses):
+            # The address stays unsaid, as with destinations.
+            words = "the host has an address that is not public"
+            raise WireError(ErrorCategory.BLOCKED_ADDRESS, words)
+        self._sock = await self._raced(addresses)
+        self._wiring.counts.opened += 1
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close, whatever became of it."""
+        self.answer.release()
+        if self._sock is not None:
+            self._sock.close()
+            self._sock = None
+            self._wiring.descriptors.give()
+
+    async def ask(self) -> Download:
+        """Send the request; return the answer when its head has come."""
+        request = render_head(b"GET", self._target, _HEADERS) + b"\r\n"
+        if self._target.tls:
+            self._tls = TlsChannel(self._wiring.tls, self._target.host)
+            self._tls.begin()
+            self._tls.send(request)
+            await self._send(self._tls.outgoing())
+        else:
+            await self._send(request)
+        while not self.answer.status:
+            await self._feed()
+        return self.answer
+
+    async def read(self) -> bytes:
+        """Return the next piece of the body, empty at its end. Raises WireError where it breaks off."""
+        answer = self.answer
+        while True:
+            if pieces := answer.take():
+                return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            if answer.complete:
+                return b""
+            await self._feed()
+
+    # --- connecting
+
+    async def _resolved(self) -> Resolution:
+        resolver, host = self._wiring.resolver, self._target.host
+        known = resolver.known(host)
+        if known is not None:
+            return known
+        found = Found[Resolution]()
+        waiter = resolver.ask(host, self._workspace, found.put)
+        try:
+            with self._patience("while resolving the name"):
+                return await found.get()
+        finally:
+            waiter.cancel()
+
+    async def _raced(
+        self, addresses: tuple[tuple[socket.AddressFamily, str], ...]
+    ) -> socket.socket:
+        found = Found[socket.socket | WireError]()
+        race = Race(self._wiring, addresses, self._target.port, found.put, found.put)
+        race.begin()
+        try:
+            with self._patience("while connecting"):
+                result = await found.get()
+        except BaseException:
+            race.abandon()
+            if isinstance(found.value, socket.socket):  # it came when nobody waited any more
+                found.value.close()
+                self._wiring.descriptors.give()
+            raise
+        if isinstance(result, WireError):
+            raise result
+        return result
+
+    # --- bytes
+
+    async def _send(self, data: bytes) -> None:
+        assert self._sock is not None
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[self._sock.send(rest) :]
+            except BlockingIOError:
+                with self._patience("while sending the request"):
+                    await trio.lowlevel.wait_writable(self._sock)
+            except OSError as error:
+                raise connection_error(error) from None
+
+    async def _feed(self) -> None:
+        """Read once, and give the answer what has come."""
+        if self._ended:
+            raise connection_error(None)
+        data = await self._receive()
+        tls = self._tls
+        if tls is not None and data:
+            data = tls.receive(data)
+            if owed := tls.outgoing():
+                await self._send(owed)
+            if data:
+                self.answer.feed(data)
+            if not tls.closed:
+                return
+        elif data:
+            self.answer.feed(data)
+            return
+        self._ended = True
+        if not self.answer.complete:
+            self._end()
+
+    def _end(self) -> None:
+        """The source closed, which may be how its answer ends."""
+        tls = self._tls
+        if tls is not None and not tls.established:
+            raise WireError(ErrorCategory.TLS, "the connection ended in the TLS handshake")
+        if not self.answer.begun:
+            raise connection_error(None)
+        if tls is not None and not tls.closed and self.answer.unframed:
+            # Anybody on the way can cut a connection; only the farewell says that the source did.
+            words = "the connection was cut within the body"
+            raise WireError(ErrorCategory.PROTOCOL, words)
+        self.answer.end()
+
+    async def _receive(self) -> bytes:
+        assert self._sock is not None
+        while True:
+            try:
+                return self._sock.recv(READ_BYTES)
+            except BlockingIOError:
+                with self._patience("while waiting for bytes"):
+                    await trio.lowlevel.wait_readable(self._sock)
+            except OSError as error:
+                if self.answer.begun:
+                    words = "the connection was reset within the answer"
+                    raise WireError(ErrorCategory.PROTOCOL, words) from None
+                raise connection_error(error) from None
+
+    @contextmanager
+    def _patience(self, doing: str) -> Iterator[None]:
+        try:
+            with trio.fail_after(self._progress_s):
+                yield
+        except trio.TooSlowError:
+            words = f"nothing came within {self._progress_s:g} s ({doing})"
+            raise WireError(ErrorCategory.TIMEOUT, words) from None
+
+
+class Found(Generic[T]):
+    """What a callback brings to the task that waits for it."""
+
+    def __init__(self) -> None:
+        self.value: T | None = None
+        self._came = trio.Event()
+
+    def put(self, value: T) -> None:
+        """Bring it."""
+        self.value = value
+        self._came.set()
+
+    async def get(self) -> T:
+        """Wait for it."""
+        await self._came.wait()
+        assert self.value is not None
+        return self.value
