@@ -82,8 +82,7 @@ _CREATE = witnessed(
     _VERSION,
     _ROOM,
 )
-_REPLACE = witnessed(
-    """
+_SET = """
         UPDATE destinations SET
             version = $3::integer, status = $4::smallint, name = $5, description = $6, url = $7,
             customer = $8, customer_account = $9::uuid, concurrency = $10::smallint,
@@ -92,12 +91,26 @@ _REPLACE = witnessed(
             retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
             sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
             template = $21, config = $22::bytea
+"""
+_IF_PREDECESSOR = """
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
         RETURNING id, scripts
-    """,
+"""
+_REPLACE = witnessed(_SET + _IF_PREDECESSOR, 24, "destination", _VERSION + _DISCARDING + _LEFT)
+# The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
+_PUBLISH = witnessed(
+    _SET + " FROM held " + _IF_PREDECESSOR,
     24,
     "destination",
-    _VERSION + _DISCARDING + _LEFT,
+    _VERSION
+    + """, stamped AS (
+        UPDATE transform_scripts SET published_at_ms = $35::bigint
+        WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
+    )""",
+    """held AS (
+        SELECT id AS script FROM transform_scripts
+        WHERE environment = $1::integer AND id = $20::uuid AND destination = $2::uuid FOR UPDATE
+    )""",
 )
 _GET = SELECT_DESTINATIONS + " WHERE environment = $1 AND id = $2::uuid"
 _FIND = SELECT_DESTINATIONS + " WHERE id = $1::uuid"
@@ -136,6 +149,11 @@ class Destinations:
         """Write the next version, if the present one is its predecessor."""
         columns = self._columns(destination)
         return bool(await write(self._pool, _REPLACE, *columns, *values(audit)))
+
+    async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
+        """The same for a version with a script that is live from now on, if the script is still there."""
+        columns = self._columns(destination)
+        return bool(await write(self._pool, _PUBLISH, *columns, *values(audit), at_ms))
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
