@@ -50,8 +50,8 @@ class Suspicion(Protocol):
 
 
 class SuspectStore(Protocol):
-    """Hashes that blobs may be there for without a row of a file: marked before a blob is put, and with the
-    removal of rows, so that none is ever left behind."""
+    """Hashes that blobs may be there for without a row of a file: marked before a blob is put, and with
+    the removal of rows, so that none is ever left behind."""
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
         """Mark a hash."""
@@ -75,8 +75,9 @@ class FileStore(SuspectStore, Protocol):
         `Depot.keep`."""
 
     async def refer(self, file: FileRecord, content_of: str) -> FileRecord | None:
-        """Write a row with the size and hash of another file of its environment, which is STORED, and what
-        types and names `file` leaves open; return it. A row that is there stays. None: no such file."""
+        """Write a row with the size and hash of another file of its environment, which is STORED, and
+        what types and names `file` leaves open; return it. A row that is there (by id) stays, and is
+        returned. None: no such file."""
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file."""
