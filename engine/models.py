@@ -6,6 +6,7 @@ here awaits.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from engine.core.destination import Destination
 from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
+from engine.workspace_settings import WorkspaceSettings
 
 
 class Workspace(Struct, frozen=True):
@@ -95,6 +97,8 @@ class Models:
         self._destinations_of: dict[int, dict[str, Destination]] = {}
         self._routing_versions: dict[int, int] = {}  # by environment
         self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
+        self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
+        self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
 
     # --- workspaces and environments
 
@@ -108,6 +112,26 @@ class Models:
     def environment_of(self, workspace: str, name: Environment) -> EnvironmentModel | None:
         """Return a workspace's environment by its name."""
         return self._environment_of.get((workspace, name))
+
+    # --- what workspaces say of their customers' portals
+
+    def put_settings(self, settings: WorkspaceSettings) -> None:
+        """Add or replace a workspace's settings; an older version than the present one is ignored."""
+        present = self.settings_of(settings.workspace)
+        if present.version > settings.version:
+            return
+        self._settings[settings.workspace] = settings
+        self._listed.subtract(origin.encode() for origin in present.origins)
+        self._listed.update(origin.encode() for origin in settings.origins)
+        self._listed = +self._listed  # without those that nobody lists any more
+
+    def settings_of(self, workspace: str) -> WorkspaceSettings:
+        """Return a workspace's settings, the default ones where it has written none."""
+        return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
+
+    def is_listed(self, origin: bytes) -> bool:
+        """Whether any workspace lists an origin."""
+        return origin in self._listed
 
     # --- credentials
 

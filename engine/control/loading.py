@@ -32,6 +32,7 @@ class Loader:
             "destination": self._destination,
             "rule": self._rule,
             "schema": self._schema,
+            "settings": self._settings,
         }
 
     async def load(self) -> None:
@@ -41,6 +42,8 @@ class Loader:
             projection = self._projection
             for tenant in configuration.tenants:
                 projection.tenant(tenant)
+            for settings in configuration.settings:
+                projection.settings(settings)
             for index, key in enumerate(configuration.keys):
                 projection.key(key)
                 if index % SLICE == SLICE - 1:
@@ -102,3 +105,6 @@ class Loader:
         if found is not None:
             active = await self._store.schemas.active(*found)
             self._projection.schema(*found, None if active is None else active.active())
+
+    async def _settings(self, identifier: str) -> None:
+        self._projection.settings(await self._store.settings.get(identifier))

@@ -18,10 +18,13 @@ from engine.control.records import (
     KeyRecord,
     KeySecret,
     Tenant,
+    TransformPage,
+    TransformScript,
 )
 from engine.core.vocabulary import DestinationStatus
 from engine.models import Rule, Workspace
 from engine.schemas.records import SchemaStore
+from engine.workspace_settings import WorkspaceSettings
 
 
 class TenantStore(Protocol):
@@ -81,6 +84,9 @@ class DestinationStore(Protocol):
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""
 
+    async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
+        """The same for a version with a script that is live from now on, if the script is still there."""
+
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
 
@@ -102,6 +108,36 @@ class DestinationStore(Protocol):
 
     async def account_name(self, environment: int, account: str) -> str | None:
         """Return the customerExternalId of an account."""
+
+
+class TransformStore(Protocol):
+    """Transform scripts."""
+
+    async def create(
+        self, script: TransformScript, workspace: str, at_most: int, audit: AuditEntry
+    ) -> bool:
+        """Add the next version of its destination (`version` is not looked at), unless that is archived
+        or the workspace has `at_most` scripts."""
+
+    async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
+        """Remove a version that is not live, of a destination that is not archived."""
+
+    async def get(self, environment: int, script: str) -> TransformScript | None:
+        """Return a version."""
+
+    async def of_version(
+        self, environment: int, destination: str, version: int
+    ) -> TransformScript | None:
+        """Return a destination's version by its number."""
+
+    async def page(
+        self, environment: int, destination: str, before: str | None, limit: int, max_bytes: int
+    ) -> TransformPage:
+        """Return a destination's versions with an id below `before`, newest first: at most `limit`, and
+        of sources at most `max_bytes` where they are several."""
+
+    async def used(self, workspace: str) -> int:
+        """Return how many scripts of a workspace its plan counts."""
 
 
 class RuleStore(Protocol):
@@ -147,6 +183,16 @@ class RuleStore(Protocol):
         that are tied to it."""
 
 
+class SettingsStore(Protocol):
+    """What workspaces say of their customers' portals."""
+
+    async def get(self, workspace: str) -> WorkspaceSettings:
+        """Return the present version, version 0 where none was written."""
+
+    async def replace(self, settings: WorkspaceSettings, audit: AuditEntry) -> bool:
+        """Write the next version, if the present one is its predecessor."""
+
+
 class ConfigurationStore(Protocol):
     """All of it, for the read models."""
 
@@ -169,6 +215,10 @@ class ConfigurationStore(Protocol):
     @property
     def schemas(self) -> SchemaStore:
         """Event schemas."""
+
+    @property
+    def settings(self) -> SettingsStore:
+        """Settings of workspaces."""
 
     async def load(self) -> Configuration:
         """Read everything, as of one instant."""

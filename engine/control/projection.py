@@ -13,6 +13,7 @@ from engine.models import Credential, Models, Rule
 from engine.schemas.active import ActiveSchema
 from engine.schemas.checks import ActiveSchemas
 from engine.wire.target import parse_target
+from engine.workspace_settings import WorkspaceSettings
 
 log = structlog.get_logger("angarium.control")
 NOWHERE = parse_target("https://destination.invalid/")  # a name that never resolves, RFC 2606
@@ -39,6 +40,9 @@ class Projection(Protocol):
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
         """An event type has another active schema, or none."""
 
+    def settings(self, settings: WorkspaceSettings) -> None:
+        """A workspace's settings have a new version."""
+
 
 class NoProjection:
     """For a process without read models, such as the command line."""
@@ -59,6 +63,9 @@ class NoProjection:
         """Do nothing."""
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
+        """Do nothing."""
+
+    def settings(self, settings: WorkspaceSettings) -> None:
         """Do nothing."""
 
 
@@ -127,6 +134,10 @@ class ModelProjection:
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
         """Hold events of a type to this version."""
         self._schemas.put(environment, event_type, active)
+
+    def settings(self, settings: WorkspaceSettings) -> None:
+        """Act on this version of a workspace's settings."""
+        self._models.put_settings(settings)
 
     def absent_schemas(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
         """Return the event types that are held to a schema here and are not among `present`."""

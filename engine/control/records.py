@@ -3,6 +3,8 @@
 Nothing here is ever shown as it is: what callers see is rendered elsewhere, with secrets masked.
 """
 
+from enum import Enum
+
 from msgspec import Struct
 
 from engine.core.destination import SigningKey, Template, Transform
@@ -16,6 +18,7 @@ from engine.core.vocabulary import (
 )
 from engine.models import EnvironmentModel, Rule, Workspace
 from engine.schemas.active import ActiveSchema
+from engine.workspace_settings import WorkspaceSettings
 
 
 class Tenant(Struct, frozen=True):
@@ -49,6 +52,35 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     updated_at_ms: int
     transform: Transform | None = None  # the script that is live
     template: Template | None = None
+
+
+class TransformStatus(Enum):
+    """What a script is for. Computed: of a destination's the one that its row names is PUBLISHED."""
+
+    DRAFT = "DRAFT"  # never was live
+    PUBLISHED = "PUBLISHED"  # every attempt that begins uses it
+    SUPERSEDED = "SUPERSEDED"  # was live
+
+
+class TransformScript(Struct, frozen=True, kw_only=True):
+    """One version of a destination's transform script. Only its status ever changes."""
+
+    id: str
+    environment: int
+    destination: str
+    customer_account: str | None  # that the destination is tied to
+    version: int  # counts from 1 at its destination
+    name: str
+    source: str
+    status: TransformStatus
+    published_at_ms: int | None  # the last time
+
+
+class TransformPage(Struct, frozen=True):
+    """Newest first. Where `below` is set, there are more with ids below it."""
+
+    items: list[TransformScript]
+    below: str | None
 
 
 class KeySecret(Struct, frozen=True, kw_only=True):
@@ -133,3 +165,4 @@ class Configuration(Struct):
     destinations: list[DestinationRecord]
     rules: list[Rule]
     schemas: list[ActiveSchema]
+    settings: list[WorkspaceSettings]

@@ -1,0 +1,40 @@
+"""What a workspace says of its customers' portal: looks, origins, what customers may do. Values alone."""
+
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+
+class Ability(Enum):
+    """What a customer may do with what is its own, unless the workspace takes it away."""
+
+    CREATE_DESTINATIONS = "createDestinations"
+    EDIT_DESTINATIONS = "editDestinations"
+    SWITCH_DESTINATIONS = "switchDestinations"
+    ARCHIVE_DESTINATIONS = "archiveDestinations"
+    TEST_DESTINATIONS = "testDestinations"
+    EDIT_HEADERS = "editHeaders"
+    EDIT_DELIVERY_OPTIONS = "editDeliveryOptions"
+    ROTATE_SECRETS = "rotateSecrets"
+    MANAGE_RULES = "manageRules"
+    MANAGE_TRANSFORMS = "manageTransforms"
+    RETRY_DELIVERIES = "retryDeliveries"
+    DISCARD_DELIVERIES = "discardDeliveries"
+    REPLAY = "replay"
+    VIEW_PAYLOADS = "viewPayloads"
+
+
+class WorkspaceSettings(Struct, frozen=True, kw_only=True):
+    """One version of a workspace's settings; version 0 is what holds before any was written."""
+
+    workspace: str
+    version: int = 0
+    branding: dict[str, Any] | None = None  # as callers wrote it, without what is null
+    origins: tuple[str, ...] = ()  # as browsers write them
+    denied: frozenset[Ability] = frozenset()
+    updated_at_ms: int | None = None
+
+    def allows(self, ability: Ability) -> bool:
+        """Whether customers may do it."""
+        return ability not in self.denied
