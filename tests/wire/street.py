@@ -50,7 +50,8 @@ class Visit:
             if not await self._more():
                 return None
         head = bytes(self.buffer[: end + 4])
-        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        _, _, after = head.lower().partition(b"content-length: ")
+        length = int(after.split(b"\r\n")[0] or 0)
         while len(self.buffer) < len(head) + length:
             if not await self._more():
                 return None
