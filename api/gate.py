@@ -92,9 +92,18 @@ class Gate:
         return Allowance(limit, limit, self._window_end(self._now()))
 
     def admit(
-        self, authorization: bytes | None, scopes: frozenset[Scope], *, ingestion: bool
+        self,
+        authorization: bytes | None,
+        scopes: frozenset[Scope],
+        *,
+        ingestion: bool,
+        origin: bytes | None = None,
     ) -> Admission:
-        """Judge an Authorization header. Raises GateRefusal 503, 401, 429 or 403, in that order."""
+        """Judge an Authorization header. Raises GateRefusal 503, 401, 429 or 403, in that order.
+
+        `origin`: that of the page that asks, where it is another site's (`api.cors.foreign_origin`); the
+        credential's workspace must list it, whatever the credential.
+        """
         if self._stale():
             raise self._outdated()
         now = self._now()
@@ -107,11 +116,18 @@ class Gate:
         if credential is None:
             raise self._refusal("unauthorized", "the credential is not valid", self.anonymous())
         allowance = self._spend(credential, ingestion, now)
+        if origin is not None and not self._lists(credential.workspace, origin):
+            raise self._refusal(
+                "forbidden", "the workspace does not list the origin of this request", allowance
+            )
         if credential.scope not in scopes:
             raise self._refusal(
                 "forbidden", f"this key's scope is {credential.scope.name.lower()}", allowance
             )
         return Admission(credential, credential.environment, allowance, digest)
+
+    def _lists(self, workspace: str, origin: bytes) -> bool:
+        return origin.decode("latin-1") in self._models.settings_of(workspace).origins
 
     def readmit(
         self, digest: bytes, credential: Credential, *, ingestion: bool

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus
 from msgspec import Struct
 
 from api.budget import BodyBudget
+from api.cors import Cors, foreign_origin
 from api.envelope import CHALLENGE, envelope
 from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from engine.core.vocabulary import CredentialKind, Environment, Scope
@@ -77,6 +78,7 @@ class Ingestion:
         self.gate = gate
         self.bodies = bodies
         self.ingest = ingest
+        self.cors = Cors(models)
         self._models = models
 
     def judge(self, batch: bool, query: bytes, fields: Fields, length: int | None) -> Admitted:
@@ -84,7 +86,9 @@ class Ingestion:
 
         `length` is that of Content-Length, None where it is not known. Raises GateRefusal.
         """
-        admission = self.gate.admit(fields.get(b"authorization"), SCOPES, ingestion=True)
+        admission = self.gate.admit(
+            fields.get(b"authorization"), SCOPES, ingestion=True, origin=foreign_origin(fields)
+        )
         allowance = admission.allowance
         try:
             named = _named(query, fields)

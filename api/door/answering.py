@@ -11,7 +11,7 @@ from api.door.channel import Address, Channel, Owner
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
 from api.door.limits import NO_WORKSPACE
-from api.door.response import CONTINUE, connection_line, render
+from api.door.response import CONTINUE, connection_line, lines_of, render
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
 from api.gate import Allowance
@@ -149,6 +149,8 @@ class Answering(Channel):
         door, head = self._door, self._head
         keep = self._keep = self._keep and not door.closing
         line = connection_line(keep, 1 if head is None else head.minor)
+        if head is not None and head.origin is not None:
+            line += lines_of(self._ingestion.cors.headers(head.method, head.index, status, ()))
         data = render(status, body, allowance, self._request_id, retry_after_s, line)
         if head is not None and head.method == b"HEAD":
             data = data[: len(data) - len(body)]

@@ -4,6 +4,7 @@ Ingestion is answered on the spot; anything else is passed to the application as
 a request is being answered nothing is read. Nothing here awaits.
 """
 
+from api.cors import Headers
 from api.door.answering import (
     DECIDING,
     DRAINING,
@@ -187,7 +188,8 @@ class Connection(Answering):
             if admitted is None or not ingestion.judge_again(admitted):
                 length = None if head.chunked else head.length
                 admitted = ingestion.judge(batch, head.query, head.index, length)
-                self._before = admitted
+                # Whether a page may call can change while its head does not.
+                self._before = admitted if head.origin is None else None
         except GateRefusal as refusal:
             self._body = _decoder(head)
             self._refuse(refusal, refusal.allowance)
@@ -330,6 +332,10 @@ class Connection(Answering):
         if self._state is PASSED and not self._reading and self._body is not None:
             self._within(self._limits.body_s)
             self._read_on(True)
+
+    def cors(self, head: Head, status: int, own: Headers) -> Headers:
+        """Return what a browser must be told with an answer of the application."""
+        return self._ingestion.cors.headers(head.method, head.index, status, own)
 
     def write_answer(self, data: bytes) -> bool:
         """Write a part of an exchange's answer; False: wait for `Exchange.flushed`."""

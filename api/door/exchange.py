@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import trio
 
+from api.cors import Headers
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
 from api.door.response import render_head
@@ -40,6 +41,9 @@ class Side(Protocol):
 
     def may_keep(self) -> bool:
         """Whether the connection can be kept after an answer that begins now."""
+
+    def cors(self, head: Head, status: int, own: Headers) -> Headers:
+        """Return what a browser must be told with an answer that has the headers `own`."""
 
     def write_answer(self, data: bytes) -> bool:
         """Write; False when `flushed` is to be waited for."""
@@ -210,6 +214,8 @@ class Exchange:
                 continue
             dated = dated or name == b"date"
             headers.append((name, value))
+        if self.head.origin is not None:
+            headers += self._side.cors(self.head, status, headers)
         minor = self.head.minor
         self._silent = self.head.method == b"HEAD" or status in _NO_BODY
         if length is None and not more:

@@ -32,6 +32,7 @@ _SINGLE = (
     b"content-type",
     b"expect",
     b"host",
+    b"origin",
     b"transfer-encoding",
     b"x-environment",
 )
@@ -53,6 +54,7 @@ class Head:
         "length",
         "method",
         "minor",
+        "origin",
         "path",
         "query",
     )
@@ -71,6 +73,7 @@ class Head:
         self.minor = minor  # of HTTP/1.x
         self.fields = fields  # names in lower case
         self.index = dict(fields)
+        self.origin = self.index.get(b"origin")  # of the page that asks; None: no browser's
         self.length = 0
         self.chunked = False
         self.keep_alive = minor == 1

@@ -149,6 +149,7 @@ def _acceptable(headers: list[tuple[bytes, bytes]]) -> bool:
         and path[:1] == b"/"
         and TARGET.fullmatch(path) is not None
         and names.count(b"authorization") <= 1
+        and names.count(b"origin") <= 1
         and names.count(b"x-environment") <= 1
         and names.count(b"content-type") <= 1
     )

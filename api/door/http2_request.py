@@ -68,6 +68,7 @@ class _Request:
         self._limits = limits
         self._receive = receive
         self._send = send
+        self._fields: dict[bytes, bytes] = fields
         # The ingestion routes draw on their workspace's budget themselves.
         self._draws = scope["raw_path"] not in PATHS
         self._drawn = 0
@@ -108,6 +109,11 @@ class _Request:
 
     async def _pass(self, message: Message) -> None:
         self._started = True
+        if message["type"] == "http.response.start" and b"origin" in self._fields:
+            own = list(message["headers"])
+            method = self.asgi["method"].encode("latin-1")
+            told = self._ingestion.cors.headers(method, self._fields, message["status"], own)
+            message = {**message, "headers": own + told}
         with trio.move_on_after(self._limits.write_s) as waiting:
             await self._send(message)
         if waiting.cancelled_caught:

@@ -51,6 +51,11 @@ def connection_line(keep: bool, minor: int) -> bytes:
     return b"" if minor else _KEEP_ALIVE
 
 
+def lines_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return headers as lines of a head."""
+    return b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
 def render(
     status: int,
     body: bytes,
@@ -59,7 +64,8 @@ def render(
     retry_after_s: int | None,
     connection: bytes,
 ) -> bytes:
-    """Return a whole answer with a JSON body; `connection` is what `connection_line` returned."""
+    """Return a whole answer with a JSON body; `connection` is what `connection_line` returned, with
+    other lines where there are any."""
     if retry_after_s is not None:
         connection = b"retry-after: %d\r\n%b" % (retry_after_s, connection)
     if status == 401:
@@ -81,8 +87,7 @@ def render_head(
     status: int, headers: Iterable[tuple[bytes, bytes]], keep: bool, minor: int, dated: bool
 ) -> bytes:
     """Return the head of a passed request's answer; `dated`: the headers have a Date already."""
-    lines = [status_line(status)]
-    lines.extend(b"%b: %b\r\n" % header for header in headers)
+    lines = [status_line(status), lines_of(headers)]
     if not dated:
         lines.append(b"date: %b\r\n" % _date.text())
     lines.append(connection_line(keep, minor))

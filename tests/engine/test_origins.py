@@ -51,7 +51,7 @@ def test_an_origin_has_one_form(text: str, origin: str) -> None:
         ("https://-app.example.com", "a name"),
         ("https://app.example.com.", "a name"),
         ("https://app example.com", "a name"),
-        ("https://app.example.com\r\nX-Evil: 1", "a name"),
+        ("https://app.example.com\r\nX-Evil: 1", "scheme://host"),
         ("https://" + "a." * 127 + "com", "a name"),
         ("https://bücher.example", "ASCII"),
         ("https://127.1", "address"),
