@@ -6,20 +6,21 @@ as a blueprint, since the front door answers most of that traffic itself.
 
 import re
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import structlog
 from quart import Response, g, request
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound, RequestEntityTooLarge
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import BaseConverter
 
 from api.call import Answer
 from api.envelope import CHALLENGE, envelope, request_id_of
 from api.gate import Allowance, GateRefusal
-from api.ingestion import BATCH_BYTES
 from api.judgement import Judge
 from api.routes import Route
 from api.services import Services
+from api.streaming import Application, Outflow, Request
 from api.table import ROUTES
 from engine.errors import Refusal
 from engine.ports import ContentionError, StoreAwayError
@@ -32,12 +33,10 @@ METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 def make_app(services: Services) -> QuartTrio:
     """Return the application."""
-    app = QuartTrio("angarium", static_folder=None)
+    app = Application("angarium", static_folder=None)
     app.config.update(
         PROVIDE_AUTOMATIC_OPTIONS=False,
-        # The most that any route takes. The routes' own limits are lower; this one bounds what is
-        # held for a route that does not read its body.
-        MAX_CONTENT_LENGTH=BATCH_BYTES + 1,
+        MAX_CONTENT_LENGTH=None,  # each route has its own; a body that no route reads waits
         BODY_TIMEOUT=None,  # whoever owns the connection owns its deadlines
         RESPONSE_TIMEOUT=None,
         PROPAGATE_EXCEPTIONS=False,
@@ -54,7 +53,7 @@ def make_app(services: Services) -> QuartTrio:
             app.add_url_rule(
                 _rule(route.path),
                 f"{route.method} {route.path}",
-                _view(judge, route),
+                _view(judge, route, services),
                 methods=[route.method],
             )
     for path, routes in by_path.items():
@@ -107,9 +106,10 @@ def _allowed(routes: list[Route]) -> str:
     return ", ".join(sorted(methods))
 
 
-def _view(judge: Judge, route: Route) -> Callable[..., Awaitable[Response]]:
+def _view(judge: Judge, route: Route, services: Services) -> Callable[..., Awaitable[Response]]:
     async def view(**path: str) -> Response:
-        return _response(await judge.answer(route, path))
+        answer = await judge.answer(route, path)
+        return _response(answer) if answer.chunks is None else _streamed(answer, services)
 
     return view
 
@@ -132,7 +132,30 @@ def _response(answer: Answer) -> Response:
         headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     if answer.retry_after_s is not None:
         headers["Retry-After"] = str(answer.retry_after_s)
-    return Response(answer.rendered(), answer.status, headers)
+    body = answer.rendered() if answer.chunks is None else b""
+    response = Response(body, answer.status, headers)
+    for name, value in answer.headers:
+        response.headers[name] = value
+    return response
+
+
+def _streamed(answer: Answer, services: Services) -> Response:
+    """Return the response to an answer that is read while it is sent. Raises Refusal 503."""
+    chunks, account = answer.chunks, answer.account or g.workspace
+    assert chunks is not None
+    endings = cast("Request", request).endings
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        endings.push_async_callback(close)
+    services.streams.enter(account)
+    endings.callback(services.streams.leave, account)
+    response = _response(answer)
+    del response.headers["Content-Length"]
+    if answer.length is not None:
+        response.headers["Content-Length"] = str(answer.length)
+    if request.method != "HEAD":
+        response.response = Outflow(chunks)
+    return response
 
 
 def _refused(refusal: Refusal) -> Response:
@@ -154,6 +177,7 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         given = request.headers.get("X-Request-Id")
         g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
         g.allowance = None
+        g.workspace = ""  # of the caller, once that is known
         if request.scope["path"].startswith("//"):  # which the framework takes for one slash
             raise Refusal("not_found", "no such path")
         given_method: object = dict(request.scope).get("method")
@@ -211,8 +235,6 @@ def _http_error(error: HTTPException) -> Response:
         allowed = set(error.valid_methods or ()) - {"*"}
         response.headers["Allow"] = ", ".join(sorted(allowed))
         return response
-    if isinstance(error, RequestEntityTooLarge):
-        return _refused(Refusal("payload_too_large", "the body is too large"))
     if isinstance(error, NotFound):
         return _refused(Refusal("not_found", "no such path"))
     return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

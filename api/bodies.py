@@ -1,8 +1,9 @@
-"""JSON bodies of the control plane, read strictly: everything that a decoder would let pass in silence is
-refused.
+"""Bodies of requests to the control plane: JSON, read strictly, so that what a decoder would let pass in
+silence is refused; or streams, counted as they come.
 """
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any, NoReturn
 
 from engine.control.documents import invalid
@@ -10,6 +11,28 @@ from engine.errors import Refusal
 from engine.json_members import MAX_DEPTH, deepest
 
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of it
+
+
+def too_large(most: int) -> Refusal:
+    """Return the refusal of a body of more than `most` bytes."""
+    return Refusal("payload_too_large", f"the body is larger than {most} bytes")
+
+
+async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:
+    """Yield the parts of a body. Raises Refusal 413 when they are more than `most` bytes."""
+    count = 0
+    async for part in parts:
+        count += len(part)
+        if count > most:
+            raise too_large(most)
+        yield part
+
+
+async def nothing() -> AsyncIterator[bytes]:
+    """Yield the parts of a body that was read already, or never is: none."""
+    none: tuple[bytes, ...] = ()
+    for part in none:
+        yield part
 
 
 def read_object(body: bytes) -> dict[str, Any]:

@@ -1,8 +1,19 @@
 """The byte budgets that request bodies draw on: one for all callers, one for each workspace.
 
 What a request has drawn stays drawn until it is answered, so that bodies which wait for their commit
-count as well. Nothing here awaits.
+count as well. A body or an answer that is streamed draws what is held of it at most. Nothing here awaits.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engine.errors import Refusal
+
+STREAM_BYTES = 128 * 1024  # held of a stream: 64 KiB at the door, 64 KiB with the application
+STREAMS_SHARE = (
+    2  # streams may have one part in so many of a budget: they last, and events do not wait
+)
+RETRY_AFTER_S = 2
 
 
 class BodyBudget:
@@ -11,6 +22,7 @@ class BodyBudget:
     def __init__(self, total: int, per_workspace: int) -> None:
         self._total = total
         self._per_workspace = per_workspace
+        self.streams = Streams(self, _places(total), _places(per_workspace))
         self._drawn_by: dict[str, int] = {}
         self.drawn = 0
 
@@ -38,3 +50,52 @@ class BodyBudget:
             self._drawn_by[workspace] = left
         else:
             del self._drawn_by[workspace]
+
+
+class Streams:
+    """Places for requests whose body, or whose answer, is streamed; so many in all, and so many of one
+    workspace."""
+
+    def __init__(self, bodies: BodyBudget, most: int, per_workspace: int) -> None:
+        self._bodies = bodies
+        self._most = most
+        self._per_workspace = per_workspace
+        self._of: dict[str, int] = {}
+        self.open = 0
+
+    def enter(self, workspace: str) -> None:
+        """Take a place. Raises Refusal 503 when there is none."""
+        count = self._of.get(workspace, 0)
+        if (
+            self.open >= self._most
+            or count >= self._per_workspace
+            or not self._bodies.draw(workspace, STREAM_BYTES)
+        ):
+            raise Refusal(
+                "overloaded", "too many transfers at once: try again", retry_after_s=RETRY_AFTER_S
+            )
+        self._of[workspace] = count + 1
+        self.open += 1
+
+    def leave(self, workspace: str) -> None:
+        """Give a place back."""
+        self._bodies.give_back(workspace, STREAM_BYTES)
+        self.open -= 1
+        left = self._of[workspace] - 1
+        if left:
+            self._of[workspace] = left
+        else:
+            del self._of[workspace]
+
+    @contextmanager
+    def place(self, workspace: str) -> Iterator[None]:
+        """Have a place during the block. Raises Refusal 503."""
+        self.enter(workspace)
+        try:
+            yield
+        finally:
+            self.leave(workspace)
+
+
+def _places(budget: int) -> int:
+    return max(1, budget // STREAMS_SHARE // STREAM_BYTES)

@@ -1,5 +1,6 @@
 """One request on its way through a route, and what comes of it."""
 
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,13 +21,23 @@ Model = TypeVar("Model", bound=BaseModel)
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What is written. `document` is JSON in the making; it may hold `orjson.Fragment`s. `body`, where
-    it is given, goes out as it is, as `content_type`."""
+    it is given, goes out as it is, as `content_type`.
+
+    `chunks`, where they are given, are the body instead, `length` bytes in parts of 64 KiB or less: read
+    as fast as the client takes them, and closed (`aclose`, where they have it) whatever happens, also
+    when nobody reads them. They count as one of the streams of the workspace `account`, by default the
+    caller's. `headers` go beside those of any answer, and replace what is there of the same name.
+    """
 
     status: int
     document: Any = None
     body: bytes | None = None
     content_type: str = "application/json"
     retry_after_s: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    chunks: AsyncIterator[bytes] | None = None
+    length: int | None = None
+    account: str | None = None
 
     def rendered(self) -> bytes:
         """Return the bytes of the body."""
@@ -35,7 +46,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request that was let in and read. What does not apply to its route is empty."""
+    """A request that was let in and read. What does not apply to its route is empty.
+
+    `headers` have names in lower case, several of one name joined with commas; the credential is not
+    among them. `chunks`: the body as it comes, of a route that streams; iterating raises Refusal 413
+    beyond the route's limit.
+    """
 
     services: Services
     request_id: str
@@ -45,6 +61,8 @@ class Call:
     query: BaseModel
     document: dict[str, Any]  # the body as it came
     body: BaseModel | None  # the body as its route's model
+    headers: Mapping[str, str]
+    chunks: AsyncIterator[bytes]
 
     def query_as(self, model: type[Model]) -> Model:
         """Return the query as the model that the route names."""

@@ -7,12 +7,13 @@ import trio
 from pydantic import BaseModel
 from quart import g, request
 
-from api.bodies import BODY_BYTES, read_object
+from api.bodies import counted, nothing, read_object, too_large
 from api.call import Answer, Call
 from api.gate import Admission, named_environment
 from api.queries import Query, parameters, read_query
-from api.routes import Embed, Route
+from api.routes import ANY_TYPE, Embed, Route
 from api.services import Services
+from api.streaming import STREAM
 from engine.control.documents import read
 from engine.core.vocabulary import CredentialKind, Environment
 from engine.errors import Refusal
@@ -31,11 +32,12 @@ class Judge:
         """Return the answer to the request at hand. Raises Refusal and StoreError."""
         admission, named = self._admit(route)
         body = await self._body(route)
+        reads = not route.streams and (route.body is not None or route.action)
         given = parameters(request.query_string)
         query = read_query(route.query, given)
         document: dict[str, Any] = {}
         model: BaseModel | None = None
-        if route.body is not None or route.action:
+        if reads:
             document = read_object(body) if body.strip() or route.body is not None else {}
             if isinstance(document.get("environment"), str):
                 self._check_named(admission, document["environment"])
@@ -51,9 +53,18 @@ class Judge:
             query=query,
             document=document,
             body=model,
+            headers=_headers(),
+            chunks=counted(request.body, route.body_bytes) if route.streams else nothing(),
         )
         assert route.handler is not None
-        return await route.handler(call)
+        if not route.streams:
+            return await route.handler(call)
+        with self._services.streams.place(g.workspace):
+            extensions: dict[str, Any] = request.scope["extensions"]
+            begin = extensions.get(STREAM)
+            if begin is not None:
+                begin()
+            return await route.handler(call)
 
     # --- 401, 429, 403
 
@@ -64,8 +75,11 @@ class Judge:
         if len(authorizations) > 1:
             raise Refusal("invalid_request", "more than one Authorization header")
         authorization = authorizations[0].encode("latin-1") if authorizations else None
-        admission = self._services.gate.admit(authorization, route.scopes, ingestion=False)
+        admission = self._services.gate.admit(
+            authorization, route.scopes, ingestion=route.ingestion
+        )
         g.allowance = admission.allowance
+        g.workspace = admission.credential.workspace
         if admission.credential.customer is not None and route.embed is Embed.REFUSED:
             raise Refusal("forbidden", "an embed session may not do this")
         named = request.headers.getlist("X-Environment")
@@ -85,21 +99,25 @@ class Judge:
 
     @staticmethod
     async def _body(route: Route) -> bytes:
-        if route.body is None and not route.action:
+        if route.body is None and not route.action and not route.streams:
             return b""
         if "Content-Encoding" in request.headers:
             raise Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
-        unsupported = Refusal("unsupported_media_type", "the body must be application/json")
+        unsupported = Refusal(
+            "unsupported_media_type", f"the body must be {' or '.join(route.content_types)}"
+        )
         essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
+        known = essence in route.content_types or ANY_TYPE in route.content_types
         # What an action does not have is of no type: many a client names a form's for an empty body.
-        foreign = essence not in ("application/json", "")
-        if route.body is not None and essence != "application/json":
+        foreign = not known and essence != ""
+        if not route.action and not known:
             raise unsupported
         if foreign and request.content_length:
             raise unsupported
-        too_large = Refusal("payload_too_large", f"the body is larger than {BODY_BYTES} bytes")
-        if (request.content_length or 0) > BODY_BYTES:
-            raise too_large
+        if (request.content_length or 0) > route.body_bytes:
+            raise too_large(route.body_bytes)
+        if route.streams:
+            return b""
         body = bytearray()
         try:
             with trio.fail_after(BODY_S):
@@ -107,11 +125,11 @@ class Judge:
                     body += chunk
                     if foreign and body:
                         raise unsupported
-                    if len(body) > BODY_BYTES:
-                        raise too_large
+                    if len(body) > route.body_bytes:
+                        raise too_large(route.body_bytes)
         except trio.TooSlowError:
             raise Refusal("request_timeout", "the body did not arrive in time") from None
-        if body.strip() and not essence:
+        if body.strip() and not known:
             raise unsupported
         return bytes(body)
 
@@ -135,6 +153,16 @@ class Judge:
         if route.environment:
             raise Refusal("invalid_request", "name the environment: header X-Environment")
         return None
+
+
+def _headers() -> dict[str, str]:
+    """Return the request's headers but for the credential, which no handler needs to see."""
+    found: dict[str, str] = {}
+    for name, value in request.scope["headers"]:
+        text, given = name.decode("latin-1"), value.decode("latin-1")
+        if text != "authorization":
+            found[text] = f"{found[text]}, {given}" if text in found else given
+    return found
 
 
 def _readable_parameters() -> list[tuple[str, str]]:

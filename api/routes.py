@@ -7,10 +7,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from api.bodies import BODY_BYTES
 from api.call import Answer, Call
 from api.queries import Query
 from engine.core.vocabulary import Scope
 
+JSON = "application/json"
+ANY_TYPE = "*/*"
 Handler = Callable[[Call], Awaitable[Answer]]
 
 ANYONE: frozenset[Scope] | None = None  # needs no credential
@@ -38,6 +41,13 @@ class Route:
     the ingestion routes answer. `embed`: what an embed session gets; no route is without a decision.
     `example`: of its body, where one made from its fields would not do. `codes`: error codes that few
     routes have, such as `schema_violation`. `path_schemas`: of its path's parameters that are no ids.
+
+    `streams`: its handler takes the body as it comes (`Call.chunks`), and `body` only documents it.
+    `content_types`: the media types it takes, `*/*` for any and none; what those that are no JSON look
+    like is in `body_schemas`, each a string of bytes where nothing is said. `body_bytes`: the most that
+    its body may have. `ingestion`: it counts on the rate of ingestion. `content_type`: of its answer;
+    one that is neither JSON nor a page is documented as bytes. `answer_headers`: of its success, by name,
+    with what each says.
     """
 
     method: str
@@ -56,6 +66,12 @@ class Route:
     environment: bool = True
     description: str = ""
     example: Any = None
-    content_type: str = "application/json"
+    content_type: str = JSON
     codes: tuple[str, ...] = ()
     path_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    streams: bool = False
+    content_types: tuple[str, ...] = (JSON,)
+    body_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    body_bytes: int = BODY_BYTES
+    ingestion: bool = False
+    answer_headers: Mapping[str, str] = field(default_factory=dict)

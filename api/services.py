@@ -6,6 +6,7 @@ from typing import Protocol
 
 from quart import Blueprint
 
+from api.budget import Streams
 from api.gate import Gate
 from engine.actors.reports import DestinationReport, Totals
 from engine.control.commands import Commands
@@ -79,5 +80,6 @@ class Services:
     throughput: Throughput
     directory: Directory
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
+    streams: Streams
     now: Callable[[], float]  # seconds since the epoch
     unready: Callable[[], list[str]]  # why no work can be taken now; empty when all is well

@@ -100,6 +100,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         throughput=server.throughput,
         directory=server.directory,
         ingestion=make_blueprint(ingestion),
+        streams=ingestion.bodies.streams,
         now=now,
         unready=server.unready,
     )

@@ -413,6 +413,7 @@ class House:
             throughput=self.throughput,
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
+            streams=self.ingestion.bodies.streams,
             now=self.clock.now,
             unready=lambda: self.unready,
         )

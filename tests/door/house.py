@@ -17,6 +17,7 @@ from api.door.limits import LIMITS, Limits
 from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
+from api.streaming import Application
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.ingest import Done, Reply
 from engine.models import Credential, EnvironmentModel, Models, Workspace, digest_of
@@ -143,7 +144,7 @@ class House:
         )
 
     def quart(self) -> QuartTrio:
-        app = QuartTrio("house")
+        app = Application("house")
         app.register_blueprint(make_blueprint(self.ingestion, self.limits.body_s))
         return app
 
