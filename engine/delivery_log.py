@@ -63,6 +63,14 @@ class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
     response_truncated: bool
     error_category: ErrorCategory | None
     error_message: str | None
+    logs: str | None  # what the transform script printed
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether there was a request: none where a script failed, or had the delivery skipped."""
+        if self.success:
+            return self.response_status is not None
+        return self.error_category is not ErrorCategory.TRANSFORM
 
 
 class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
@@ -118,10 +126,12 @@ class SentVersion(Struct, frozen=True, kw_only=True):
     url: str
     headers: bytes  # JSON [[name, value]]; the value of a masked one is null
     algorithm: SigningAlgorithm
+    template: str | None = None
+    config: bytes | None = None  # JSON, with null for each secret
 
 
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
-    """A delivery with its attempts (oldest first), its event and where its last attempt went.
+    """A delivery with its attempts (oldest first), its event and where its last request went.
 
     `event` is None when retention has removed it, `sent` when nothing was sent yet.
     """
@@ -130,6 +140,11 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
     attempts: tuple[AttemptEntry, ...]
     event: EventDetail | None
     sent: SentVersion | None
+
+    @property
+    def last_sent(self) -> AttemptEntry | None:
+        """The last attempt that sent a request."""
+        return next((each for each in reversed(self.attempts) if each.was_sent), None)
 
 
 class DeliveryFilter(Struct, frozen=True, kw_only=True):

@@ -38,7 +38,7 @@ SELECT {ATTEMPT_COLUMNS} FROM attempts
 WHERE environment = $1::integer AND delivery = $2::uuid
 ORDER BY number DESC LIMIT {ATTEMPTS}"""  # noqa: S608 - constants
 _SENT = """
-SELECT version, url, headers, algorithm FROM destination_versions
+SELECT version, url, headers, algorithm, template, config FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
 # In its final state from the first: it is never read back, and no counter knows it.
 _INSPECTION = """
@@ -48,16 +48,16 @@ WITH tested AS (
 ), delivery AS (
     INSERT INTO deliveries (environment, id, event, event_type, destination, seq, class, kind, origin,
         priority, status, attempt_count, response_status, trouble, error_category, delivered_at_ms,
-        updated_at_ms, customer, last_error)
+        updated_at_ms, customer, last_error, skipped)
     VALUES ($1, $8::uuid, $2, $4, $9::uuid, 0, $10::smallint, $11::smallint, $12::smallint,
         $13::smallint, $14::smallint, 1, $15::smallint, $16::smallint, $17::smallint, $18::bigint,
-        $19::bigint, $20::text, $21::bytea)
+        $19::bigint, $20::text, $21::bytea, $31::boolean)
 )
 INSERT INTO attempts (environment, delivery, number, started_at_ms, duration_ms, success,
     response_status, error_category, destination_version, transform_version, response_truncated,
-    error_message, response_headers, response_body)
+    error_message, response_headers, response_body, logs)
 VALUES ($1, $8, $22::integer, $23::bigint, $24::integer, $25::boolean, $15, $17, $26::integer,
-    $27::integer, $28::boolean, $21, $29::bytea, $30::bytea)"""
+    $27::integer, $28::boolean, $21, $29::bytea, $30::bytea, $32::bytea)"""
 
 
 class PostgresDeliveries:
@@ -125,16 +125,18 @@ class PostgresDeliveries:
                 for each in await connection.fetch(_ATTEMPTS, environment, delivery)
             ]
             event = await connection.fetch_row(EVENT, environment, entry.event)
-            sent = None
-            if attempts:
-                version = attempts[0].destination_version
-                sent = await self._sent(connection, environment, entry.destination, version)
-        return DeliveryDetail(
-            entry=entry,
-            attempts=tuple(reversed(attempts)),
-            event=None if event is None else event_detail(event),
-            sent=sent,
-        )
+            detail = DeliveryDetail(
+                entry=entry,
+                attempts=tuple(reversed(attempts)),
+                event=None if event is None else event_detail(event),
+                sent=None,
+            )
+            last = detail.last_sent
+            if last is None:
+                return detail
+            version = last.destination_version
+            sent = await self._sent(connection, environment, entry.destination, version)
+        return msgspec.structs.replace(detail, sent=sent)
 
     @staticmethod
     async def _sent(
@@ -177,8 +179,10 @@ class PostgresDeliveries:
             outcome.duration_ms,
             outcome.success,
             attempt.destination_version,
-            attempt.outcome.transform_version,
+            outcome.transform_version,
             outcome.truncated,
             header_lines(outcome.headers),
             outcome.body,
+            outcome.skipped,
+            outcome.logs,
         )

@@ -18,7 +18,7 @@ EVENT_COLUMNS = """
 ATTEMPT_COLUMNS = """
     number, started_at_ms, duration_ms, success, destination_version, transform_version,
     response_status, response_headers, response_body, response_truncated, error_category,
-    error_message"""
+    error_message, logs"""
 
 
 def delivery_entry(row: Any) -> DeliveryEntry:
@@ -49,6 +49,7 @@ def attempt_entry(row: Any) -> AttemptEntry:
     fields["response_headers"] = _headers(fields["response_headers"] or b"")
     fields["response_body"] = fields["response_body"] or b""
     fields["error_message"] = _text(fields["error_message"])
+    fields["logs"] = _text(fields["logs"])
     return msgspec.convert(fields, AttemptEntry)
 
 

@@ -24,6 +24,15 @@ def _instant(value: object) -> object:
         raise ValueError("is not an instant") from None
 
 
+def at_ms(value: object) -> int | None:
+    """Return an instant in milliseconds since the epoch, None for what is none."""
+    try:
+        found = _instant(value)
+    except ValueError:
+        return None
+    return found if isinstance(found, int) else None
+
+
 Instant = Annotated[
     int,
     BeforeValidator(_instant),

@@ -78,6 +78,18 @@ class Transforms(Protocol):
         `seed` what its random numbers come from: the same for all attempts, so that the result is."""
 
 
+class Trying(Protocol):
+    """The same for whoever waits for the result."""
+
+    async def perform(
+        self, script: Script, body: bytes, now_ms: int, seed: str
+    ) -> Transformed | Failure:
+        """Run a script over an outbound body, as `Transforms.run` does."""
+
+    async def check(self, workspace: str, source: str) -> str | None:
+        """Compile a source; return what is wrong with it and where, None for nothing."""
+
+
 # --- templates
 
 

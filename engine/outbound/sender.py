@@ -9,8 +9,10 @@ from functools import partial
 import structlog
 
 from engine.clock import Clock
+from engine.core.destination import Template
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
+from engine.outbound.held import HeldBytes
 from engine.outbound.ports import (
     Carried,
     Failure,
@@ -27,11 +29,12 @@ from engine.wire.body import outbound_body
 
 log = structlog.get_logger("angarium.outbound")
 Done = Callable[[Outcome], None]
+MOST_MADE = 1 << 20  # what a script returns at the most: what a run asks room for
 
 
 class OutboundSender:
-    """Implements `engine.ports.Sender` before another one. It owns nothing: each attempt is a
-    `Preparation` of its own."""
+    """Implements `engine.ports.Sender` before another one. Each attempt is a `Preparation` of its own;
+    what they hold of bytes is bounded together. Owner of whether it has stopped."""
 
     def __init__(
         self,
@@ -48,6 +51,13 @@ class OutboundSender:
         self.templates = templates
         self.timers = timers
         self.clock = clock
+        self.held = HeldBytes()
+        self.stopped = False
+
+    def stop(self) -> None:
+        """Send and report nothing any more: what is under way is repeated by whoever comes next."""
+        self.stopped = True
+        self.held.clear()
 
     def send(self, transmission: Transmission, done: Done) -> None:
         """Begin an attempt, as the port says."""
@@ -70,11 +80,14 @@ class Preparation:
         "_body",
         "_done",
         "_headers",
+        "_held",
         "_logs",
+        "_passed_on",
         "_stages",
         "_started_at",
         "_transmission",
         "_type",
+        "_version",
     )
 
     def __init__(self, stages: OutboundSender, transmission: Transmission, done: Done) -> None:
@@ -86,6 +99,9 @@ class Preparation:
         self._type = transmission.delivery.event.type
         self._headers: Headers = ()
         self._logs: bytes | None = None
+        self._version: int | None = None  # of the script that ran
+        self._held = 0  # bytes that it has room for
+        self._passed_on = False  # to the wire, or to its end: only the first of these counts
 
     def begin(self) -> None:
         """Begin with the first stage that there is something to do for."""
@@ -102,11 +118,26 @@ class Preparation:
             self._fail(result)
             return
         self._body, self._headers = result.body, result.headers
-        self._guarded(self._transform)
+        self._guarded(self._find_room)
 
     def _own_body(self) -> None:
         self._body = outbound_body(self._transmission.delivery.event)
-        self._transform()
+        self._find_room()
+
+    def _find_room(self) -> None:
+        """Wait for room for what is going to be made of the body, if anything is."""
+        destination = self._transmission.destination
+        if destination.transform is not None:
+            self._held = MOST_MADE
+        elif destination.template is not None:
+            self._held = len(self._body)
+        else:
+            self._send(self._done)
+            return
+        self._stages.held.ask(destination.workspace, self._held, self._room_found)
+
+    def _room_found(self) -> None:
+        self._guarded(self._transform)
 
     def _transform(self) -> None:
         destination, event = self._transmission.destination, self._transmission.delivery.event
@@ -114,12 +145,15 @@ class Preparation:
         if live is None:
             self._render()
             return
+        self._version = live.version
         script = Script(destination.workspace, live.id, live.source)
         self._stages.transforms.run(
             script, self._body, event.occurred_at_ms, event.id, self._transformed
         )
 
     def _transformed(self, result: Transformed | Failure) -> None:
+        if self._passed_on:
+            return
         self._logs = result.logs
         if isinstance(result, Failure):
             self._fail(result)
@@ -129,6 +163,7 @@ class Preparation:
             self._body = result.body
             self._type = result.type or self._type
             self._headers = (*result.headers, *self._headers)
+            self._hold(len(result.body))
             self._guarded(self._render)
 
     def _render(self) -> None:
@@ -142,19 +177,31 @@ class Preparation:
             return
         self._body = rendered.body
         self._headers = (*rendered.headers, *self._headers)
-        self._send(lambda outcome: self._done(self._stages.templates.judge(template, outcome)))
+        self._hold(len(rendered.body))
+        self._send(partial(self._judge, template))
+
+    def _judge(self, template: Template, outcome: Outcome) -> None:
+        try:
+            outcome = self._stages.templates.judge(template, outcome)
+        except Exception:  # a barrier: one answer, which counts as the wire judged it
+            delivery = self._transmission.delivery.id
+            log.exception("an answer could not be judged", delivery=delivery, template=template.id)
+        self._done(outcome)
 
     def _send(self, done: Done) -> None:
+        if self._passed_on or self._stages.stopped:
+            return
         asked = self._transmission
         transmission = Transmission(
             asked.destination, asked.delivery, asked.number, self._body, self._headers
         )
         self._stages.wire.send(transmission, partial(self._sent, done))
+        self._passed_on = True
 
     def _sent(self, done: Done, outcome: Outcome) -> None:
-        live = self._transmission.destination.transform
-        outcome.transform_version = None if live is None else live.version
+        outcome.transform_version = self._version
         outcome.logs = self._logs
+        self._hold(0)
         done(outcome)
 
     # --- ends without the wire
@@ -163,7 +210,7 @@ class Preparation:
         """Run a stage; a fault of ours in it fails this attempt, and no other."""
         try:
             stage()
-        except Exception:
+        except Exception:  # a barrier: one attempt
             delivery = self._transmission.delivery.id
             log.exception("an attempt could not be prepared", delivery=delivery)
             self._fail(Failure(ErrorCategory.INTERNAL, "the request could not be made"))
@@ -175,15 +222,25 @@ class Preparation:
         self._end(outcome)
 
     def _outcome(self, *, success: bool, skipped: bool = False) -> Outcome:
-        live = self._transmission.destination.transform
         return Outcome(
             started_at=self._started_at,
             duration_ms=max(0, int((self._stages.clock.now() - self._started_at) * 1000 + 0.5)),
             success=success,
             skipped=skipped,
-            transform_version=None if live is None else live.version,
+            transform_version=self._version,
             logs=self._logs,
         )
 
     def _end(self, outcome: Outcome) -> None:
+        if self._passed_on or self._stages.stopped:
+            return
+        self._passed_on = True
+        self._hold(0)
         self._stages.timers.call_later(0, partial(self._done, outcome))  # never within `send`
+
+    def _hold(self, size: int) -> None:
+        """Have room for so many bytes instead of those before."""
+        before, self._held = self._held, size
+        if before != size:
+            workspace = self._transmission.destination.workspace
+            self._stages.held.change(workspace, before, size)

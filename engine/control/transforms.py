@@ -1,0 +1,238 @@
+"""Commands on transform scripts: create, publish, unpublish, remove.
+
+Publishing writes the next version of the destination, like any change of it: its actor is told, and the
+next attempt that begins uses the script.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import trio
+from pydantic import Field
+
+from engine.control.actor import Actor, Auditor, differences
+from engine.control.commands import Commands, written
+from engine.control.documents import invalid
+from engine.control.drafts import Document, Name, Uuid
+from engine.control.ports import DestinationStore, TransformStore
+from engine.control.projection import Projection
+from engine.control.records import DestinationRecord, TransformScript, TransformStatus
+from engine.core.destination import Transform
+from engine.core.vocabulary import DestinationStatus
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.outbound.ports import Trying
+from engine.plans import Plan, Plans
+
+T = TypeVar("T")
+ATTEMPTS = 5  # as with destinations
+SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
+# One byte of source has up to six of JSON (\\u0000); the rest of the body is a name and an id.
+DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
+
+
+class TransformDraft(Document):
+    """A transform script as a caller writes it."""
+
+    destination_id: Uuid
+    name: Name
+    source: Annotated[
+        str,
+        Field(
+            min_length=1,
+            json_schema_extra={"maxLength": SOURCE_BYTES},
+            description="JavaScript with `function transform(event) { return ...; }`: at most 64 KiB.",
+        ),
+    ]
+
+
+class TransformScripts:
+    """The transform scripts of all environments, written."""
+
+    def __init__(
+        self,
+        store: TransformStore,
+        destinations: DestinationStore,
+        transforms: Trying,
+        commands: Commands,
+        projection: Projection,
+        identity: Identity,
+        plans: Plans,
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._destinations = destinations
+        self._transforms = transforms
+        self._commands = commands
+        self._projection = projection
+        self._identity = identity
+        self._auditor = Auditor(identity)
+        self._plans = plans
+        self._now = now
+
+    async def create(
+        self, actor: Actor, environment: int, draft: TransformDraft
+    ) -> TransformScript:
+        """Add the next version of a destination's script, as a draft.
+
+        Raises Refusal: 413 for a source that is too large, 400 for one that does not compile, 404 for the
+        destination, 402 where the plan has no room for another, 409 where the destination is archived.
+        """
+        if len(draft.source.encode()) > SOURCE_BYTES:
+            raise Refusal("payload_too_large", f"the source is larger than {SOURCE_BYTES} bytes")
+        complaint = await self._transforms.check(actor.workspace, draft.source)
+        if complaint is not None:
+            raise invalid("source", complaint)
+
+        async def command() -> TransformScript:
+            identifier = self._identity.other()
+            destination = await self._destination(actor, environment, draft.destination_id)
+            plan = self._plans.of_environment(environment)
+            if await self._store.used(actor.workspace) >= plan.transforms:
+                raise _plan_ends(plan)
+            _refuse_archived(destination)
+            script = TransformScript(
+                id=identifier,
+                environment=environment,
+                destination=destination.id,
+                customer_account=destination.customer_account,
+                version=0,  # the store's to give
+                name=draft.name,
+                source=draft.source,
+                status=TransformStatus.DRAFT,
+                published_at_ms=None,
+            )
+            # The source itself is not repeated: no version of it ever changes.
+            changes = differences({}, {"destinationId": destination.id, "name": draft.name})
+            entry = self._auditor.entry(actor, "transform_script.create", identifier, changes)
+            adding = self._store.create(script, actor.workspace, plan.transforms, entry)
+            if not await written(adding):
+                # Others came between: the one or the other is so now.
+                _refuse_archived(await self._destination(actor, environment, destination.id))
+                raise _plan_ends(plan)
+            return await self._get(actor, environment, identifier)
+
+        return await self._commands.run(command)
+
+    async def publish(self, actor: Actor, environment: int, identifier: str) -> TransformScript:
+        """Make a version the live one. Raises Refusal 404, 402 or 409 (archived)."""
+
+        async def attempt() -> TransformScript | None:
+            script = await self._get(actor, environment, identifier)
+            present = await self._destination(actor, environment, script.destination)
+            plan = self._plans.of_environment(environment)
+            if plan.transforms == 0:
+                raise _plan_ends(plan)
+            _refuse_archived(present)
+            live = Transform(script.id, script.version, script.source)
+            if present.transform == live:
+                return script
+            at_ms = int(self._now() * 1000)
+            following = self._following(present, live)
+            changes = _changes(present.transform, live)
+            entry = self._auditor.entry(actor, "transform_script.publish", identifier, changes)
+            if not await written(self._destinations.publish(following, entry, at_ms)):
+                return None
+            self._projection.destination(following)
+            return await self._get(actor, environment, identifier)
+
+        return await self._tried(attempt)
+
+    async def unpublish(self, actor: Actor, environment: int, identifier: str) -> TransformScript:
+        """Leave the destination without a script. Raises Refusal 404 or 409 (archived, or not live)."""
+
+        async def attempt() -> TransformScript | None:
+            script = await self._get(actor, environment, identifier)
+            present = await self._destination(actor, environment, script.destination)
+            _refuse_archived(present)
+            if present.transform is None or present.transform.id != script.id:
+                raise Refusal("conflict", "the version is not published")
+            following = self._following(present, None)
+            changes = _changes(present.transform, None)
+            entry = self._auditor.entry(actor, "transform_script.unpublish", identifier, changes)
+            if not await written(self._destinations.replace(following, entry)):
+                return None
+            self._projection.destination(following)
+            return await self._get(actor, environment, identifier)
+
+        return await self._tried(attempt)
+
+    async def remove(self, actor: Actor, environment: int, identifier: str) -> None:
+        """Remove a version that is not live. Raises Refusal 404 or 409 (archived, or live)."""
+
+        async def attempt() -> bool | None:
+            script = await self._get(actor, environment, identifier)
+            _refuse_archived(await self._destination(actor, environment, script.destination))
+            if script.status is TransformStatus.PUBLISHED:
+                raise Refusal("conflict", "the version is published: publish another one first")
+            before = {"destinationId": script.destination, "name": script.name}
+            changes = differences({**before, "version": script.version}, {})
+            entry = self._auditor.entry(actor, "transform_script.delete", identifier, changes)
+            return True if await written(self._store.remove(script, entry)) else None
+
+        await self._tried(attempt)
+
+    # --- what they have in common
+
+    async def _tried(self, attempt: Callable[[], Awaitable[T | None]]) -> T:
+        """Return what an attempt returns that is not None, the first of a few: others write as well."""
+
+        async def command() -> T:
+            for _ in range(ATTEMPTS):
+                done = await attempt()
+                if done is not None:
+                    return done
+                await trio.lowlevel.checkpoint()
+            raise Refusal("conflict", "the destination is being changed by others: try again")
+
+        return await self._commands.run(command)
+
+    async def _get(self, actor: Actor, environment: int, identifier: str) -> TransformScript:
+        script = await self._store.get(environment, identifier)
+        if script is None or not actor.sees(script.customer_account):
+            raise Refusal("not_found", "no such transform script")
+        return script
+
+    async def _destination(
+        self, actor: Actor, environment: int, identifier: str
+    ) -> DestinationRecord:
+        found = await self._destinations.get(environment, identifier)
+        if found is None or not actor.sees(found.customer_account):
+            raise Refusal("not_found", "destinationId: no such destination")
+        return found
+
+    def _following(
+        self, present: DestinationRecord, transform: Transform | None
+    ) -> DestinationRecord:
+        return msgspec.structs.replace(
+            present,
+            version=present.version + 1,
+            transform=transform,
+            updated_at_ms=max(int(self._now() * 1000), present.updated_at_ms + 1),
+        )
+
+
+def _changes(before: Transform | None, after: Transform | None) -> dict[str, Any]:
+    """Return what the audit log says of another script that is live: ids and versions, no sources."""
+    return differences(
+        {
+            "live": None if before is None else before.id,
+            "version": None if before is None else before.version,
+        },
+        {
+            "live": None if after is None else after.id,
+            "version": None if after is None else after.version,
+        },
+    )
+
+
+def _plan_ends(plan: Plan) -> Refusal:
+    most = plan.transforms
+    has = f"at most {most} transform scripts" if most else "no transform scripts"
+    return Refusal("plan_limit", f"the plan {plan.name} has {has}")
+
+
+def _refuse_archived(record: DestinationRecord) -> None:
+    if record.status is DestinationStatus.ARCHIVED:
+        raise Refusal("conflict", "the destination is archived")

@@ -1,0 +1,88 @@
+"""Bounds the bytes that attempts hold beyond their events: what scripts and templates made of them.
+
+A receiver that takes its time holds them as long. Whoever finds no room waits for its turn, and fails
+for nothing. Nothing here awaits.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from msgspec import Struct
+
+MIB = 1 << 20
+# As `engine_bytes` is for the payloads themselves: twice that is what deliveries take of memory at worst.
+MOST_BYTES = 128 * MIB
+# Of one workspace: three fill it, and none of them alone. It is also how many scripts may be under way
+# for it at once, since a run asks for the most that it can return: more than fit a batch to a worker.
+SHARE_BYTES = 48 * MIB
+
+
+class HeldStatistics(Struct, frozen=True):
+    """What is held, and who waits."""
+
+    bytes: int
+    waiting: int
+
+
+class HeldBytes:
+    """Lets attempts in as there is room: those of a workspace in their order, workspaces by turns. Owner
+    of the counts. All calls are made by the trio thread."""
+
+    def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:
+        self._most = most
+        self._share = share
+        self._bytes = 0
+        self._of: dict[str, int] = {}
+        self._waiting: dict[str, deque[tuple[int, Callable[[], None]]]] = {}
+        self._letting_in = False
+
+    def ask(self, workspace: str, size: int, go: Callable[[], None]) -> None:
+        """Call `go`, now or later, when there is room for `size` bytes; from then on they are held."""
+        self._waiting.setdefault(workspace, deque()).append((size, go))
+        self._let_in()
+
+    def change(self, workspace: str, before: int, after: int) -> None:
+        """Hold `after` bytes where it was `before`. What has been made is there: it is not refused."""
+        self._bytes += after - before
+        mine = self._of.get(workspace, 0) + after - before
+        if mine:
+            self._of[workspace] = mine
+        else:
+            self._of.pop(workspace, None)
+        if after < before:
+            self._let_in()
+
+    def clear(self) -> None:
+        """Forget who waits."""
+        self._waiting.clear()
+
+    def statistics(self) -> HeldStatistics:
+        """Return what is held."""
+        return HeldStatistics(self._bytes, sum(map(len, self._waiting.values())))
+
+    def _let_in(self) -> None:
+        if self._letting_in:
+            return  # by whoever is let in: the loop below goes on with what it left
+        self._letting_in = True
+        try:
+            while (workspace := self._next()) is not None:
+                waiting = self._waiting.pop(workspace)
+                size, go = waiting.popleft()
+                if waiting:
+                    self._waiting[workspace] = waiting  # at the end of the turns
+                self._bytes += size
+                self._of[workspace] = self._of.get(workspace, 0) + size
+                go()
+        finally:
+            self._letting_in = False
+
+    def _next(self) -> str | None:
+        """Return the workspace whose turn it is. Who waits for room that all share is not overtaken, or
+        those who ask for little would keep it waiting for ever."""
+        for workspace, waiting in self._waiting.items():
+            size = waiting[0][0]
+            mine = self._of.get(workspace, 0)
+            if mine and mine + size > self._share:
+                continue
+            return workspace if not self._bytes or self._bytes + size <= self._most else None
+        return None

@@ -1,0 +1,112 @@
+"""Makes the body of a past request again, from what was recorded of it: with secrets masked.
+
+A script is run as it was then, so that what it makes is what was sent. Nothing here changes anything.
+"""
+
+import json
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.control.headers import MASK
+from engine.control.records import TransformScript
+from engine.control.slots import Slots
+from engine.core.destination import Template
+from engine.core.records import Event
+from engine.delivery_log import AttemptEntry, SentVersion
+from engine.errors import Refusal
+from engine.outbound.ports import Failure, Headers, Script, Templates, Transformed, Trying
+from engine.wire.body import outbound_body
+
+# Each costs what a delivery's run costs; who asks for more details at once is shown them without a body.
+AT_ONCE = 32
+AT_ONCE_WORKSPACE = 4
+
+_GONE = "the transform script that made the body was removed"
+_BUSY = "too many bodies are being made again: ask later"
+_FAILED = "the body could not be made again: {}"
+
+
+class Scripts(Protocol):
+    """Where scripts are found by the version that an attempt recorded."""
+
+    async def of_version(
+        self, environment: int, destination: str, version: int
+    ) -> TransformScript | None:
+        """Return a destination's version by its number."""
+
+
+class Remade(Struct, frozen=True):
+    """A body as it was sent, but for masked values, with the headers that came from script and template.
+
+    `body` is None where it cannot be made any more; `note` says why. `exact`: it has the length that was
+    sent.
+    """
+
+    body: bytes | None
+    headers: Headers = ()
+    note: str | None = None
+    exact: bool = True
+
+
+class Remake:
+    """Makes bodies again."""
+
+    def __init__(self, scripts: Scripts, transforms: Trying, templates: Templates) -> None:
+        self._scripts = scripts
+        self._transforms = transforms
+        self._templates = templates
+        self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "bodies", retry_after_s=1)
+
+    async def remade(
+        self,
+        workspace: str,
+        destination: str,
+        event: Event,
+        attempt: AttemptEntry,
+        version: SentVersion,
+    ) -> Remade:
+        """Return what an attempt sent for an event."""
+        made = Transformed(outbound_body(event))
+        if attempt.transform_version is not None:
+            script = await self._scripts.of_version(
+                event.environment, destination, attempt.transform_version
+            )
+            if script is None:
+                return Remade(None, note=_GONE)
+            try:
+                with self._slots.taken(workspace):
+                    result = await self._transforms.perform(
+                        Script(workspace, script.id, script.source),
+                        made.body,
+                        event.occurred_at_ms,
+                        event.id,
+                    )
+            except Refusal:
+                return Remade(None, note=_BUSY)
+            if isinstance(result, Failure):
+                return Remade(None, note=_FAILED.format(result.message))
+            made = result
+        if version.template is None:
+            return Remade(made.body, made.headers)
+        return self._rendered(made, event, version.template, version.config or b"{}")
+
+    def _rendered(self, made: Transformed, event: Event, template: str, config: bytes) -> Remade:
+        masked = json.dumps(_masked(json.loads(config))).encode()
+        known = Template(template, masked, config)
+        rendered = self._templates.render(known, made.body, made.type or event.type)
+        if isinstance(rendered, Failure):
+            return Remade(None, note=_FAILED.format(rendered.message))
+        headers = (*made.headers, *rendered.headers)
+        return Remade(rendered.body, headers, exact=b"null" not in config)
+
+
+def _masked(config: object) -> object:
+    """Put the mask where a secret was left out."""
+    if config is None:
+        return MASK
+    if isinstance(config, dict):
+        return {name: _masked(value) for name, value in config.items()}
+    if isinstance(config, list):
+        return [_masked(value) for value in config]
+    return config

@@ -1,0 +1,82 @@
+"""Trial runs of transform scripts: before, after and what was printed. Nothing is changed or recorded."""
+
+import json
+from typing import Any
+
+import trio
+from msgspec import Struct
+
+from engine.control.documents import invalid
+from engine.control.drafts import Document, Uuid
+from engine.control.instant import at_ms
+from engine.control.records import TransformScript
+from engine.control.slots import Slots
+from engine.core.records import Event
+from engine.outbound.ports import Failure, Script, Transformed, Trying
+from engine.wire.body import outbound_body
+
+AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most
+AT_ONCE_WORKSPACE = 4  # some windows of a browser; deliveries run beside them
+# An outbound body has the 256 KiB of its event; written with other spaces and escapes it is longer.
+TRIAL_BYTES = 512 * 1024
+
+
+class TrialDraft(Document):
+    """What a script is to be run over: an outbound body, or that of an event that is there."""
+
+    event: dict[str, Any] | None = None
+    event_id: Uuid | None = None
+
+
+class Trial(Struct, frozen=True):
+    """A run that ended."""
+
+    input: bytes
+    result: Transformed | Failure
+    duration_ms: float
+
+
+def checked(draft: TrialDraft) -> TrialDraft:
+    """Return a draft that names one event. Raises Refusal 400."""
+    if (draft.event is None) == (draft.event_id is None):
+        raise invalid("event", "give either event or eventId")
+    return draft
+
+
+class Trials:
+    """Runs scripts for whoever asks."""
+
+    def __init__(self, transforms: Trying) -> None:
+        self._transforms = transforms
+        self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "trial runs", retry_after_s=1)
+
+    async def of_event(self, workspace: str, script: TransformScript, event: Event) -> Trial:
+        """Run a script over the body of an event exactly as a delivery would."""
+        body = outbound_body(event)
+        return await self._run(workspace, script, body, event.occurred_at_ms, event.id)
+
+    async def of_body(
+        self, workspace: str, script: TransformScript, document: dict[str, Any], now_ms: int
+    ) -> Trial:
+        """Run a script over a body as it was written, whose `timestamp` and `id`, where it has them, are
+        the script's present and seed as they would be at a delivery."""
+        stamp, seed = at_ms(document.get("timestamp")), document.get("id")
+        return await self._run(
+            workspace,
+            script,
+            json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(),
+            now_ms if stamp is None else stamp,
+            seed if isinstance(seed, str) else script.id,
+        )
+
+    async def _run(
+        self, workspace: str, script: TransformScript, body: bytes, now_ms: int, seed: str
+    ) -> Trial:
+        with self._slots.taken(workspace):
+            began = trio.current_time()
+            result = await self._transforms.perform(
+                Script(workspace, script.id, script.source), body, now_ms, seed
+            )
+            took_ms = (trio.current_time() - began) * 1000
+        own_ms = took_ms if isinstance(result, Failure) else result.duration_ms
+        return Trial(body, result, round(own_ms, 3))
