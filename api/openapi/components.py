@@ -41,6 +41,7 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     ),
 }
 _CHALLENGE = ("What to authenticate with.", {"type": "string", "const": "Bearer"}, "Bearer")
+_RANGE = ("How many bytes there are.", {"type": "string"}, "bytes */1042")
 _RETRY = ("Seconds to wait before trying again.", {"type": "integer", "minimum": 1}, 17)
 
 CREDENTIALS = {
@@ -110,7 +111,12 @@ def headers() -> dict[str, Any]:
     return {
         name: {"description": text, "schema": schema, "example": example}
         for name, (text, schema, example) in (
-            {**_HEADERS, "Retry-After": _RETRY, "WWW-Authenticate": _CHALLENGE}
+            {
+                **_HEADERS,
+                "Content-Range": _RANGE,
+                "Retry-After": _RETRY,
+                "WWW-Authenticate": _CHALLENGE,
+            }
         ).items()
     }
 
@@ -120,6 +126,8 @@ def header_references(status: int = 200) -> dict[str, Any]:
     names = [*_HEADERS, *(["Retry-After"] if status in _WAITING else [])]
     if status == 401:
         names.append("WWW-Authenticate")
+    if status == 416:
+        names.append("Content-Range")
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 

@@ -15,12 +15,13 @@ from api.openapi.components import (
 from api.openapi.examples import Examples
 from api.openapi.vocabulary import sharing
 from api.openapi.words import EVENT, PATHS
-from api.routes import Embed, Route
+from api.routes import JSON, Embed, Route
 from engine.core.vocabulary import Environment, Scope
 from engine.errors import STATUS_OF_CODE
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
+_BYTES = {"type": "string", "description": "Bytes, as they are.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}
 
 
@@ -49,7 +50,7 @@ class Operations:
         if route.body is not None:
             operation["requestBody"] = {
                 "required": True,
-                "content": {"application/json": self._body(route, route.body)},
+                "content": self._contents(route, route.body),
             }
         elif route.action:
             operation["requestBody"] = {
@@ -57,6 +58,16 @@ class Operations:
             }
         operation["responses"] = self._responses(route)
         return {key: value for key, value in operation.items() if value != ""}
+
+    def _contents(self, route: Route, body: type[BaseModel]) -> dict[str, Any]:
+        return {
+            kind: self._body(route, body) if kind == JSON else self._bytes(route, kind)
+            for kind in route.content_types
+        }
+
+    def _bytes(self, route: Route, kind: str) -> dict[str, Any]:
+        schema = dict(route.body_schemas.get(kind, _BYTES))
+        return {"schema": schema, "example": self._examples.of(schema)}
 
     def _body(self, route: Route, body: type[BaseModel]) -> dict[str, Any]:
         schema = self._references[body]
@@ -99,7 +110,7 @@ class Operations:
         for status, model in route.responses.items():
             responses[str(status)] = {
                 "description": _first_line(model),
-                "headers": header_references(),
+                "headers": header_references() | _own_headers(route),
                 "content": {route.content_type.partition(";")[0]: self._answer(route, model)},
             }
         for status in statuses_of_errors(route):
@@ -113,10 +124,20 @@ class Operations:
         return responses
 
     def _answer(self, route: Route, model: type[BaseModel]) -> dict[str, Any]:
-        if not route.content_type.startswith("application/json"):
+        if route.content_type.startswith("text/html"):
             return {"schema": {"type": "string"}, "example": "<!doctype html>..."}
+        if route.content_type != JSON:
+            return {"schema": _BYTES, "example": "..."}
         schema = self._references[model]
         return {"schema": schema, "example": self._examples.of(schema)}
+
+
+def _own_headers(route: Route) -> dict[str, Any]:
+    """Return the headers that the successes of a route have beside those of any answer."""
+    return {
+        name: {"description": text, "schema": {"type": "string"}}
+        for name, text in route.answer_headers.items()
+    }
 
 
 def path_parameters(route: Route) -> dict[str, dict[str, Any]]:
@@ -145,6 +166,8 @@ def _description(route: Route) -> str:
     """Return what is to be known of a route, and who may call it."""
     if route.scopes is None:
         return route.description
+    if route.embed is Embed.ONLY:
+        return f"{route.description}\n\nFor embed sessions alone: a key gets 403.".strip()
     scopes = " or ".join(f"`{scope.name.lower()}`" for scope in Scope if scope in route.scopes)
     who = f"Scope {scopes}" if len(route.scopes) < len(Scope) else "Any scope"
     sessions = {
@@ -152,6 +175,8 @@ def _description(route: Route) -> str:
         Embed.OWN: "an embed session gets what belongs to its customer",
         Embed.SHARED: "embed sessions too",
     }[route.embed]
+    if route.ability is not None:
+        sessions += f", if the workspace lets its customers do `{route.ability.value}`"
     return f"{route.description}\n\n{who}; {sessions}.".strip()
 
 
@@ -159,6 +184,8 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
     """Return which credentials a route takes, any one of them."""
     if route.scopes is None:
         return []
+    if route.embed is Embed.ONLY:
+        return [{"embedSession": []}]
     names = ["apiKey"]
     if route.scopes & {Scope.READ, Scope.MANAGE}:
         names.append("mcpKey")
