@@ -262,6 +262,7 @@ class Intake:
         for submission in submissions:
             group.events += submission.events
             group.deliveries += submission.deliveries
+            group.files += submission.files
             for claim in submission.claims:
                 winner = first.setdefault((claim.environment, claim.key), claim)
                 if winner is not claim:
@@ -269,6 +270,7 @@ class Intake:
         if twins:
             group.events = [event for event in group.events if event.id not in twins]
             group.deliveries = [each for each in group.deliveries if each.event.id not in twins]
+            group.files = [file for file in group.files if file.event not in twins]
         group.claims = list(first.values())
         group.customers = self._new_customers(group)
         group.dirty = self._dirtied(group.deliveries)

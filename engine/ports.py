@@ -12,6 +12,7 @@ from msgspec import Struct
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass
+from engine.files.records import FileRecord
 
 # --- failures of the store -------------------------------------------------------------------------
 
@@ -79,6 +80,7 @@ class IntakeGroup(Struct):
     dirty: list[DirtyDestination]
     now_ms: int
     again: bool = False  # an earlier run of this very group had an unknown outcome
+    files: list[FileRecord] = []  # of uploads, each with its event
 
 
 class Claimed(Struct, gc=False):

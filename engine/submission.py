@@ -1,10 +1,11 @@
 """A submission: the events of one request on their way to a commit, and what came of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from engine.core.records import Delivery, Event
+from engine.files.records import FileRecord
 from engine.ports import Claimed, KeyClaim
 
 
@@ -23,7 +24,7 @@ class Fate(Struct, frozen=True):
 class Submission:
     """What one request wants to have committed together. Its owner is the intake until `settle`."""
 
-    __slots__ = ("claims", "deliveries", "events", "settle", "size", "weight")
+    __slots__ = ("claims", "deliveries", "events", "files", "settle", "size", "weight")
 
     def __init__(
         self,
@@ -32,12 +33,14 @@ class Submission:
         claims: list[KeyClaim],
         size: int,
         settle: Callable[[Fate], None],
+        files: Sequence[FileRecord] = (),
     ) -> None:
         self.events = events
         self.deliveries = deliveries
         self.claims = claims
         self.size = size  # bytes of its events, for the bounds
         self.settle = settle  # called exactly once
+        self.files = files  # of its events, whose content is held until it is settled
         # Rows that it will write: what the bounds on counts are about.
         self.weight = len(events) + len(deliveries)
 

@@ -96,6 +96,8 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.identity",
         "engine.instants",
         "engine.delivery_log",
+        "engine.files.ports",
+        "engine.files.records",
         "engine.observability",
         "engine.replay.job",
         "engine.replay.ports",

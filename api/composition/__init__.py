@@ -122,7 +122,11 @@ class Server:
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(hot("intake"), self.ownership.renew_intake)
         self.intake = Intake(
-            PostgresIntake(accept, self.ownership), self.directory, self.identity, settings, now
+            PostgresIntake(accept, self.ownership, box),
+            self.directory,
+            self.identity,
+            settings,
+            now,
         )
         self.directory.forgettable_signal = self.intake.nudge
         self.intake.on_accepted = self.throughput.accepted

@@ -11,13 +11,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 import trio
 
 from engine.errors import Refusal
-from engine.files.ports import BlobsAwayError, BlobStore, SuspectStore
+from engine.files.ports import BlobsAwayError, BlobStore, Spool, SuspectStore
 from engine.ports import StoreError
 
 RETRY_S = 5  # what is asked of callers while the disk is full or the object store away
@@ -25,26 +24,6 @@ PAGE = 500  # suspects read at a time
 
 log = structlog.get_logger("angarium.files")
 Key = tuple[int, bytes]
-
-
-class Spool(Protocol):
-    """A place on disk for what is being received."""
-
-    async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> "Spooled":
-        """Write a stream to a file of its own, hashing it. Raises BlobsAwayError, and Refusal
-        `payload_too_large` past `at_most` bytes; either way nothing is left."""
-
-    async def discard(self, spooled: "Spooled") -> None:
-        """Remove a file of the spool, if it is still there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spooled:
-    """What was received whole: durable on this disk, for now."""
-
-    path: Path
-    sha256: bytes
-    size: int
 
 
 @dataclass(slots=True, eq=False)

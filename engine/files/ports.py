@@ -4,6 +4,7 @@ Every method of `FileStore` may raise `StoreAwayError`, every one of `BlobStore`
 """
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +19,26 @@ class BlobsAwayError(Exception):
 
 class BlobMissingError(BlobsAwayError):
     """What a row says is there is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spooled:
+    """What was received whole: durable on this disk, for now."""
+
+    path: Path
+    sha256: bytes
+    size: int
+
+
+class Spool(Protocol):
+    """A place on disk for what is being received."""
+
+    async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
+        """Write a stream to a file of its own, hashing it. Raises BlobsAwayError, and Refusal
+        `payload_too_large` past `at_most` bytes; either way nothing is left."""
+
+    async def discard(self, spooled: Spooled) -> None:
+        """Remove a file of the spool, if it is still there."""
 
 
 class BlobStore(Protocol):

@@ -22,7 +22,7 @@ from engine.ports import (
 )
 from engine.shards import shard_of
 from storage.bridge import Bridge
-from storage.intake import accept_statement
+from storage.intake_statement import accept_statement
 from tests.storage.world import (
     ENVIRONMENT,
     World,

@@ -1,0 +1,172 @@
+"""Bytes by key, in a folder or an S3-compatible store. All of it is done in threads, a piece at a time.
+
+What a library or the disk fails with becomes `BlobsAwayError`: nobody but us can mend it.
+"""
+
+import mmap
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+import obstore
+import trio
+from obstore.exceptions import BaseError, NotFoundError
+from obstore.store import ClientConfig, LocalStore, ObjectStore, RetryConfig, S3Config, S3Store
+
+from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
+
+THREADS = 16  # a piece is read in less than a millisecond here, and in some 50 from a store
+# Who uploads waits for it: two tries of an answer within so long, then it is a 503.
+_RETRIES = RetryConfig(max_retries=2, retry_timeout=timedelta(seconds=10))
+_CONNECT_S = 5
+_TIMEOUT_S = 30  # for 25 MiB to a store that is slow
+_OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"})
+T = TypeVar("T")
+
+
+class ObjectBlobs:
+    """`engine.files.ports.BlobStore` on whatever store: what it acknowledges is durable."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._limit = trio.CapacityLimiter(THREADS)
+
+    async def put(self, key: str, path: Path) -> None:
+        """Keep a file's bytes; see the port."""
+        await self._run(lambda: self._put(key, path))
+
+    async def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
+        """Return a range in pieces; see the port."""
+        if start >= end:
+            return
+        stream = await self._run(lambda: self._stream(key, start, end))
+        left = end - start
+        while left:
+            piece = await self._run(lambda: next(stream, None))
+            if not piece:
+                raise BlobsAwayError(f"{left} bytes are missing")
+            left -= len(piece)
+            for begin in range(0, len(piece), PIECE_BYTES):
+                yield bytes(piece[begin : begin + PIECE_BYTES])
+
+    async def size(self, key: str) -> int | None:
+        """Return how many bytes there are; see the port."""
+        try:
+            return int((await self._run(lambda: obstore.head(self._store, key)))["size"])
+        except BlobMissingError:
+            return None
+
+    async def delete(self, key: str) -> None:
+        """Remove a key; see the port."""
+        try:
+            await self._run(lambda: self._delete(key))
+        except BlobMissingError:
+            return
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        try:
+            return await trio.to_thread.run_sync(work, limiter=self._limit)
+        except (NotFoundError, FileNotFoundError) as error:
+            raise BlobMissingError("no such content") from error
+        except OSError as error:
+            raise BlobsAwayError(f"the file store: {error.strerror or error}") from error
+        except BaseError as error:
+            # Its text may hold a request, but never a credential; it goes to the log alone.
+            raise BlobsAwayError(f"the file store: {error}") from error
+
+    # --- in a thread
+
+    def _put(self, key: str, path: Path) -> None:
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == 0:
+                obstore.put(self._store, key, b"", use_multipart=False)
+                return
+            # One request, of pages that the system may drop and read again: parts of a multipart upload
+            # would be 5 MiB of memory each, and be left there by a crash.
+            with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as view:
+                obstore.put(self._store, key, view, use_multipart=False)
+
+    def _stream(self, key: str, start: int, end: int) -> Iterator[bytes]:
+        found = obstore.get(self._store, key, options={"range": (start, end)})
+        return iter(found.stream(min_chunk_size=PIECE_BYTES))
+
+    def _delete(self, key: str) -> None:
+        obstore.delete(self._store, key)
+
+
+class FolderBlobs(ObjectBlobs):
+    """The same in a folder of this machine, where durable means that file and folder were synced."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        super().__init__(LocalStore(folder))
+        self._folder = folder
+        self._made = {folder}  # folders that are known to be durable themselves
+
+    def _put(self, key: str, path: Path) -> None:
+        target = self._folder / key
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        self._ensure(target.parent)
+        path.replace(target)
+        _sync(target.parent)
+
+    def _delete(self, key: str) -> None:
+        super()._delete(key)
+        _sync(
+            (self._folder / key).parent
+        )  # or what was removed could come back with nobody to know
+
+    def _ensure(self, folder: Path) -> None:
+        """Make a folder and those above, each durable before anything is told to be in it."""
+        if folder not in self._made:
+            self._ensure(folder.parent)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _sync(folder.parent)
+            self._made.add(folder)
+
+
+def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
+    """Return the store of a setting, `s3://bucket/prefix?region=...&endpoint=...`; none: a folder.
+
+    Credentials come from the standard AWS_* variables. Raises ValueError, in words.
+    """
+    if setting is None:
+        return FolderBlobs(folder)
+    parts = urlsplit(setting)
+    if parts.scheme != "s3" or not parts.netloc:
+        raise ValueError("the file store must be s3://bucket/prefix")
+    given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    unknown = sorted(set(given) - _OPTIONS)
+    if unknown:
+        raise ValueError(f"the file store's address has unknown options: {', '.join(unknown)}")
+    config = S3Config()
+    if "region" in given:
+        config["region"] = given["region"]
+    if "endpoint" in given:
+        config["endpoint"] = given["endpoint"]
+    if "virtual_hosted_style" in given:
+        config["virtual_hosted_style_request"] = given["virtual_hosted_style"] == "true"
+    client = ClientConfig(
+        connect_timeout=timedelta(seconds=_CONNECT_S), timeout=timedelta(seconds=_TIMEOUT_S)
+    )
+    if given.get("allow_http") == "true":
+        client["allow_http"] = True
+    prefix = parts.path.strip("/") or None
+    return ObjectBlobs(
+        S3Store(
+            parts.netloc, prefix=prefix, config=config, client_options=client, retry_config=_RETRIES
+        )
+    )
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,162 @@
+"""The spool: what is being received goes to a file of its own, hashed on the way.
+
+Each process has a folder there, under a lock that ends with it; a start removes those of dead ones.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+import trio
+
+from engine.errors import Refusal
+from engine.files.ports import BlobsAwayError, Spooled
+
+WRITE_BYTES = (
+    128 * 1024
+)  # at a time: a change of threads costs 50 us, and each upload holds so much
+THREADS = 8  # a disk is not faster by more, and hashing takes a core each
+_LOCK = "lock"
+
+log = structlog.get_logger("angarium.storage")
+T = TypeVar("T")
+
+
+class DiskSpool:
+    """`engine.files.ports.Spool` in a folder of this process's own."""
+
+    def __init__(self, folder: Path, reserve: int) -> None:
+        """`folder` is that of all processes; `reserve` bytes of its disk are left free."""
+        self._all = folder
+        self._own = folder / uuid.uuid4().hex
+        self._reserve = reserve
+        self._lock: int | None = None
+        self._limit = trio.CapacityLimiter(THREADS)
+
+    async def open(self) -> None:
+        """Take a folder, and remove those that dead processes left. Raises BlobsAwayError."""
+        await self._run(self._open)
+
+    async def close(self) -> None:
+        """Leave nothing behind."""
+        await self._run(self._close)
+
+    async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
+        """Write a stream to a file; see the port."""
+        file = await self._run(lambda: self._begin(at_most))
+        try:
+            buffer = bytearray()
+            async for chunk in chunks:
+                _check(file.size + len(buffer) + len(chunk), at_most)
+                buffer += chunk
+                if len(buffer) >= WRITE_BYTES:
+                    full, buffer = buffer, bytearray()
+                    await self._run(partial(file.append, full))
+            return await self._run(lambda: file.end(buffer))
+        except BaseException:
+            with trio.CancelScope(shield=True):
+                await self._run(file.remove)
+            raise
+
+    async def discard(self, spooled: Spooled) -> None:
+        """Remove a file of the spool; see the port."""
+        await self._run(lambda: spooled.path.unlink(missing_ok=True))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        try:
+            return await trio.to_thread.run_sync(work, limiter=self._limit)
+        except OSError as error:
+            raise BlobsAwayError(f"the spool: {error.strerror or error}") from error
+
+    # --- in a thread
+
+    def _open(self) -> None:
+        self._all.mkdir(parents=True, exist_ok=True, mode=0o700)
+        turn = _locked(
+            self._all / _LOCK
+        )  # two that start at once must not take each other for dead
+        try:
+            self._own.mkdir(mode=0o700)
+            self._lock = _locked(self._own / _LOCK)
+            for other in self._all.iterdir():
+                if other != self._own and other.is_dir() and _is_dead(other):
+                    shutil.rmtree(other)
+                    log.info("spool.cleared", folder=other.name)
+        finally:
+            os.close(turn)
+
+    def _close(self) -> None:
+        shutil.rmtree(self._own, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _begin(self, at_most: int) -> "_File":
+        disk = os.statvfs(self._own)
+        if disk.f_bavail * disk.f_frsize < self._reserve + at_most:
+            raise BlobsAwayError("the spool: the disk is nearly full")
+        return _File(self._own / uuid.uuid4().hex)
+
+
+class _File:
+    """One file of the spool. Used by one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.size = 0
+        self._path = path
+        self._hash = hashlib.sha256()
+        self._descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+
+    def append(self, data: bytearray) -> None:
+        """Write and hash."""
+        self._hash.update(data)
+        self.size += len(data)
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._descriptor, view) :]
+
+    def end(self, data: bytearray) -> Spooled:
+        """Write the last bytes, and close."""
+        self.append(data)
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
+        return Spooled(self._path, self._hash.digest(), self.size)
+
+    def remove(self) -> None:
+        """Close, and leave nothing."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+        self._path.unlink(missing_ok=True)
+
+
+def _check(size: int, at_most: int) -> None:
+    if size > at_most:
+        raise Refusal("payload_too_large", f"the file is larger than {at_most} bytes")
+
+
+def _locked(path: Path) -> int:
+    """Return the descriptor of a lock that is held until it is closed, waiting for it."""
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
+
+
+def _is_dead(folder: Path) -> bool:
+    """Whether the process is gone that a folder belonged to."""
+    descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
