@@ -1,0 +1,80 @@
+"""What is safe to say of a file to whoever downloads it: its name and its type are a stranger's words.
+
+Pure functions. A name is for a save dialog, never a path; a type is told only where nothing executes it.
+"""
+
+import re
+import unicodedata
+from urllib.parse import quote
+
+NAME_BYTES = 180  # of UTF-8: file systems take 255, and a browser adds " (1)" and ".crdownload"
+_SUFFIX_BYTES = 20  # of these kept for the suffix, when a name is shortened
+_NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # of any system's file names; `%` some browsers decode
+_UNSEEN = frozenset(
+    {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+)  # controls, bidi overrides, line ends
+_DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
+_NAMELESS = "file"
+_ATTR = "!#$&+-.^_`|~"  # what RFC 8187 leaves as it is, beside letters and digits
+
+OCTETS = "application/octet-stream"
+# Types that no browser runs or renders as a page, whatever the bytes. HTML, SVG and XML are not here.
+_INERT = frozenset(
+    {
+        OCTETS,
+        "application/gzip",
+        "application/json",
+        "application/pdf",
+        "application/zip",
+        "image/avif",
+        "image/bmp",
+        "image/gif",
+        "image/heic",
+        "image/jpeg",
+        "image/png",
+        "image/tiff",
+        "image/webp",
+        "text/csv",
+        "text/plain",
+    }
+)
+_MEDIA = re.compile(r"(?:audio|video)/[a-z0-9][a-z0-9.+-]{0,63}")
+_CHARSET = re.compile(r';\s*charset="?([a-z0-9_-]{1,40})"?\s*(?:;|$)')
+
+
+def disposition(file_name: str | None) -> str:
+    """Return a Content-Disposition that makes any content a download, under a harmless name."""
+    name = harmless_name(file_name)
+    ascii_name = "".join(each if " " <= each <= "~" else "_" for each in name)
+    value = f'attachment; filename="{ascii_name}"'
+    return value if name == ascii_name else f"{value}; filename*=UTF-8''{quote(name, safe=_ATTR)}"
+
+
+def harmless_name(file_name: str | None) -> str:
+    """Return a name that means the same thing to people, and nothing to any system."""
+    name = unicodedata.normalize("NFC", file_name or "")
+    name = "".join("" if unicodedata.category(each) in _UNSEEN else each for each in name)
+    name = _shortened(_NOT_IN_NAMES.sub("_", name).strip(" .\u00a0\u3000"))
+    if not name:
+        return _NAMELESS
+    return f"_{name}" if _DEVICES.fullmatch(name) else name
+
+
+def inert_type(content_type: str | None) -> str:
+    """Return a file's type where it is one that nothing executes, else that of mere bytes."""
+    given = (content_type or "").lower()
+    essence = given.partition(";")[0].strip()
+    if essence not in _INERT and _MEDIA.fullmatch(essence) is None:
+        return OCTETS
+    charset = _CHARSET.search(given) if essence.startswith("text/") else None
+    return essence if charset is None else f"{essence}; charset={charset[1]}"
+
+
+def _shortened(name: str) -> str:
+    if len(name.encode()) <= NAME_BYTES:
+        return name
+    stem, dot, suffix = name.rpartition(".")
+    if not stem or len(suffix.encode()) >= _SUFFIX_BYTES:
+        stem, dot, suffix = name, "", ""
+    room = NAME_BYTES - len((dot + suffix).encode())
+    return stem.encode()[:room].decode("utf-8", "ignore").rstrip(" .") + dot + suffix

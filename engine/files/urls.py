@@ -1,0 +1,76 @@
+"""Signed URLs of files: whoever has one may read that file until it expires, and nothing else.
+
+A token is what it says and a signature under a key derived from the master key, so that no table holds
+it and any process can judge it. Nothing ends one but its time, and the file's own end.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import struct
+from collections.abc import Callable, Mapping
+from uuid import UUID
+
+from msgspec import Struct
+
+PURPOSE = b"angarium file url v1"  # what the master key is derived for
+PATH = "/downloads/"
+_KEY_ID_BYTES = 4
+_SIGNATURE_BYTES = 32
+# Which key signed it; the environment's number, the file, the end in seconds. Then the signature.
+_CLAIMS = struct.Struct(f">{_KEY_ID_BYTES}sI16sI")
+TOKEN_CHARACTERS = (_CLAIMS.size + _SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
+
+
+class Reading(Struct, frozen=True):
+    """What a token allows."""
+
+    environment: int
+    file: str
+
+
+class FileUrls:
+    """Signs and reads. Immutable. `origin` is asked each time: a port may be known late only."""
+
+    def __init__(
+        self,
+        keys: Mapping[bytes, bytes],
+        origin: Callable[[], str],
+        lifetime_s: float,
+        now: Callable[[], float],
+    ) -> None:
+        """`keys` by their ids: the first signs, any verifies."""
+        self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
+        self._first = next(iter(self._keys))
+        self._origin = origin
+        self._lifetime_s = lifetime_s
+        self._now = now
+
+    def url(self, environment: int, file: str) -> str:
+        """Return a URL that a file may be read by from now on, for its lifetime."""
+        expires_at = int(self._now() + self._lifetime_s)
+        claims = _CLAIMS.pack(self._first, environment, UUID(file).bytes, expires_at)
+        whole = claims + self._signature(self._first, claims)
+        return self._origin() + PATH + base64.urlsafe_b64encode(whole).decode()
+
+    def reading(self, token: str) -> Reading | None:
+        """Return what a token allows now: None when it is not ours, or its time is over."""
+        if len(token) != TOKEN_CHARACTERS:
+            return None
+        try:
+            whole = base64.b64decode(token.encode("ascii"), b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        claims, signature = whole[: _CLAIMS.size], whole[_CLAIMS.size :]
+        key_id, environment, file, expires_at = _CLAIMS.unpack(claims)
+        if key_id not in self._keys:
+            return None
+        if not hmac.compare_digest(self._signature(key_id, claims), signature):
+            return None
+        if expires_at <= self._now():
+            return None
+        return Reading(environment, str(UUID(bytes=file)))
+
+    def _signature(self, key_id: bytes, claims: bytes) -> bytes:
+        return hmac.digest(self._keys[key_id], claims, hashlib.sha256)
