@@ -9,7 +9,9 @@ from quart import g, request
 
 from api.bodies import counted, nothing, read_object, too_large
 from api.call import Answer, Call
+from api.cors import foreign_origin
 from api.gate import Admission, named_environment
+from api.policy import check_fields, check_route, withheld
 from api.queries import Query, parameters, read_query
 from api.routes import ANY_TYPE, Embed, Route
 from api.services import Services
@@ -18,6 +20,7 @@ from engine.control.documents import read
 from engine.core.vocabulary import CredentialKind, Environment
 from engine.errors import Refusal
 from engine.models import EnvironmentModel
+from engine.workspace_settings import WorkspaceSettings
 
 BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2
 
@@ -31,6 +34,7 @@ class Judge:
     async def answer(self, route: Route, path: Mapping[str, str]) -> Answer:
         """Return the answer to the request at hand. Raises Refusal and StoreError."""
         admission, named = self._admit(route)
+        settings = self._held_to(admission)
         body = await self._body(route)
         reads = not route.streams and (route.body is not None or route.action)
         given = parameters(request.query_string)
@@ -41,6 +45,8 @@ class Judge:
             document = read_object(body) if body.strip() or route.body is not None else {}
             if isinstance(document.get("environment"), str):
                 self._check_named(admission, document["environment"])
+            if settings is not None:
+                check_fields(route, settings, document)
             model = read(Query if route.body is None else route.body, document)
             if document.get("environment") is not None:
                 named.append(document["environment"])
@@ -58,7 +64,8 @@ class Judge:
         )
         assert route.handler is not None
         if not route.streams:
-            return await route.handler(call)
+            answer = await route.handler(call)
+            return answer if settings is None else withheld(route, settings, answer)
         with self._services.streams.place(g.workspace):
             extensions: dict[str, Any] = request.scope["extensions"]
             begin = extensions.get(STREAM)
@@ -76,17 +83,31 @@ class Judge:
             raise Refusal("invalid_request", "more than one Authorization header")
         authorization = authorizations[0].encode("latin-1") if authorizations else None
         admission = self._services.gate.admit(
-            authorization, route.scopes, ingestion=route.ingestion
+            authorization,
+            route.scopes,
+            ingestion=route.ingestion,
+            origin=foreign_origin(dict(request.scope["headers"])),
         )
         g.allowance = admission.allowance
         g.workspace = admission.credential.workspace
-        if admission.credential.customer is not None and route.embed is Embed.REFUSED:
+        settings = self._held_to(admission)
+        if settings is None and route.embed is Embed.ONLY:
+            raise Refusal("forbidden", "this is for embed sessions")
+        if settings is not None and route.embed is Embed.REFUSED:
             raise Refusal("forbidden", "an embed session may not do this")
+        if settings is not None:
+            check_route(route, settings)
         named = request.headers.getlist("X-Environment")
         named += [value for name, value in _readable_parameters() if name == "environment"]
         for name in named:
             self._check_named(admission, name)
         return admission, named
+
+    def _held_to(self, admission: Admission | None) -> WorkspaceSettings | None:
+        """Return what its workspace lets an embed session do; None for whoever is held to nothing."""
+        if admission is None or admission.credential.customer is None:
+            return None
+        return self._services.models.settings_of(admission.credential.workspace)
 
     @staticmethod
     def _check_named(admission: Admission | None, name: object) -> None:

@@ -11,6 +11,7 @@ from api.bodies import BODY_BYTES
 from api.call import Answer, Call
 from api.queries import Query
 from engine.core.vocabulary import Scope
+from engine.workspace_settings import Ability
 
 JSON = "application/json"
 ANY_TYPE = "*/*"
@@ -29,6 +30,7 @@ class Embed(Enum):
     REFUSED = "403, whatever it names"
     OWN = "what belongs to its customer; the rest is a 404, and is in no list"
     SHARED = "the same as any reader: nothing in it belongs to a customer"
+    ONLY = "it is for them alone: a key gets 403"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,10 @@ class Route:
     its body may have. `ingestion`: it counts on the rate of ingestion. `content_type`: of its answer;
     one that is neither JSON nor a page is documented as bytes. `answer_headers`: of its success, by name,
     with what each says.
+
+    `ability`: what the workspace must let its customers do, in embed sessions; of some fields of its body
+    `field_abilities` says another one. `withheld`: places of its answer, such as `request.body`, that are
+    null where customers may not see payloads.
     """
 
     method: str
@@ -75,3 +81,6 @@ class Route:
     body_bytes: int = BODY_BYTES
     ingestion: bool = False
     answer_headers: Mapping[str, str] = field(default_factory=dict)
+    ability: Ability | None = None
+    field_abilities: Mapping[str, Ability] = field(default_factory=dict)
+    withheld: tuple[str, ...] = ()

@@ -1,0 +1,74 @@
+"""What a workspace lets its customers do: the one place where embed sessions are held to it.
+
+Routes say which ability they need; nothing else asks. Nothing here awaits.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from api.call import Answer
+from api.routes import Route
+from engine.errors import Detail, Refusal
+from engine.workspace_settings import Ability, WorkspaceSettings
+
+
+def check_route(route: Route, settings: WorkspaceSettings) -> None:
+    """Refuse with 403 what a customer may do nothing of, before the body is read."""
+    if route.ability is None or settings.allows(route.ability):
+        return
+    if route.method == "PATCH" and any(map(settings.allows, route.field_abilities.values())):
+        return  # which fields it names is in its body
+    raise _refusal(route.ability)
+
+
+def check_fields(route: Route, settings: WorkspaceSettings, document: Mapping[str, Any]) -> None:
+    """Refuse with 403 a body that names a field which a customer may not set.
+
+    What makes something needs the route's own ability and those of the fields that it gives; what changes
+    something needs those of the fields that it names, and for the others the route's own.
+    """
+    patch = route.method == "PATCH"
+    asked = [name for name, value in document.items() if _is_asked(value, patch=patch)]
+    for name in asked:
+        ability = route.field_abilities.get(name)
+        if ability is not None and not settings.allows(ability):
+            raise _refusal(ability, name)
+    if patch and route.ability is not None and not settings.allows(route.ability):
+        for name in asked:
+            if name not in route.field_abilities:
+                raise _refusal(route.ability, name)
+        if not asked:
+            raise _refusal(route.ability)
+
+
+def withheld(route: Route, settings: WorkspaceSettings, answer: Answer) -> Answer:
+    """Return an answer without what a customer may not see, which is null in it."""
+    if route.withheld and not settings.allows(Ability.VIEW_PAYLOADS):
+        for path in route.withheld:
+            _withhold(answer.document, path.split("."))
+    return answer
+
+
+def _withhold(value: Any, path: list[str]) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _withhold(item, path)
+    elif isinstance(value, dict):
+        first, *rest = path
+        if rest:
+            _withhold(value[first], rest)
+        else:
+            value[first] = None
+
+
+def _is_asked(value: object, *, patch: bool) -> bool:
+    """Whether a field of a body says anything: an empty object and false change nothing, and null only
+    where it takes something away."""
+    return value != {} and value is not False and (patch or value is not None)
+
+
+def _refusal(ability: Ability, field: str = "") -> Refusal:
+    message = f"the workspace does not let its customers do this: {ability.value}"
+    if not field:
+        return Refusal("forbidden", message)
+    return Refusal("forbidden", f"{field}: {message}", (Detail(field, message),))
