@@ -51,6 +51,7 @@ def item_view(call: Call, entry: DeliveryEntry, flying: set[str]) -> dict[str, A
         "priority": entry.priority.name,
         "originKind": entry.origin.name,
         "isReplay": entry.origin is DeliveryOrigin.REPLAY,
+        "skipped": entry.skipped,
         "attemptCount": entry.attempt_count,
         "errorCategory": None if entry.error_category is None else entry.error_category.name,
         "responseStatus": entry.response_status,
@@ -82,6 +83,8 @@ def attempt_view(attempt: AttemptEntry) -> dict[str, Any]:
         "responseTruncated": attempt.response_truncated,
         "errorCategory": None if category is None else category.name,
         "errorMessage": attempt.error_message,
+        "transformVersion": attempt.transform_version,
+        "logs": attempt.logs,
     }
 
 
@@ -206,7 +209,7 @@ async def get(call: Call) -> Answer:
         {
             **item_view(call, entry, _flying(call, [entry])),
             "event": None if detail.event is None else event_view(call, detail.event, counts),
-            "request": request_view(detail),
+            "request": await request_view(call, detail),
             "replayOf": entry.replay_of,
             "replayJobId": entry.replay_job,
             "attempts": [attempt_view(attempt) for attempt in detail.attempts],
@@ -245,6 +248,14 @@ ROUTES = (
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
+        withheld=(
+            "event.payload",
+            "event.metadata",
+            "event.attachments",
+            "request.body",
+            "attempts.responseBody",
+            "attempts.logs",
+        ),
         handler=get,
         responses={200: shapes.Delivery},
         refusals=(404,),

@@ -22,6 +22,7 @@ from engine.delivery_log import DeliveryEntry, DeliveryFilter
 from engine.errors import Refusal
 from engine.identity import created_at_ms
 from engine.instants import iso
+from engine.workspace_settings import Ability
 
 TAG = "Dead-letter queue"
 LISTING = "/dlq"
@@ -209,6 +210,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.RETRY_DELIVERIES,
         handler=retry,
         action=True,
         responses={200: Requeued},
@@ -225,6 +227,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.RETRY_DELIVERIES,
         handler=retry_all,
         body=DlqSelection,
         responses={200: BulkRetry},
@@ -241,6 +244,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.DISCARD_DELIVERIES,
         handler=discard_all,
         body=DlqSelection,
         responses={200: BulkDiscard},

@@ -116,6 +116,7 @@ ROUTES = (
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
+        withheld=("payload", "metadata", "attachments"),
         handler=get,
         responses={200: shapes.Event},
         refusals=(404,),

@@ -11,6 +11,7 @@ from engine.control.records import DestinationRecord
 from engine.core.health import CircuitState, Health, HealthState
 from engine.core.vocabulary import DestinationStatus
 from engine.instants import iso
+from engine.workspace_settings import Ability
 
 TAG = "Destinations"
 
@@ -129,6 +130,8 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.TEST_DESTINATIONS,
+        withheld=("responseBody",),
         handler=test,
         action=True,
         responses={200: shapes.TestResult},

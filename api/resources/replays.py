@@ -15,6 +15,7 @@ from engine.core.vocabulary import ReplayStatus
 from engine.replay.job import ReplayJob
 from engine.replay.progress import progress as progress_of
 from engine.replay.views import job_view, legs_view, progress_view
+from engine.workspace_settings import Ability
 
 TAG = "Replay jobs"
 LISTING = "/replay-jobs"
@@ -114,6 +115,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.REPLAY,
         handler=create,
         body=ReplayDraft,
         responses={201: ReplayJobDetail},
@@ -167,6 +169,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.REPLAY,
         handler=cancel,
         action=True,
         responses={200: ReplayJobDetail},

@@ -15,6 +15,7 @@ from engine.control.records import FilterErrors
 from engine.control.views import rule_view
 from engine.errors import Refusal
 from engine.models import Rule
+from engine.workspace_settings import Ability
 
 TAG = "Routing rules"
 LISTING = "/routing-rules"
@@ -105,6 +106,7 @@ def _action(verb: str, handler: Any) -> Route:
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.MANAGE_RULES,
         handler=handler,
         action=True,
         responses={200: RoutingRule},
@@ -125,6 +127,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.MANAGE_RULES,
         handler=create,
         body=RuleDraft,
         responses={201: RoutingRule},
@@ -164,6 +167,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.MANAGE_RULES,
         handler=patch,
         body=RulePatch,
         responses={200: RoutingRule},
@@ -178,6 +182,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.MANAGE_RULES,
         handler=remove,
         action=True,
         responses={200: shapes.Success},
