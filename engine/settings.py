@@ -4,6 +4,7 @@ The description of a field is what `angarium serve --help` prints. Field `egress
 `ANGARIUM_EGRESS_ALLOW`, and so on.
 """
 
+import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from pathlib import Path
@@ -14,6 +15,8 @@ PREFIX = "ANGARIUM_"
 KIB = 1024
 MIB = 1024 * KIB
 LARGEST_SHARES = 0.95
+_TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 
 
 class Settings(BaseModel):
@@ -59,6 +62,14 @@ class Settings(BaseModel):
     )
     plans_file: Path | None = Field(
         None, description="TOML that changes the plans and adds others; none: free, pro and scale"
+    )
+    templates_dir: Path | None = Field(
+        None, description="folder of destination templates (TOML) of your own, beside ours"
+    )
+    template_hosts: tuple[tuple[str, str], ...] = Field(
+        (),
+        description="TEMPLATE=HOST[:PORT], comma separated: where else a template may "
+        "send to, by http too, such as slack=proxy.internal:8443",
     )
     portal_url: str | None = Field(
         None,
@@ -135,6 +146,16 @@ class Settings(BaseModel):
             if isinstance(value, str)
             else value
         )
+
+    @field_validator("template_hosts", mode="before")
+    @classmethod
+    def _split_hosts(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs = [part.strip().partition("=") for part in value.split(",") if part.strip()]
+        if not all(_TEMPLATE.fullmatch(name) and _HOST.fullmatch(host) for name, _, host in pairs):
+            raise ValueError("must be TEMPLATE=HOST or TEMPLATE=HOST:PORT, comma separated")
+        return tuple((name, host.lower()) for name, _, host in pairs)
 
     @field_validator("bind")
     @classmethod

@@ -1,0 +1,145 @@
+"""Where a configuration leads: URL and headers, in clear and masked, and the hosts of a template."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from engine.control.documents import invalid
+from engine.core.destination import Target
+from engine.errors import Refusal
+from engine.templates.configuration import MASK
+from engine.templates.language import LeafError
+from engine.templates.structure import Structure
+from engine.wire.target import parse_target
+
+HTTPS_PORT = 443
+_PARAMETER = re.compile(r"\{\{ config\.(\w+) \}\}")
+_DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?]|$)", re.IGNORECASE)  # a step up, however it is written
+_PRINTABLE = re.compile(r"[\x20-\x7e]*")
+_CONFIG = frozenset({"config", "omit"})
+
+
+@dataclass(frozen=True, slots=True)
+class Destined:
+    """Where requests go. `url` and `headers` may hold secrets; `shown_url` has the mask instead."""
+
+    url: str
+    shown_url: str
+    headers: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Makes URLs and headers of complete configurations.
+
+    Either the whole URL is the field `field`; or it begins with what the expression `base` gives, and
+    `path` follows, whose parameters are percent-encoded. Without `hosts` any host will do.
+    """
+
+    field: str  # whose value is judged: the whole URL, or what `base` may be replaced by
+    base: Structure | None
+    path: str
+    headers: Structure
+    secrets: frozenset[str]
+    hosts: tuple[str, ...] | None  # names, *.name for all below one; by https, at its own port
+    pattern: re.Pattern[str] | None  # of path and query at these hosts
+    added: frozenset[str]  # the operator's: name or name:port, by http as well
+
+    def target(self, config: Mapping[str, Any]) -> Destined:
+        """Return where a complete configuration leads."""
+        return Destined(self._url(config), self._shown(config), self._headers(config))
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        """Raise Refusal `invalid_request` naming the field, where the URL breaks the template's rules."""
+        url = self._url(config)
+        name = f"config.{self.field}"
+        try:
+            target = parse_target(url)
+        except Refusal as refusal:
+            raise invalid(name, refusal.message) from None
+        if _DOTS.search(target.path.decode("ascii")):
+            raise invalid(name, "a URL has no step such as /../")
+        if self.hosts is not None and target.authority.decode("ascii") not in self.added:
+            self._keep_to_hosts(name, target, self.hosts)
+        for value in dict(self._headers(config)).values():
+            if _PRINTABLE.fullmatch(value) is None or value != value.strip():
+                raise invalid(
+                    f"config.{self._culprit(config, value)}", "does not fit into a header"
+                )
+
+    def _keep_to_hosts(self, name: str, target: Target, hosts: tuple[str, ...]) -> None:
+        if not target.tls:
+            raise invalid(name, "must begin with https://")
+        if target.port != HTTPS_PORT or not any(_is_of(target.host, host) for host in hosts):
+            raise invalid(name, f"must lead to {' or '.join(hosts)}")
+        if self.pattern is not None and self.pattern.fullmatch(target.path.decode("ascii")) is None:
+            raise invalid(name, "is not of the form that this service's URLs have")
+
+    def _culprit(self, config: Mapping[str, Any], value: str) -> str:
+        return next(
+            (
+                name
+                for name, each in config.items()
+                if isinstance(each, str) and each and each in value
+            ),
+            self.field,
+        )
+
+    def _url(self, config: Mapping[str, Any]) -> str:
+        if self.base is None:
+            return str(config[self.field] or "")
+        return self._base(config) + _filled(self.path, config, frozenset())
+
+    def _shown(self, config: Mapping[str, Any]) -> str:
+        if self.base is not None:
+            return self._base(config) + _filled(self.path, config, self.secrets)
+        url = str(config[self.field] or "")
+        if self.field not in self.secrets:
+            return url
+        origin = re.match(r"[A-Za-z]+://[^/?#\\]*", url)
+        return f"{origin[0] if origin else ''}/{MASK}"
+
+    def _base(self, config: Mapping[str, Any]) -> str:
+        assert self.base is not None
+        return str(self.base.value({"config": config})).rstrip("/")
+
+    def _headers(self, config: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        return tuple(self.headers.value({"config": config}).items())
+
+
+def address_of(
+    entry: Mapping[str, Any], secrets: frozenset[str], fields: frozenset[str], added: frozenset[str]
+) -> Address:
+    """Return the address that a file describes. Raises LeafError."""
+    for name in (entry["field"], *_PARAMETER.findall(entry["path"])):
+        if name not in fields:
+            raise LeafError(f"address: config has no {name}")
+    if "{" in _PARAMETER.sub("", entry["path"]):
+        raise LeafError("address.path: parameters are written {{ config.name }}")
+    base, pattern, hosts = entry["base"], entry["pattern"], entry["hosts"]
+    return Address(
+        field=entry["field"],
+        base=None if base is None else Structure(base, _CONFIG),
+        path=entry["path"],
+        headers=Structure(entry["headers"], _CONFIG),
+        secrets=secrets,
+        hosts=None if hosts is None else tuple(hosts),
+        pattern=None if pattern is None else re.compile(pattern),
+        added=added,
+    )
+
+
+def _is_of(host: str, allowed: str) -> bool:
+    return host.endswith(allowed[1:]) if allowed.startswith("*.") else host == allowed
+
+
+def _filled(path: str, config: Mapping[str, Any], masked: frozenset[str]) -> str:
+    def value(parameter: re.Match[str]) -> str:
+        name = parameter[1]
+        if name in masked:
+            return MASK
+        return quote(str(config[name] or ""), safe=":@")  # what may stand in a step as it is
+
+    return _PARAMETER.sub(value, path)

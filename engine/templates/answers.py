@@ -1,0 +1,209 @@
+"""What an answer means by its service's rules: a 200 may say no, a 403 may mean later. Pure functions."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from engine.core.records import Outcome
+from engine.core.vocabulary import ErrorCategory
+from engine.templates.filters import path
+from engine.wire.judgement import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
+
+MESSAGE_LENGTH = 200  # of what a service says; the whole is in the attempt's record
+# What the status line says is no more than where it begins: other failures are the wire's to explain.
+_ANSWERED = frozenset(
+    (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
+     ErrorCategory.DESTINATION_GONE)
+)  # fmt: skip
+_SPACE = re.compile(r"[\s\x00-\x1f\x7f]+")
+_UNKNOWN = object()
+_ENTRY = ConfigDict(extra="forbid", frozen=True)
+
+
+class Sign(BaseModel):
+    """Something in an answer. `json` is a path of names between dots; all that is given must hold."""
+
+    model_config = _ENTRY
+
+    status: list[int] = []
+    header: str | None = None  # is there; with `among`, has one of these values
+    json_: str | None = Field(None, alias="json")
+    text: str | None = None  # the whole body, trimmed
+    among: list[str | int | bool] = []  # what the header or member may be; empty: anything
+
+
+class Rule(Sign):
+    """A sign that a failure is of a category. `wait_s`: how long, where the answer does not say."""
+
+    category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
+    wait_s: float | None = Field(None, gt=0, le=3_600)
+
+
+class Wait(BaseModel):
+    """Where an answer says how long to wait: seconds, a date, or with `epoch` an instant."""
+
+    model_config = _ENTRY
+
+    header: str | None = None
+    json_: str | None = Field(None, alias="json")
+    epoch: bool = False
+
+
+class AnswerRules(BaseModel):
+    """A template's rules. Without any the status line says all."""
+
+    model_config = _ENTRY
+
+    ok: Sign | None = None  # what a 2xx must have in it
+    message: list[
+        str
+    ] = []  # members that say what went wrong, the first that is there; "." is the body
+    wait: list[Wait] = [Wait(header="retry-after")]
+    rules: list[Rule] = []  # the first that holds
+
+    def judge(self, outcome: Outcome) -> Outcome:
+        """Return an outcome as the service means it."""
+        if outcome.status is None or outcome.skipped or outcome.category not in _ANSWERED:
+            return outcome
+        answer = _Answer(outcome)
+        if outcome.success:
+            # A body that was cut off before the sign came says nothing against its status.
+            if self.ok is None or answer.shows(self.ok) is not False:
+                return outcome
+            outcome.success = False
+            outcome.category = ErrorCategory.HTTP_4XX
+            outcome.message = f"the receiver answered {outcome.status}, but that it failed"
+        rule = next((rule for rule in self.rules if answer.shows(rule)), None)
+        if rule is not None:
+            outcome.category = ErrorCategory[rule.category]
+        words = self._words(answer)
+        if words:
+            outcome.message = f"{outcome.message}: {words}"
+        if outcome.category is ErrorCategory.RATE_LIMITED or outcome.status in RETRY_AFTER_STATUSES:
+            asked = next(answer.waits(self.wait), None)
+            if asked is not None:
+                outcome.retry_after_s = asked
+            elif outcome.retry_after_s is None and rule is not None:
+                outcome.retry_after_s = rule.wait_s
+        return outcome
+
+    def _words(self, answer: "_Answer") -> str:
+        for member in self.message:
+            found = answer.text if member == "." else path(answer.document, member)
+            if isinstance(found, list):
+                found = next((each for each in found if isinstance(each, str)), None)
+            if isinstance(found, str) and (
+                words := _SPACE.sub(" ", found[: 4 * MESSAGE_LENGTH]).strip()
+            ):
+                return words if len(words) <= MESSAGE_LENGTH else words[: MESSAGE_LENGTH - 1] + "…"
+        return ""
+
+
+class _Answer:
+    """An answer as far as it was read."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._ended_at = outcome.started_at + outcome.duration_ms / 1000
+        self.text = outcome.body.decode("utf-8", "replace").strip()
+        self.document, self._whole = _read(self.text)
+
+    def shows(self, sign: Sign) -> bool | None:
+        """Whether a sign is there; None where the body was cut off before it could be."""
+        if sign.status and self._outcome.status not in sign.status:
+            return False
+        if sign.text is not None and self.text != sign.text:
+            return False
+        if sign.header is not None:
+            value = self._header(sign.header)
+            if value is None or (sign.among and value not in sign.among):
+                return False
+        if sign.json_ is not None:
+            found = path(self.document, sign.json_, _UNKNOWN)
+            if found is _UNKNOWN and self._outcome.truncated and not self._whole:
+                return None
+            # 1 is no true, although Python says so
+            same = any(type(each) is type(found) and each == found for each in sign.among)
+            if found is _UNKNOWN or (sign.among and not same):
+                return False
+        return True
+
+    def waits(self, sources: list[Wait]) -> Iterator[float]:
+        """Yield the seconds that the answer asks for, of each source that says."""
+        for source in sources:
+            seconds: float | None = None
+            if source.header is not None:
+                seconds = self._header_wait(source.header)
+            elif source.json_ is not None:
+                seconds = _seconds(path(self.document, source.json_))
+            if seconds is None:
+                continue
+            if source.epoch:
+                seconds -= self._ended_at
+            if math.isfinite(seconds):
+                yield min(max(seconds, 0.0), float(RETRY_AFTER_LIMIT_S))
+
+    def _header_wait(self, name: str) -> float | None:
+        value = self._header(name)
+        if name == "retry-after":
+            named = ((b"retry-after", (value or "").encode("latin-1", "replace")),)
+            found = retry_after_s(named, self._ended_at)
+            if found is not None:
+                return found
+        return _seconds(value)
+
+    def _header(self, name: str) -> str | None:
+        wanted = name.encode()
+        for header, value in self._outcome.headers:
+            if header.lower() == wanted:
+                return value.decode("latin-1").strip()
+        return None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _read(text: str) -> tuple[Any, bool]:
+    """Return a body as JSON, and whether it is whole; of one that breaks off, the members that came."""
+    try:
+        return json.loads(text), True
+    except (ValueError, RecursionError):
+        return _members(text), False
+
+
+def _members(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    decoder = json.JSONDecoder()
+    at = _spaced(text, 0)
+    if text[at : at + 1] != "{":
+        return found
+    try:
+        while text[at : at + 1] in ("{", ","):
+            name, at = decoder.raw_decode(text, _spaced(text, at + 1))
+            at = _spaced(text, at)
+            if not isinstance(name, str) or text[at : at + 1] != ":":
+                break
+            value, end = decoder.raw_decode(text, _spaced(text, at + 1))
+            if end == len(text):  # a number, perhaps, of which there was more
+                break
+            found[name] = value
+            at = _spaced(text, end)
+    except (ValueError, RecursionError):
+        pass
+    return found
+
+
+def _spaced(text: str, at: int) -> int:
+    while at < len(text) and text[at] in " \t\r\n":
+        at += 1
+    return at

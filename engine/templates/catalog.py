@@ -1,0 +1,61 @@
+"""The catalog: every template that destinations can be made from, read once at the start."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from engine.settings import Settings
+from engine.templates.definition import Definition
+from engine.templates.reading import TemplateFileError, read_template
+
+FOLDER = Path(__file__).with_name("catalog")
+MOST_TEMPLATES = 500  # of one folder: a list that is shown whole
+
+
+class Catalog:
+    """The templates by id, in the order of their names. Immutable."""
+
+    def __init__(self, definitions: Iterable[Definition]) -> None:
+        found = sorted(definitions, key=lambda each: (each.name.lower(), each.id))
+        self._by_id: Mapping[str, Definition] = {each.id: each for each in found}
+
+    def all(self) -> tuple[Definition, ...]:
+        """Every template."""
+        return tuple(self._by_id.values())
+
+    def get(self, identifier: str) -> Definition | None:
+        """The template of an id, None where there is none."""
+        return self._by_id.get(identifier)
+
+
+def catalog_of(settings: Settings) -> Catalog:
+    """Return the catalog that the settings describe: ours, and the operator's own, of which one with the
+    id of one of ours takes its place. Raises TemplateFileError."""
+    return read_catalog(settings.templates_dir, settings.template_hosts)
+
+
+def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = ()) -> Catalog:
+    """Return our templates and those of a further folder; `hosts` are (template, host) that are added to
+    what templates may send to. Raises TemplateFileError."""
+    added: dict[str, set[str]] = {}
+    for template, host in hosts:
+        added.setdefault(template, set()).add(host)
+    paths = {path.stem: path for path in _files(FOLDER)}
+    if folder is not None:
+        paths |= {path.stem: path for path in _files(folder)}
+    for template in added:
+        if template not in paths:
+            raise TemplateFileError(f"template_hosts: there is no template {template}")
+    return Catalog(
+        read_template(path, frozenset(added.get(identifier, ())))
+        for identifier, path in paths.items()
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix == ".toml")
+    except OSError as error:
+        raise TemplateFileError(f"{folder}: {error.strerror}") from error
+    if len(found) > MOST_TEMPLATES:
+        raise TemplateFileError(f"{folder}: more than {MOST_TEMPLATES} templates")
+    return found

@@ -1,0 +1,100 @@
+"""What a template's configuration may be: a JSON Schema of flat fields, some of them secret."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jsonschema_rs
+
+from engine.control.documents import MAX_DETAILS
+from engine.errors import Detail, Refusal
+from engine.schemas.compiled import MESSAGE_LENGTH, PATH_LENGTH
+from engine.schemas.places import DIALECT
+
+MASK = "***"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+class Configuration:
+    """Judges and completes configurations. `schema` has a property a field, in the order to be shown."""
+
+    __slots__ = ("_defaults", "_multiline", "_validator", "schema", "secrets")
+
+    def __init__(
+        self, fields: Mapping[str, dict[str, Any]], required: list[str], multiline: Iterable[str]
+    ) -> None:
+        """Raises ValueError for fields that are no JSON Schema."""
+        self.schema: dict[str, Any] = {
+            "$schema": DIALECT,
+            "type": "object",
+            "properties": dict(fields),
+            "required": required,
+            "additionalProperties": False,
+        }
+        self.secrets = frozenset(name for name, field in fields.items() if field.get("secret"))
+        self._multiline = frozenset(multiline)
+        self._defaults = {
+            name: field["default"] for name, field in fields.items() if "default" in field
+        }
+        try:
+            jsonschema_rs.meta.validate(self.schema)
+            # What callers wrote is not repeated to them: it may be a secret.
+            self._validator = jsonschema_rs.Draft202012Validator(
+                self.schema, mask="the value", validate_formats=True
+            )
+        except jsonschema_rs.ValidationError as error:
+            raise ValueError(error.message) from error
+
+    def check(self, config: object) -> None:
+        """Raise Refusal `invalid_request` naming each field that is wrong. A null is as nothing."""
+        if not isinstance(config, dict):
+            raise Refusal(
+                "invalid_request",
+                "config: must be an object",
+                (Detail("config", "must be an object"),),
+            )
+        given = {name: value for name, value in config.items() if value is not None}
+        errors = self._validator.iter_errors(given)
+        details = [detail for error in errors for detail in _details(error)]
+        for name, value in given.items():
+            forbidden = _CONTROL_BUT_LINES if name in self._multiline else _CONTROL
+            if any(forbidden.search(text) for text in _texts(value)):
+                details.append(Detail(f"config.{name}", "holds a control character"))
+        if details:
+            details.sort(key=lambda detail: detail.path)
+            first = details[0]
+            message = f"{first.path}: {first.message}"
+            raise Refusal("invalid_request", message, tuple(details[:MAX_DETAILS]))
+
+    def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a configuration with every field: defaults where there is none, else null, and the mask
+        for a secret that is not shown."""
+        found: dict[str, Any] = {}
+        for name in self.schema["properties"]:
+            value = config.get(name)
+            if value is None:
+                value = self._defaults.get(name)
+                if name in self.secrets and name in config:
+                    value = MASK
+            found[name] = value
+        return found
+
+
+def _texts(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (each for each in value if isinstance(each, str))
+
+
+def _details(error: jsonschema_rs.ValidationError) -> Iterable[Detail]:
+    steps = ["config", *(str(step) for step in error.instance_path)]
+    kind = error.kind.as_dict()
+    if error.kind.name == "required":
+        yield Detail(".".join([*steps, str(kind["property"])]), "is required")
+    elif error.kind.name == "additionalProperties":
+        for name in kind["unexpected"][:MAX_DETAILS]:
+            yield Detail(".".join([*steps, name])[:PATH_LENGTH], "is not a field of this template")
+    else:
+        yield Detail(".".join(steps), error.message[:MESSAGE_LENGTH])

@@ -1,0 +1,160 @@
+"""The filters of the language: lookups with defaults, limits, and the escapes of services' markups.
+
+Each is total: whatever JSON value it is given, it returns one. None costs more than reading its value.
+"""
+
+import hashlib
+import html as _html
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from jinja2 import Undefined
+
+from engine.templates.fitting import fitted
+from engine.templates.values import Numeral, as_text, encoded, indented
+
+MOST_FACTS = 50  # no service shows more fields than that
+_BREAK = "\u200b"  # a space of no width: parts what a service would read as one
+_CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]")
+_SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
+# Every character that Telegram names, wherever it stands.
+_MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
+
+
+def _is_absent(value: object) -> bool:
+    return value is None or isinstance(value, Undefined)
+
+
+def default(value: Any, instead: Any) -> Any:
+    """Return another value for one that is absent or null."""
+    return instead if _is_absent(value) else value
+
+
+def path(value: Any, steps: str, instead: Any = None) -> Any:
+    """Return what is found by names and positions between dots, another value where nothing is."""
+    for step in steps.split("."):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return instead
+    return instead if _is_absent(value) else value
+
+
+def first_text(value: Any, *names: str) -> str | None:
+    """Return the first member of these that is a text or a number, None without one."""
+    if isinstance(value, str) and value.strip():
+        return value
+    for name in names:
+        found = path(value, name)
+        if isinstance(found, str) and found.strip():
+            return found
+        if isinstance(found, int | Numeral) and not isinstance(found, bool):
+            return as_text(found)
+    return None
+
+
+def among(value: Any, words: dict[str, Any], instead: Any = None) -> Any:
+    """Return what a word stands for, in any case; another value for a word that is not there."""
+    return words.get(as_text(value).strip().lower(), instead) if not _is_absent(value) else instead
+
+
+def facts(value: Any, limit: int) -> list[dict[str, str]]:
+    """Return the first members of an object, as `name` and `value` in text."""
+    if not isinstance(value, dict):
+        return []
+    pairs = list(value.items())[: min(limit, MOST_FACTS)]
+    return [{"name": name, "value": as_text(member)} for name, member in pairs]
+
+
+def within(value: Any, limit: int) -> Any:
+    """Return a value if its JSON has at most so many bytes, else an object that says so, with its
+    beginning as text. For services that bound the data rather than a text."""
+    text = encoded(value)
+    if len(text) <= limit:
+        return value
+    room = limit // 6 - len('{"truncated":true,"bytes":0000000,"text":""}')  # \u001f is six bytes
+    return {"truncated": True, "bytes": len(text), "text": truncate(text.decode(), room, "bytes")}
+
+
+def truncate(value: Any, limit: int, unit: str = "characters") -> str:
+    """Return a value as text of at most so many characters, utf16 units or bytes."""
+    return fitted(as_text(value), limit, unit, str)
+
+
+def _escaping(escape: Callable[[str], str]) -> Callable[..., str]:
+    def escaped(value: Any, limit: int | None = None, unit: str = "characters") -> str:
+        text = as_text(value)
+        return escape(text) if limit is None else fitted(text, limit, unit, escape)
+
+    return escaped
+
+
+def _quiet(text: str) -> str:
+    return text.replace("@", "@" + _BREAK)
+
+
+def _unfenced(text: str) -> str:
+    return text.replace("`", "`" + _BREAK) if "``" in text else text
+
+
+def _slack_code(text: str) -> str:
+    return _unfenced(text).translate(_SLACK)
+
+
+def _quiet_markdown(text: str) -> str:
+    return _quiet(text.translate(_MARKDOWN))
+
+
+def _quiet_code(text: str) -> str:
+    return _quiet(_unfenced(text))
+
+
+def _unlinked(text: str) -> str:
+    return text.replace("<", "<" + _BREAK)
+
+
+def line(value: Any) -> str:
+    """Return a value as text on one line."""
+    return _CONTROL.sub(" ", as_text(value)).strip()
+
+
+def identifier(value: Any, limit: int) -> str:
+    """Return a value as text that any header and any identifier takes."""
+    return _UNSAFE.sub("_", as_text(value)[:limit])
+
+
+def digest(value: Any) -> str:
+    """Return 32 hexadecimal digits that stand for a value."""
+    return hashlib.sha256(encoded(value)).hexdigest()[:32]
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    "default": default,
+    "path": path,
+    "first_text": first_text,
+    "among": among,
+    "facts": facts,
+    "within": within,
+    "truncate": truncate,
+    "line": line,
+    "identifier": identifier,
+    "digest": digest,
+    "json": lambda value: encoded(value).decode(),
+    "pretty": indented,
+    "slack": _escaping(lambda text: text.translate(_SLACK)),
+    "slack_code": _escaping(_slack_code),
+    "html": _escaping(partial(_html.escape, quote=True)),
+    "markdown": _escaping(lambda text: text.translate(_MARKDOWN)),
+    "markdown_v2": _escaping(lambda text: text.translate(_MARKDOWN_V2)),
+    "quiet": _escaping(_quiet),
+    "quiet_markdown": _escaping(_quiet_markdown),
+    "quiet_code": _escaping(_quiet_code),
+    "unfenced": _escaping(_unfenced),
+    "unlinked": _escaping(_unlinked),
+}

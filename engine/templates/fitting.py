@@ -1,0 +1,39 @@
+"""Cuts texts to what services take, in the unit that each counts in. A cut never falls within a character
+or an escape.
+"""
+
+from collections.abc import Callable
+
+ELLIPSIS = "…"
+
+
+def _utf16(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)
+
+
+def _octets(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
+MEASURES: dict[str, Callable[[str], int]] = {"characters": len, "utf16": _utf16, "bytes": _octets}
+
+
+def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
+    """Return a text escaped, or as much of its beginning as leaves room for an ellipsis.
+
+    `escape` must never shorten, and never make a longer text shorter than one that it begins with.
+    """
+    measure = MEASURES[unit]
+    if len(text) <= limit:
+        whole = escape(text)
+        if measure(whole) <= limit:
+            return whole
+    room = limit - measure(ELLIPSIS)
+    least, most = 0, max(0, min(len(text), room))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if measure(escape(text[:middle])) <= room:
+            least = middle
+        else:
+            most = middle - 1
+    return escape(text[:least]) + ELLIPSIS if room >= 0 else ""

@@ -1,0 +1,137 @@
+"""The language of a template's leaves: Jinja's expressions and conditions; nothing repeats or calls.
+
+So a leaf's cost is linear in what it reads. What an event says is data: no lookup reaches an attribute of
+an object of ours.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
+from jinja2.exceptions import TemplateAssertionError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeVisitor
+
+from engine.templates.filters import FILTERS
+from engine.templates.values import Numeral, as_text
+
+
+class LeafError(Exception):
+    """A leaf is not written in the language."""
+
+
+class Omitted:
+    """The value of what is to be left out of its object or list."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+OMIT: Final = Omitted()
+VARIABLES = frozenset({"event", "body", "config", "omit"})
+# What is not here is not in the language: above all For, Call, Macro, Import, Mul and Pow, which
+# could make much of little.
+_ALLOWED = (
+    nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.Name, nodes.Const, nodes.List,
+    nodes.Tuple, nodes.Dict, nodes.Pair, nodes.Keyword, nodes.Getattr, nodes.Getitem, nodes.Filter,
+    nodes.Test, nodes.CondExpr, nodes.And, nodes.Or, nodes.Not, nodes.Compare, nodes.Operand,
+    nodes.Concat,
+)  # fmt: skip
+
+
+class Environment(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, in which members of objects and items of lists are all that can be looked up."""
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return a member or an item, else what raises where it is used."""
+        if isinstance(obj, Mapping):
+            if argument in obj:
+                return obj[argument]
+        elif (
+            isinstance(obj, list) and isinstance(argument, int) and -len(obj) <= argument < len(obj)
+        ):
+            return obj[argument]
+        return self.undefined(obj=obj, name=argument)
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return a member: attributes cannot be looked up."""
+        return self.getitem(obj, attribute)
+
+    def is_safe_callable(self, obj: Any) -> bool:
+        """Nothing can be called."""
+        return False
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | Numeral) and not isinstance(value, bool)
+
+
+TESTS: dict[str, Callable[..., bool]] = {
+    "text": _is_text,
+    "number": _is_number,
+    "object": lambda value: isinstance(value, dict),
+    "list": lambda value: isinstance(value, list),
+    "null": lambda value: value is None,
+    "true": lambda value: value is True,
+    "in": lambda value, values: value in values,  # `not in` and `in` need it
+}
+
+
+def _shown(value: Any) -> Any:
+    return "" if value is OMIT else value if isinstance(value, StrictUndefined) else as_text(value)
+
+
+def _made() -> Environment:
+    environment = Environment(
+        undefined=StrictUndefined, autoescape=False, finalize=_shown, keep_trailing_newline=True
+    )
+    environment.globals.clear()
+    environment.globals["omit"] = OMIT
+    environment.filters = dict(FILTERS)
+    environment.tests = dict(TESTS)
+    return environment
+
+
+ENVIRONMENT = _made()
+
+
+class _Judge(NodeVisitor):
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names = names
+
+    def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> None:
+        if not isinstance(node, _ALLOWED):
+            raise LeafError(f"{type(node).__name__} is not in the language of templates")
+        if isinstance(node, nodes.Name) and node.name not in self._names:
+            raise LeafError(f"there is no {node.name}; there are {', '.join(sorted(self._names))}")
+        super().generic_visit(node, *args, **kwargs)
+
+
+def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
+    """Return a leaf's syntax. Raises LeafError for what is not in the language."""
+    try:
+        tree = ENVIRONMENT.parse(leaf)
+        _Judge(names).visit(tree)
+        # The compiler alone finds filters and tests that do not exist.
+        ENVIRONMENT.compile(ENVIRONMENT.parse(leaf))
+    except (TemplateSyntaxError, TemplateAssertionError) as error:
+        raise LeafError(f"{leaf!r}: {error.message}") from error
+    return tree
+
+
+def is_written(leaf: str) -> bool:
+    """Whether a text has anything of the language in it."""
+    return "{{" in leaf or "{%" in leaf
+
+
+def sole_expression(tree: nodes.Template) -> nodes.Expr | None:
+    """Return the expression that a leaf is, None where it is a text with expressions in it."""
+    if len(tree.body) == 1 and isinstance(tree.body[0], nodes.Output):
+        parts = tree.body[0].nodes
+        if len(parts) == 1 and not isinstance(parts[0], nodes.TemplateData):
+            return parts[0]
+    return None

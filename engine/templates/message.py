@@ -1,0 +1,116 @@
+"""What a service is sent: a template's structure with an event's values, encoded, and of bounded size."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from jinja2 import TemplateError
+
+from engine.core.vocabulary import ErrorCategory
+from engine.outbound.ports import Failure, Headers, Rendered
+from engine.templates.filters import digest, first_text
+from engine.templates.language import OMIT
+from engine.templates.structure import Structure
+from engine.templates.values import ValueFault, as_text, decoded, encoded
+
+LARGEST_BODY = 1024 * 1024  # that any template makes: four events
+_HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
+# Members of data that say in words what happened: what people read first, where there is one.
+TEXTS = ("text", "message", "summary", "title", "description")
+_NONE: Mapping[str, Any] = {}
+Format = Literal["json", "form", "text", "same"]
+_TYPES = {
+    "json": "application/json",
+    "form": "application/x-www-form-urlencoded",
+    "text": "text/plain; charset=utf-8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Renders bodies. `same`: they go as they came, byte for byte."""
+
+    format: Format
+    body: Structure | None
+    headers: Structure
+    content_type: str | None
+    limit_bytes: int
+
+    def render(self, config: Mapping[str, Any], body: bytes, event_type: str) -> Rendered | Failure:
+        """Return the request of an outbound body. Never raises for what is in it."""
+        try:
+            return self._rendered(config, body, event_type)
+        except ValueFault as fault:
+            return _failure(str(fault))
+        except TemplateError as error:
+            return _failure(f"the template cannot render this event: {error.message}")
+
+    def _rendered(
+        self, config: Mapping[str, Any], body: bytes, event_type: str
+    ) -> Rendered | Failure:
+        if len(body) > LARGEST_BODY:
+            return _failure(f"the event has {len(body)} bytes; a template takes {LARGEST_BODY}")
+        made = body
+        headers: Headers = ()
+        if self.body is not None:
+            document = decoded(body)
+            event = event_of(document, event_type)
+            variables = {"event": event, "body": document, "config": config}
+            made = self._encoded(self.body.value(variables))
+            headers = self._headers(variables)
+        if len(made) > self.limit_bytes:
+            return _failure(
+                f"the message has {len(made)} bytes; the service takes {self.limit_bytes}"
+            )
+        return Rendered(made, headers)
+
+    def _encoded(self, value: Any) -> bytes:
+        if self.format == "form":
+            fields = {name: as_text(each) for name, each in value.items()}
+            return urlencode(fields, errors="replace").encode("ascii")
+        if self.format == "text":
+            return as_text(value).encode("utf-8", "replace")
+        return encoded(None if value is OMIT else value)
+
+    def _headers(self, variables: dict[str, Any]) -> Headers:
+        found = [("content-type", self.content_type or _TYPES[self.format])]
+        for name, value in self.headers.value(variables).items():
+            text = as_text(value)
+            if _HEADER.fullmatch(text) is None:
+                raise ValueFault(f"the event gives no usable value for the header {name}")
+            found.append((name, text))
+        return tuple((name.encode("ascii"), value.encode("ascii")) for name, value in found)
+
+
+def event_of(document: Any, event_type: str) -> dict[str, Any]:
+    """Return an outbound body as templates see an event: every member is there, whatever a script made.
+
+    A body without an id gets one that stands for what it says, the same at each attempt; what is no
+    outbound body is data.
+    """
+    found = document if isinstance(document, dict) else _NONE
+    identifier, metadata = found.get("id"), found.get("metadata")
+    attachments = found.get("attachments")
+    data = found.get("data", document)
+    return {
+        "type": event_type,
+        "id": identifier if isinstance(identifier, str) and identifier else digest(document),
+        "timestamp": _text(found.get("timestamp")),
+        "data": data,
+        "text": first_text(data, *TEXTS),
+        "metadata": metadata if isinstance(metadata, dict) else {},
+        "source": _text(found.get("source")),
+        "customerExternalId": _text(found.get("customerExternalId")),
+        "correlationId": _text(found.get("correlationId")),
+        "attachments": attachments if isinstance(attachments, list) else [],
+    }
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _failure(message: str) -> Failure:
+    return Failure(ErrorCategory.TRANSFORM, message)

@@ -1,0 +1,222 @@
+"""Reads a template's file, strictly: what is not understood is refused with its place in the file.
+
+The keys of a file are those of the entries here; docs/decisions/0029-templates.md explains them.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from engine.control.drafts import DeliveryOptions
+from engine.errors import Refusal
+from engine.outbound.ports import Failure
+from engine.templates.address import Destined, address_of
+from engine.templates.answers import AnswerRules
+from engine.templates.configuration import Configuration
+from engine.templates.definition import Definition, Example
+from engine.templates.language import LeafError
+from engine.templates.message import LARGEST_BODY, Format, Message
+from engine.templates.structure import Structure
+from engine.templates.values import ValueFault, decoded, encoded
+
+ID = re.compile(r"[a-z][a-z0-9-]{0,31}")
+LONGEST_TEXT = 4_096  # of a field, which is more than any URL, key or address has
+MOST_FIELDS = 20
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+Word = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+Line = Annotated[str, StringConstraints(min_length=1, max_length=1_000)]
+Link = Annotated[str, StringConstraints(pattern=r"^https://\S+$")]
+HeaderName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,64}$")]
+
+
+class TemplateFileError(Exception):
+    """A file cannot be used; the message names it, and the place."""
+
+
+class _Address(BaseModel):
+    model_config = _STRICT
+
+    field: str
+    base: str | None = None
+    path: Annotated[str, StringConstraints(pattern=r"^(/\S.*)?$")] = ""
+    hosts: list[Annotated[str, StringConstraints(pattern=r"^(\*\.)?[a-z0-9.-]+$")]] | None = None
+    pattern: str | None = None
+    headers: dict[HeaderName, str] = {}
+
+
+class _Message(BaseModel):
+    model_config = _STRICT
+
+    format: Format = "json"
+    body: str | None = None  # JSON
+    content_type: str | None = None
+    limit_bytes: int = Field(LARGEST_BODY, ge=1, le=LARGEST_BODY)
+    headers: dict[HeaderName, str] = {}
+
+
+class _Example(BaseModel):
+    model_config = _STRICT
+
+    config: dict[str, Any]
+    event: str  # JSON: an outbound body
+    body: str  # JSON, or the text where the format is another
+
+
+class _File(BaseModel):
+    model_config = _STRICT
+
+    name: Line
+    description: Line
+    category: Word
+    icon: Word
+    documentation: list[Link] = Field(min_length=1)
+    config: dict[
+        Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9]{0,31}$")], dict[str, Any]
+    ]
+    address: _Address
+    message: _Message
+    answer: AnswerRules = AnswerRules()
+    defaults: dict[str, Any] = {}
+    example: _Example
+
+
+def read_template(path: Path, added: frozenset[str]) -> Definition:
+    """Return the template of a file; `added` are hosts that the operator allows it. Raises
+    TemplateFileError."""
+    if ID.fullmatch(path.stem) is None:
+        raise TemplateFileError(
+            f"{path}: a template's id is its file's name: small letters, digits, -"
+        )
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+        entry = _File.model_validate(document)
+        definition = _definition(path.stem, entry, added)
+        _try(definition)
+    except OSError as error:
+        raise TemplateFileError(f"{path}: {error.strerror}") from error
+    except ValidationError as error:
+        raise TemplateFileError(f"{path}: {_told(error)}") from None
+    except (ValueError, LeafError, ValueFault, re.error) as error:
+        raise TemplateFileError(f"{path}: {error}") from error
+    return definition
+
+
+def _definition(identifier: str, entry: _File, added: frozenset[str]) -> Definition:
+    configuration = _configuration(entry.config)
+    DeliveryOptions.model_validate(entry.defaults)
+    address = entry.address
+    if (address.base is None) is not (address.path == ""):
+        raise ValueError("address: base and path belong together")
+    return Definition(
+        id=identifier,
+        name=entry.name,
+        description=entry.description,
+        category=entry.category,
+        icon=entry.icon,
+        documentation=tuple(entry.documentation),
+        defaults=entry.defaults,
+        example=Example(
+            event=json.loads(entry.example.event),
+            config=entry.example.config,
+            body=json.loads(entry.example.body)
+            if entry.message.format in ("json", "same")
+            else entry.example.body,
+        ),
+        configuration=configuration,
+        address=address_of(
+            address.model_dump(), configuration.secrets, frozenset(entry.config), added
+        ),
+        message=_message(entry.message),
+        answer=entry.answer,
+    )
+
+
+def _configuration(fields: Mapping[str, dict[str, Any]]) -> Configuration:
+    if len(fields) > MOST_FIELDS:
+        raise ValueError(f"config: more than {MOST_FIELDS} fields")
+    required, multiline, schemas = [], [], {}
+    for name, given in fields.items():
+        field = dict(given)
+        if field.pop("required", False):
+            required.append(name)
+        if field.pop("multiline", False):
+            multiline.append(name)
+        for key in ("title", "description", "type"):
+            if not isinstance(field.get(key), str):
+                raise ValueError(f"config.{name}.{key}: is required")  # noqa: TRY004 - of a file
+        if field["type"] not in ("string", "boolean", "integer", "number", "array"):
+            raise ValueError(f"config.{name}.type: a field holds no objects")
+        _bounded(f"config.{name}", field)
+        if field.get("secret"):
+            field["writeOnly"] = True
+            if field["type"] != "string" or "default" in field:
+                raise ValueError(f"config.{name}: a secret is a string without a default")
+        schemas[name] = field
+    return Configuration(schemas, required, multiline)
+
+
+def _bounded(place: str, field: Mapping[str, Any]) -> None:
+    kind = field.get("type")
+    if kind == "string" and "enum" not in field:
+        limit = field.get("maxLength")
+        if not isinstance(limit, int) or limit > LONGEST_TEXT:
+            raise ValueError(f"{place}.maxLength: is required, and at most {LONGEST_TEXT}")
+    if kind == "array":
+        items = field.get("items")
+        if "maxItems" not in field or not isinstance(items, dict) or items.get("type") != "string":
+            raise ValueError(f"{place}: a list holds strings, and has maxItems")
+        _bounded(f"{place}.items", items)
+
+
+def _message(entry: _Message) -> Message:
+    if (entry.body is None) is not (entry.format == "same"):
+        raise ValueError("message.body: is required, unless the format is same")
+    if entry.format == "same" and entry.headers:
+        raise ValueError("message.headers: a body that is not read gives none")
+    body = None
+    if entry.body is not None:
+        body = Structure(entry.body if entry.format == "text" else json.loads(entry.body))
+    return Message(
+        format=entry.format,
+        body=body,
+        headers=Structure(dict(entry.headers)),
+        content_type=entry.content_type,
+        limit_bytes=entry.limit_bytes,
+    )
+
+
+def _try(definition: Definition) -> None:
+    """See that a template does what its example says."""
+    example = definition.example
+    try:
+        definition.check(example.config)
+    except Refusal as refusal:
+        raise ValueError(f"example.{refusal.message}") from None
+    found: Destined = definition.target(example.config)
+    for name in definition.secrets:
+        secret = example.config.get(name)
+        if secret and str(secret) in found.shown_url:
+            raise ValueError(f"address: shows config.{name}, which is secret")
+    event = encoded(example.event)
+    config = definition.complete(example.config)
+    rendered = definition.message.render(config, event, str(example.event.get("type", "")))
+    if isinstance(rendered, Failure):
+        raise ValueError(f"example: {rendered.message}")  # noqa: TRY004 - a fault of the file's text
+    made: Any = rendered.body.decode()
+    wanted: Any = example.body
+    if not isinstance(wanted, str):
+        made, wanted = decoded(rendered.body), decoded(encoded(wanted))
+    if made != wanted:
+        raise ValueError(f"example.body: the template makes {rendered.body.decode()}")
+
+
+def _told(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(str(part) for part in found['loc'] if part != '[key]')}: {found['msg']}"
+        for found in error.errors()
+    )

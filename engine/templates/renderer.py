@@ -1,0 +1,74 @@
+"""The catalog as attempts need it: renders bodies and judges answers, each by its template's rules."""
+
+from collections import OrderedDict
+from typing import Any
+
+import structlog
+
+from engine.core.destination import Template
+from engine.core.records import Outcome
+from engine.core.vocabulary import ErrorCategory
+from engine.outbound.ports import Failure, Rendered
+from engine.templates.catalog import Catalog
+from engine.templates.configuration import MASK
+from engine.templates.definition import Definition
+from engine.templates.values import ValueFault, decoded
+
+log = structlog.get_logger("angarium.templates")
+CONFIGURATIONS_KEPT = 4_096  # decoded; some hundred bytes each, as many as pools of connections
+_NO_SUCH = "the destination's template is not in the catalog any more"
+
+
+class Renderer:
+    """Implements `engine.outbound.ports.Templates`. Used on the trio thread only."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        # By the identity of a destination's template, which is held so that it stays one: the bytes of a
+        # configuration would be hashed anew after each reload.
+        self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
+
+    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
+        """Return what a service is sent for an outbound body (JSON, possibly transformed)."""
+        definition = self.catalog.get(template.id)
+        if definition is None:
+            return Failure(ErrorCategory.TRANSFORM, _NO_SUCH)
+        try:
+            config = self._configuration(definition, template)
+        except ValueFault:
+            return Failure(ErrorCategory.TRANSFORM, "the template's configuration cannot be read")
+        return definition.message.render(config, body, event_type)
+
+    def judge(self, template: Template, outcome: Outcome) -> Outcome:
+        """Return what an answer means by the service's own rules."""
+        definition = self.catalog.get(template.id)
+        if definition is None:
+            return outcome
+        try:
+            judged = definition.answer.judge(outcome)
+            if judged.message is not None:
+                judged.message = self._without_secrets(definition, template, judged.message)
+        except Exception:  # a receiver must not stop the attempt's record
+            log.exception("an answer could not be judged", template=template.id)
+            return outcome
+        return judged
+
+    def _configuration(self, definition: Definition, template: Template) -> dict[str, Any]:
+        known = self._configurations.get(id(template))
+        if known is not None and known[0] is template:
+            self._configurations.move_to_end(id(template))
+            return known[1]
+        found = decoded(template.config)
+        config = definition.complete(found if isinstance(found, dict) else {})
+        self._configurations[id(template)] = template, config
+        if len(self._configurations) > CONFIGURATIONS_KEPT:
+            self._configurations.popitem(last=False)
+        return config
+
+    def _without_secrets(self, definition: Definition, template: Template, message: str) -> str:
+        """Return a message in which no service repeats a secret to whoever may read the record."""
+        config = self._configuration(definition, template)
+        for name in definition.secrets:
+            if config[name]:
+                message = message.replace(str(config[name]), MASK)
+        return message

@@ -1,0 +1,93 @@
+"""JSON as templates see it: every digit of a number is kept, and is written as it came. Nothing recursive
+but the libraries' own decoders, which end in an error where a value is nested too deeply.
+"""
+
+import json
+from typing import Any
+
+import msgspec
+
+from engine.json_members import without_surrogates
+
+EXACT_DIGITS = (
+    15  # an integer of so many digits is the same in every reader; a longer one stays text
+)
+
+
+class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no fault of ours
+    """A text is not JSON that can be read."""
+
+
+class Numeral:
+    """A number as it was written, such as 19.90 or one with forty digits."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Numeral) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+
+def _integer(digits: str) -> int | Numeral:
+    return int(digits) if len(digits) <= EXACT_DIGITS else Numeral(digits)
+
+
+def _refused(name: str) -> None:
+    raise ValueFault(f"{name} is not JSON")
+
+
+_decoder = json.JSONDecoder(
+    parse_float=Numeral, parse_int=_integer, parse_constant=_refused, strict=True
+)
+
+
+def decoded(text: bytes) -> Any:
+    """Return a JSON text as values. Raises ValueFault. A lone surrogate becomes U+FFFD."""
+    try:
+        if b"\\u" in text:
+            text = without_surrogates(text, b"\\ufffd")
+        return _decoder.decode(text.decode())
+    except (ValueError, RecursionError) as error:
+        raise ValueFault("the body is not JSON, or is nested too deeply") from error
+
+
+def _literal(value: object) -> msgspec.Raw:
+    if isinstance(value, Numeral):
+        return msgspec.Raw(value.text.encode())
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_literal)
+
+
+def encoded(value: Any) -> bytes:
+    """Return a value as compact JSON in UTF-8. Raises ValueFault."""
+    try:
+        return _encoder.encode(value)
+    except (RecursionError, UnicodeEncodeError) as error:
+        raise ValueFault("the value is nested too deeply") from error
+
+
+def indented(value: Any) -> str:
+    """Return a value as JSON on several lines. Raises ValueFault."""
+    try:
+        return msgspec.json.format(encoded(value), indent=2).decode()
+    except RecursionError as error:
+        raise ValueFault("the value is nested too deeply") from error
+
+
+def as_text(value: Any) -> str:
+    """Return a value as it stands within a text: a string as it is, null as nothing, the rest as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return encoded(value).decode()
