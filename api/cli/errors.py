@@ -61,7 +61,8 @@ def explain(error: BaseException) -> NoReturn:
         raise click.exceptions.Exit(INTERRUPTED) from None
     if _is(cause, "pydantic_core._pydantic_core.ValidationError"):
         raise SettingsTrouble(settings_trouble(cause)) from None
-    if _is(cause, "engine.plans_file.PlansFileError"):
+    files = ("engine.plans_file.PlansFileError", "engine.templates.reading.TemplateFileError")
+    if any(_is(cause, name) for name in files):
         raise SettingsTrouble(str(cause)) from None
     if _is(cause, "engine.errors.Refusal"):
         places = "".join(f"\n  {detail.path}: {detail.message}" for detail in cause.details)

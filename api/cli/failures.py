@@ -2,6 +2,7 @@
 
 from engine.actors.supervisor import GivenUpError
 from engine.plans_file import PlansFileError
+from engine.templates.reading import TemplateFileError
 from storage.embedded import EmbeddedError
 from storage.errors import OwnershipLostError, StoreError
 from storage.secretbox import SecretBoxError
@@ -17,6 +18,7 @@ _CODES: dict[type[Exception], int] = {  # the first that fits counts
     SecretBoxError: EXIT_SETTINGS,
     ListenError: EXIT_SETTINGS,
     PlansFileError: EXIT_SETTINGS,
+    TemplateFileError: EXIT_SETTINGS,
     OwnershipLostError: EXIT_FAILED,
     EmbeddedError: EXIT_DATABASE,
     StoreError: EXIT_DATABASE,
