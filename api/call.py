@@ -117,7 +117,7 @@ class Call:
             kind=credential.kind.name,
             id=credential.key_id if self.customer is None else self.customer.account,
             workspace=credential.workspace,
-            environment=self.number,
+            environment=None if self.place is None else self.place.number,
             request_id=self.request_id,
             customer=self.customer,
         )

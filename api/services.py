@@ -16,15 +16,19 @@ from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import Keys
 from engine.control.last_use import LastUse
-from engine.control.ports import DestinationStore, RuleStore
+from engine.control.ports import DestinationStore, RuleStore, TransformStore
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
 from engine.control.sessions import EmbedSessions
+from engine.control.transforms import TransformScripts
+from engine.control.workspace_settings import SettingsOfWorkspaces
 from engine.delivery_log import DeliveryLog, EventLog
 from engine.filters.failures import FilterFailures
 from engine.models import Models
 from engine.observability import Analytics, AuditLog
+from engine.outbound.remake import Remake
+from engine.outbound.trials import Trials
 from engine.plans import Horizon, Plans
 from engine.replay.ports import JobStore
 from engine.schemas.records import SchemaStore
@@ -60,6 +64,7 @@ class Services:
     keys: Keys
     last_use: LastUse
     sessions: EmbedSessions
+    workspace_settings: SettingsOfWorkspaces
     portal_url: str | None  # where the end-customers' portal is
     dead_letters: DeadLetters
     replays: Replays
@@ -70,6 +75,10 @@ class Services:
     schemas: EventSchemas
     schema_store: SchemaStore
     inference: Inference
+    transforms: TransformScripts
+    transform_store: TransformStore
+    trials: Trials
+    remake: Remake
     filter_failures: FilterFailures
     delivery_log: DeliveryLog
     event_log: EventLog

@@ -23,6 +23,8 @@ from api.resources import (
     rules,
     schemas,
     throughput,
+    transforms,
+    workspace,
 )
 from api.routes import Route
 from api.shapes.own_events import OWN_EVENTS
@@ -47,10 +49,12 @@ ROUTES: tuple[Route, ...] = (
     *health.ROUTES,
     *rules.ROUTES,
     *schemas.ROUTES,
+    *transforms.ROUTES,
     *deliveries.ROUTES,
     *dlq.ROUTES,
     *replays.ROUTES,
     *keys.ROUTES,
+    *workspace.ROUTES,
     *embed.ROUTES,
     *analytics.ROUTES,
     *audit.ROUTES,

@@ -13,6 +13,10 @@ from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
 from engine.control.sessions import EmbedSessions
+from engine.control.transforms import TransformScripts
+from engine.control.workspace_settings import SettingsOfWorkspaces
+from engine.outbound.remake import Remake
+from engine.outbound.trials import Trials
 from engine.plans import Horizon
 from engine.visible_log import VisibleDeliveries, VisibleEvents
 from storage.accounts import Accounts
@@ -65,6 +69,9 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         sessions=EmbedSessions(
             Accounts(server.bridge.pool), server.tokens, server.commands, server.identity, now
         ),
+        workspace_settings=SettingsOfWorkspaces(
+            tables.settings, server.commands, server.projection, server.identity, now
+        ),
         portal_url=server.settings.portal_url,
         dead_letters=DeadLetters(
             deliveries,
@@ -90,6 +97,19 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         schemas=schemas,
         schema_store=tables.schemas,
         inference=Inference(events, tables.schemas, schemas),
+        transforms=TransformScripts(
+            tables.transforms,
+            tables.destinations,
+            server.transforms,
+            server.commands,
+            server.projection,
+            server.identity,
+            server.plans,
+            now,
+        ),
+        transform_store=tables.transforms,
+        trials=Trials(server.transforms),
+        remake=Remake(tables.transforms, server.transforms, server.outbound.templates),
         filter_failures=server.filter_failures,
         delivery_log=deliveries,
         event_log=events,

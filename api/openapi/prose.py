@@ -30,10 +30,12 @@ TAGS = {
     "Dead-letter queue": "Deliveries whose retries are used up: looked at, sent again, or let go.",
     "Replay jobs": "Past deliveries, sent again by selection, behind live traffic.",
     "Event schemas": "What payloads of an event type must look like, in versions; one is active.",
+    "Transform scripts": "JavaScript over what a destination is sent, in versions; one is published.",
     "Observability": "How destinations and the environment do, from live actors and committed counters.",
     "Audit": "Who changed which configuration, and how it was before.",
     "Keys": "API keys and MCP keys: made, listed, rotated, revoked.",
-    "Embed": "Short-lived sessions for an end-customer's browser.",
+    "Workspace": "What holds in all environments: how customers' portals look, what customers may do.",
+    "Embed": "Short-lived sessions for an end-customer's browser, and what its portal needs.",
     "Auth": "What a credential stands for.",
     "Service": "What is told to anybody, without a credential.",
 }

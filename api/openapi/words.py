@@ -12,9 +12,11 @@ RULE = "01939b2b-3c12-7e40-b2c8-7d9f1a3b5e44"
 SCHEMA = "01939b2b-9a23-7f51-83d9-8eaf2b4c6f55"
 JOB = "01939c10-0b34-7062-94ea-9fb03c5d7a66"
 KEY = "01939b28-2c45-7173-a5fb-a0c14d6e8b77"
+SCRIPT = "01939b2b-5d67-7495-a71e-d3e46f70bc99"
 ENTRY = "01939b2c-4d56-7284-b60c-b1d25e7f9c88"
 WORKSPACE = "01939b28-1b67-7395-871d-c2e36f80ad99"
 PAYLOAD = {"orderId": "o-1042", "total": 99.5}
+OUTBOUND = {"type": "order.created", "timestamp": AT, "id": EVENT, "data": PAYLOAD}
 PAYLOAD_SCHEMA = {
     "type": "object",
     "required": ["orderId", "total"],
@@ -51,6 +53,7 @@ PATHS = {
     "replay-jobs": JOB,
     "routing-rules": RULE,
     "schemas": SCHEMA,
+    "transform-scripts": SCRIPT,
 }
 
 # By the beginning of a model's name; of several that fit, the longest that has the field.
@@ -84,6 +87,18 @@ MODELS: dict[str, dict[str, Any]] = {
     "BatchEntry": {"error": None, "index": 0},
     "BatchResult": {"accepted": 1, "duplicates": 0, "rejected": 0},
     "Bulk": {"matched": 12, "remaining": 0, "dryRun": False, "retried": 12, "discarded": 12},
+    "BrandColors": {
+        "primary": "#0b5fff",
+        "accent": "#ffb000",
+        "background": "#ffffff",
+        "text": "#1c1f26",
+    },
+    "Branding": {
+        "name": "Acme",
+        "logoUrl": "https://acme.example.com/logo.svg",
+        "locale": "en",
+        "supportUrl": "https://acme.example.com/help",
+    },
     "Circuit": {"nextProbeAt": None, "openedAt": None},
     "Conflict": {"path": "payload.total", "message": "3 are strings, 97 are numbers"},
     "Delivery": {"id": DELIVERY, "status": "DELIVERED", "updatedAt": LATER},
@@ -99,6 +114,13 @@ MODELS: dict[str, dict[str, Any]] = {
         "lastFailureAt": None,
     },
     "Dlq": {"id": DELIVERY, **_DEAD, "dlqStatus": "IN_DLQ", "deadLetteredAt": LATER},
+    "EmbedContext": {"locale": "en", "expiresAt": "2026-11-20T12:05:00.000Z"},
+    "EmbedLimits": {
+        "requestsPerMinute": 1_200,
+        "destinations": 100_000,
+        "transforms": 1_000,
+        "retentionDays": 30,
+    },
     "EmbedSession": {
         "token": "anges_bWFkZSB1cCwgb2Ygbm9ib2R5",
         "url": "https://portal.example.com/#token=anges_bWFkZSB1cCwgb2Ygbm9ib2R5",
@@ -157,6 +179,24 @@ MODELS: dict[str, dict[str, Any]] = {
             "angarium-attempt": "1",
         },
     },
+    "TransformRun": {
+        "input": OUTBOUND,
+        "output": {"text": "Order o-1042: 99.5"},
+        "type": None,
+        "headers": {},
+        "logs": None,
+        "durationMs": 0.412,
+        "errorCategory": None,
+        "errorMessage": None,
+    },
+    "TransformScript": {
+        "id": SCRIPT,
+        "name": "Orders as text",
+        "version": 2,
+        "source": "function transform(event) {\n  return { text: `Order ${event.data.orderId}` };\n}\n",
+        "status": "PUBLISHED",
+        "publishedAt": LATER,
+    },
     "TestResult": {"responseBody": "ok"},
     "Throughput": {
         "accepted": 120.5,
@@ -166,9 +206,11 @@ MODELS: dict[str, dict[str, Any]] = {
         "pending": 42,
         "inFlight": 8,
     },
+    "Workspace": {"id": WORKSPACE, "name": "acme"},
 }
 
 FIELDS: dict[str, Any] = {
+    "allowedOrigins": ["https://portal.example.com"],
     "attachments": None,
     "attemptCount": 1,
     "code": "invalid_request",

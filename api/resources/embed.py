@@ -1,13 +1,19 @@
-"""POST /embed/sessions: a token for one end-customer's browser."""
+"""Embedded access: a token for one end-customer's browser, and what its portal draws itself from."""
 
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.routes import MANAGE, Embed, Route
+from api.gate import customer_share
+from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.credentials import EmbedSession
+from api.shapes.workspace import EmbedContext
 from engine.control.drafts import Document, Name
 from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
+from engine.control.workspace_settings import branding_document
 from engine.instants import iso
+from engine.workspace_settings import Ability
+
+LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation
 
 
 class SessionDraft(Document):
@@ -43,6 +49,38 @@ async def create(call: Call) -> Answer:
     )
 
 
+async def context(call: Call) -> Answer:
+    """Say whose session it is, and what its portal looks like and may offer."""
+    credential = call.admitted.credential
+    customer, expires_at = call.customer, credential.expires_at
+    assert customer is not None
+    assert expires_at is not None
+    models, plan = call.services.models, call.services.plans.of(credential.workspace)
+    settings = models.settings_of(credential.workspace)
+    permissions = {ability.value: settings.allows(ability) for ability in Ability}
+    permissions[Ability.MANAGE_TRANSFORMS.value] &= plan.transforms > 0
+    branding = branding_document(settings)
+    return Answer(
+        200,
+        {
+            "workspaceName": models.workspaces[credential.workspace].name,
+            "environment": call.environment_name.name,
+            "customerAccountId": customer.account,
+            "customerExternalId": customer.external_id,
+            "expiresAt": iso(int(expires_at * 1000)),
+            "branding": branding,
+            "locale": branding["locale"] or LOCALE,
+            "permissions": permissions,
+            "limits": {
+                "requestsPerMinute": customer_share(plan),
+                "destinations": plan.destinations,
+                "transforms": plan.transforms,
+                "retentionDays": plan.retention_days,
+            },
+        },
+    )
+
+
 ROUTES = (
     Route(
         method="POST",
@@ -59,5 +97,17 @@ ROUTES = (
         body=SessionDraft,
         responses={201: EmbedSession},
         example={"customerExternalId": "acme", "ttlSeconds": 300},
+    ),
+    Route(
+        method="GET",
+        path="/embed/context",
+        name="getEmbedContext",
+        summary="What a portal draws itself from",
+        description="Whose session it is and when it ends, the workspace's branding, and what to offer.",
+        tag="Embed",
+        scopes=READ,
+        embed=Embed.ONLY,
+        handler=context,
+        responses={200: EmbedContext},
     ),
 )

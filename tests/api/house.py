@@ -39,6 +39,8 @@ from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
 from engine.control.sessions import PURPOSE, EmbedSessions, SessionTokens
+from engine.control.transforms import TransformScripts
+from engine.control.workspace_settings import SettingsOfWorkspaces
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
@@ -56,11 +58,14 @@ from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Done, Reply
 from engine.models import EnvironmentModel, Models
+from engine.outbound.remake import Remake
+from engine.outbound.trials import Trials
 from engine.plans import BUILT_IN, Horizon, Plans, overridden
 from engine.ports import StoreAwayError, Transmission
 from engine.reactor import Reactor
 from engine.replay.job import ReplayJob
 from engine.settings import Settings
+from engine.templates.catalog import read_catalog
 from engine.throughput import Throughput
 from engine.timers import Timers
 from storage.accounts import Accounts
@@ -76,8 +81,10 @@ from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox
 from tests.api.issued import Issued, logged
 from tests.door.house import Client
+from tests.outbound.fakes import Unchanged
 
 DOCUMENT = json.loads(openapi_json())
+CATALOG = read_catalog()
 _CHECKER = jsonschema.Draft202012Validator.FORMAT_CHECKER
 RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 RESTING = DestinationReport(health=None, pending=0, in_flight=0, actor=AT_REST)
@@ -303,7 +310,7 @@ class House:
         self.issued = Issued()
         box = SecretBox([b"k" * 32])
         self.tables = ConfigurationTables(bridge.pool, box)
-        self.projection = ModelProjection(self.models, self.directory.configure)
+        self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
         self.loader = Loader(self.tables, self.projection, self.commands)
         now = self.clock.now
         self.keys = Keys(self.tables.tenants, self.tables.keys, self.identity, now, self.projection)
@@ -328,6 +335,7 @@ class House:
             self.identity,
             now,
             self.plans,
+            CATALOG,
         )
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.rules = RoutingRules(
@@ -378,6 +386,13 @@ class House:
                 self.identity,
                 self.clock.now,
             ),
+            workspace_settings=SettingsOfWorkspaces(
+                self.tables.settings,
+                self.commands,
+                self.projection,
+                self.identity,
+                self.clock.now,
+            ),
             portal_url="https://portal.example.com/",
             dead_letters=DeadLetters(
                 self.log,
@@ -403,6 +418,19 @@ class House:
             schemas=self.schemas,
             schema_store=self.tables.schemas,
             inference=Inference(self.log, self.tables.schemas, self.schemas),
+            transforms=TransformScripts(
+                self.tables.transforms,
+                self.tables.destinations,
+                Unchanged(),
+                self.commands,
+                self.projection,
+                self.identity,
+                self.plans,
+                self.clock.now,
+            ),
+            transform_store=self.tables.transforms,
+            trials=Trials(Unchanged()),
+            remake=Remake(self.tables.transforms, Unchanged(), Unchanged()),
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,

@@ -1,0 +1,78 @@
+"""The caller's workspace: its settings, shown and changed."""
+
+from typing import Any
+
+from api.call import Answer, Call
+from api.routes import MANAGE, READ, Embed, Route
+from api.shapes.workspace import Workspace
+from engine.control.workspace_settings import SettingsPatch, settings_document
+from engine.instants import iso
+from engine.workspace_settings import WorkspaceSettings
+
+TAG = "Workspace"
+
+
+def view(call: Call, settings: WorkspaceSettings) -> dict[str, Any]:
+    """Return a workspace as callers see it."""
+    workspace = call.services.models.workspaces[settings.workspace]
+    updated_at_ms = settings.updated_at_ms
+    return {
+        "id": workspace.id,
+        "name": workspace.name,
+        "plan": workspace.plan,
+        **settings_document(settings),
+        "updatedAt": None if updated_at_ms is None else iso(updated_at_ms),
+    }
+
+
+async def get(call: Call) -> Answer:
+    """Show the workspace."""
+    workspace = call.admitted.credential.workspace
+    return Answer(200, view(call, call.services.models.settings_of(workspace)))
+
+
+async def patch(call: Call) -> Answer:
+    """Apply a merge patch."""
+    settings = await call.services.workspace_settings.update(call.actor, call.document)
+    return Answer(200, view(call, settings))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/workspace",
+        name="getWorkspace",
+        summary="Show the workspace",
+        description="Its name and plan, and what it says of its customers' portals. An MCP key need not "
+        "name an environment here.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=get,
+        responses={200: Workspace},
+        environment=False,
+    ),
+    Route(
+        method="PATCH",
+        path="/workspace",
+        name="updateWorkspace",
+        summary="Change the workspace's settings",
+        description="A merge patch (RFC 7396): null puts a field back to its default; a list is replaced "
+        "whole. It acts in all environments and on sessions that are open: at once here, within a second "
+        "in other processes. Origins are kept as browsers write them: in small letters, without the "
+        "scheme's own port.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.REFUSED,
+        handler=patch,
+        body=SettingsPatch,
+        responses={200: Workspace},
+        refusals=(409,),
+        environment=False,
+        example={
+            "branding": {"name": "Acme", "colors": {"primary": "#0b5fff"}, "locale": "en"},
+            "allowedOrigins": ["https://portal.example.com"],
+            "customerMay": {"discardDeliveries": False},
+        },
+    ),
+)

@@ -1,0 +1,44 @@
+"""The shapes of answers about a workspace's settings, and about what a portal draws itself from."""
+
+from pydantic import Field
+
+from api.queries import EnvironmentName
+from api.shapes import Timestamp
+from engine.control.drafts import Document, Uuid
+from engine.control.workspace_settings import Branding, CustomerMay, SettingsDraft
+
+
+class Workspace(SettingsDraft):
+    """A workspace with its settings, which hold in all of its environments."""
+
+    id: Uuid
+    name: str
+    plan: str
+    updated_at: Timestamp | None = Field(
+        description="Of the settings; null: as they are by default."
+    )
+
+
+class EmbedLimits(Document):
+    """What the workspace's plan leaves to a customer."""
+
+    requests_per_minute: int = Field(description="Of all sessions of this customer together.")
+    destinations: int = Field(description="Of the whole environment, archived ones left out.")
+    transforms: int = Field(description="Transform scripts of the whole workspace; 0: none.")
+    retention_days: int = Field(description="How long events and deliveries are shown.")
+
+
+class EmbedContext(Document):
+    """What a portal needs to draw itself for whoever's session it has."""
+
+    workspace_name: str
+    environment: EnvironmentName
+    customer_account_id: Uuid
+    customer_external_id: str
+    expires_at: Timestamp = Field(description="When the session ends. Ask for another one before.")
+    branding: Branding
+    locale: str = Field(description="That of the branding; `en` where it has none.")
+    permissions: CustomerMay = Field(  # type: ignore[valid-type]  # made at run time
+        description="What to offer: what the workspace lets its customers do, and its plan allows."
+    )
+    limits: EmbedLimits
