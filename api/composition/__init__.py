@@ -48,6 +48,7 @@ from engine.reactor import Reactor
 from engine.recorder import Recorder
 from engine.router import Router
 from engine.settings import Settings
+from engine.templates.catalog import catalog_of
 from engine.throughput import Throughput
 from engine.timers import Timers
 from engine.wire.client import WireClient
@@ -104,6 +105,7 @@ class Server:
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        self.catalog = catalog_of(settings)
         self.outbound = outbound_of(self)
         settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
@@ -139,7 +141,7 @@ class Server:
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = replays_of(self, accept)
 
-        self.projection = ModelProjection(self.models, self.directory.configure)
+        self.projection = ModelProjection(self.models, self.directory.configure, self.catalog)
         self.commands = Commands()
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.changes = Changes(bridge, self._changed, self.loader.load)
@@ -150,6 +152,7 @@ class Server:
             self.identity,
             now,
             self.plans,
+            self.catalog,
         )
         self.destinations.on_disabled = witness.disabled
         self.keys = Keys(

@@ -7,7 +7,7 @@ from api.call import Answer, Call
 from api.pages import page, position, whole_page
 from api.queries import DestinationQuery
 from api.routes import MANAGE, READ, Embed, Route
-from engine.control.drafts import DestinationDraft, DestinationPatch
+from engine.control.drafts import DestinationPatch, NewDestination
 from engine.control.records import DestinationRecord
 from engine.control.views import destination_view
 from engine.errors import Refusal
@@ -45,7 +45,7 @@ async def must_exist(call: Call, destination: str) -> None:
 
 async def create(call: Call) -> Answer:
     """Make a destination; its secret is in this answer and nowhere else."""
-    draft = call.body_as(DestinationDraft)
+    draft = call.body_as(NewDestination).root
     record, secret = await call.services.destinations.create(call.actor, call.number, draft)
     return Answer(201, {**view(call, record), "secret": secret})
 
@@ -108,12 +108,15 @@ ROUTES = (
         name="createDestination",
         summary="Create a destination",
         description="The signing secret is in the answer, once. `customerExternalId` opens the "
-        "customer's account when it is new. What an embed session creates is tied to its customer.",
+        "customer's account when it is new. What an embed session creates is tied to its customer.\n\n"
+        "There are two forms. Direct: a `url` that is sent the event as it is. From a template of the "
+        "catalog: `templateId` and `config`, of which the template makes URL, headers and body; its own "
+        "defaults, such as the service's rate limit, stand where `delivery` says nothing.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
         handler=create,
-        body=DestinationDraft,
+        body=NewDestination,
         responses={201: shapes.DestinationWithSecret},
         refusals=(402, 404),
         example=EXAMPLE,
@@ -150,7 +153,10 @@ ROUTES = (
         description="A merge patch (RFC 7396): null puts a field back to its default, and removes a "
         "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret, "
         "and the previous one goes on signing for 24 hours. A masked value that is sent back stays; when "
-        "the URL's scheme, host or port changes, each masked header must be given anew or removed.",
+        "the URL's scheme, host or port changes, each masked header must be given anew or removed.\n\n"
+        "Where it was made from a template, `config` merges like the rest: a secret whose mask is sent "
+        "back stays, and each must be given anew when the requests go to another host. `templateId` "
+        "cannot be changed, and `url` is the template's to make.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,

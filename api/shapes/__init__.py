@@ -76,9 +76,12 @@ class Destination(Document):
     id: Uuid
     environment: EnvironmentName
     status: Literal["ACTIVE", "DISABLED", "ARCHIVED"]
-    template_id: str | None
+    template_id: str | None = Field(description="Of the catalog; null: made directly.")
     name: str
-    url: str
+    config: dict[str, Any] | None = Field(
+        description="Of its template, defaults filled in; secrets are shown as ***."
+    )
+    url: str = Field(description="Secrets in it are shown as ***.")
     description: str | None
     customer_external_id: str | None
     customer_account_id: Uuid | None

@@ -13,19 +13,21 @@ import trio
 from engine.control import headers as own_headers
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid, merged, read
-from engine.control.drafts import DestinationDraft
+from engine.control.documents import invalid
+from engine.control.headers import MASK
 from engine.control.ports import DestinationStore
 from engine.control.projection import Projection
 from engine.control.records import DestinationRecord
-from engine.control.rotation import first_keys, next_keys, shown_secret
+from engine.control.rotation import first_keys, shown_secret
+from engine.control.shaping import Draft, drafted, patched, receiver_of
+from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
 from engine.core.destination import Destination
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 from engine.identity import Identity
 from engine.plans import Plans
-from engine.wire.target import parse_target
+from engine.templates.catalog import Catalog
 
 ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
 
@@ -46,8 +48,10 @@ class Destinations:
         identity: Identity,
         now: Callable[[], float],
         plans: Plans,
+        catalog: Catalog,
     ) -> None:
         self._plans = plans
+        self._catalog = catalog
         self.on_disabled: Disabled = _unheard
         self._store = store
         self._commands = commands
@@ -57,21 +61,22 @@ class Destinations:
         self._now = now
 
     async def create(
-        self, actor: Actor, environment: int, draft: DestinationDraft
+        self, actor: Actor, environment: int, draft: Draft
     ) -> tuple[DestinationRecord, str | None]:
         """Add a destination; return it with the secret that is shown once (None for Ed25519).
 
         Raises Refusal: 400 for what the draft says, 402 where the plan has no room for another, 404
-        for an account that is unknown.
+        for a template or an account that is unknown.
         """
-        parse_target(draft.url)
         headers = own_headers.created(draft.headers)
+        receiver = receiver_of(draft, self._catalog)
 
         async def command() -> tuple[DestinationRecord, str | None]:
             customer, account = await self._account(actor, environment, draft)
             keys = first_keys(draft.algorithm)
-            record = _drafted(
+            record = drafted(
                 draft,
+                receiver,
                 id=self._identity.other(),
                 environment=environment,
                 version=1,
@@ -132,7 +137,8 @@ class Destinations:
 
         def change(present: DestinationRecord) -> DestinationRecord:
             # another version may lead elsewhere, and its receiver has not said that it is gone
-            if present.url != destination.url or present.status is not DestinationStatus.ACTIVE:
+            elsewhere = present.url != destination.url or present.template != destination.template
+            if elsewhere or present.status is not DestinationStatus.ACTIVE:
                 return present
             return self._next(present, status=DestinationStatus.DISABLED)
 
@@ -179,8 +185,9 @@ class Destinations:
                 if following is present:
                     return present, False
                 shown = differences(_audited(present), _audited(following))
-                if rotate:
-                    shown["secret"] = {"from": "***", "to": "***"}
+                secrets = [f"config.{name}" for name in changed_secrets(present, following)]
+                for name in ["secret", *secrets] if rotate else secrets:
+                    shown[name] = {"from": MASK, "to": MASK}
                 entry = self._auditor.entry(actor, f"destination.{action}", identifier, shown)
                 if await written(self._store.replace(following, entry)):
                     self._projection.destination(following)
@@ -203,33 +210,7 @@ class Destinations:
         self, present: DestinationRecord, patch: Mapping[str, Any], *, rotate: bool
     ) -> DestinationRecord:
         _refuse_archived(present)
-        document = destination_document(present)
-        for field in ("customerExternalId", "customerAccountId"):
-            if field in patch and patch[field] != document[field]:
-                raise invalid(field, "cannot be changed")
-        header_patch = patch.get("headers", {})
-        # The draft is judged with what the headers are now: their own merge ignores case and the mask.
-        draft = read(
-            DestinationDraft, merged(document, {**patch, "headers": _plain_headers(header_patch)})
-        )
-        if draft.url != present.url:
-            parse_target(draft.url)
-        moved = draft.url != present.url and _origin(draft.url) != _origin(present.url)
-        keys = next_keys(present.signing, draft.algorithm, rotate=rotate, now=self._now())
-        following = _drafted(
-            draft,
-            id=present.id,
-            environment=present.environment,
-            version=present.version,
-            status=present.status,
-            customer=present.customer,
-            customer_account=present.customer_account,
-            headers=own_headers.patched(present.headers, header_patch, moved=moved),
-            signing=keys,
-            updated_at_ms=present.updated_at_ms,
-            transform=present.transform,
-            template=present.template,
-        )
+        following = patched(present, patch, self._catalog, rotate=rotate, now=self._now())
         return present if following == present else self._next(following)
 
     def _next(
@@ -243,7 +224,7 @@ class Destinations:
         )
 
     async def _account(
-        self, actor: Actor, environment: int, draft: DestinationDraft
+        self, actor: Actor, environment: int, draft: Draft
     ) -> tuple[str | None, str | None]:
         """Return the customer that a draft names, as (customerExternalId, customerAccountId): in an embed
         session its own, whom it need not name."""
@@ -269,39 +250,6 @@ class Destinations:
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
-
-
-def _drafted(draft: DestinationDraft, **rest: Any) -> DestinationRecord:
-    delivery = draft.delivery
-    return DestinationRecord(
-        name=draft.name,
-        description=draft.description,
-        url=draft.url,
-        concurrency=delivery.concurrency,
-        ordering=draft.ordering,
-        timeout_ms=delivery.timeout_ms,
-        rate_per_second=delivery.rate_limit_per_second,
-        dry_run=delivery.dry_run,
-        retry_schedule_s=tuple(delivery.retry_schedule),
-        algorithm=draft.algorithm,
-        **rest,
-    )
-
-
-def _origin(url: str) -> tuple[bool, str, int] | None:
-    """Return where a URL leads, None where it leads nowhere any more."""
-    try:
-        target = parse_target(url)
-    except Refusal:
-        return None
-    return target.tls, target.host, target.port
-
-
-def _plain_headers(patch: object) -> object:
-    """Return a patch of headers in a shape that the draft can judge: names and strings only."""
-    if not isinstance(patch, Mapping):
-        return patch
-    return {name: value for name, value in patch.items() if value is not None}
 
 
 def _audited(record: DestinationRecord) -> dict[str, Any]:

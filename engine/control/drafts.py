@@ -6,22 +6,26 @@ rules. What depends on other rows (accounts, archived destinations) is judged by
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    RootModel,
     StringConstraints,
+    Tag,
     create_model,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import core_schema
 
+from engine.control.documents import invalid
 from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
 from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
 from engine.filters import compile_filter
@@ -47,6 +51,10 @@ Uuid = Annotated[
         pattern="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$", to_lower=True
     ),
     Field(json_schema_extra={"format": "uuid"}),
+]
+TemplateName = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=64),  # of the catalog: names of files, and short
 ]
 RetryDelay = Annotated[int, Field(ge=1, le=86_400)]
 
@@ -97,14 +105,9 @@ class SigningOptions(Document):
     algorithm: Literal["HMAC_SHA256", "ED25519"] = "HMAC_SHA256"
 
 
-class DestinationDraft(Document):
-    """A destination as a caller writes it."""
+class _Options(Document):
+    """What every destination has, however it is made."""
 
-    name: Name
-    url: str = Field(
-        max_length=2048, description="http or https, without userinfo.",
-        json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
-    )  # fmt: skip
     description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
     customer_external_id: Name | None = Field(
         None, description="Ties the destination to this end-customer's events."
@@ -127,6 +130,55 @@ class DestinationDraft(Document):
     def algorithm(self) -> SigningAlgorithm:
         """The algorithm as the engine's word."""
         return SigningAlgorithm[self.signing.algorithm]
+
+
+class _Direct(Document):
+    name: Name
+    url: str = Field(
+        max_length=2048, description="http or https, without userinfo.",
+        json_schema_extra={"pattern": "^[Hh][Tt][Tt][Pp][Ss]?://."},
+    )  # fmt: skip
+
+
+class _Templated(Document):
+    template_id: TemplateName = Field(description="Of `GET /destination-templates`.")
+    name: Name
+    config: dict[str, Any] = Field(
+        description="As the template's `configSchema` has it. Secrets are shown as ***."
+    )
+
+
+class DestinationDraft(_Options, _Direct):
+    """A destination as a caller writes it."""
+
+
+class TemplateDestinationDraft(_Options, _Templated):
+    """A destination of a template of the catalog, as a caller writes it. The template makes the URL of
+    `config`; its defaults stand where `delivery` says nothing."""
+
+
+class NewDestination(
+    RootModel[
+        Annotated[
+            Annotated[DestinationDraft, Tag("direct")]
+            | Annotated[TemplateDestinationDraft, Tag("template")],
+            Discriminator(
+                lambda value: "direct" if value.get("templateId") is None else "template"
+            ),
+        ]
+    ]
+):
+    """A destination of a URL, or one of a template: the form that has `templateId`."""
+
+    @classmethod
+    def model_validate(cls, obj: Any, **_: Any) -> Self:
+        """Read the form that is meant, so that no complaint is about the other one."""
+        if obj.get("templateId") is None:
+            return cast("Self", cls.model_construct(root=DestinationDraft.model_validate(obj)))
+        if "url" in obj:
+            raise invalid("url", "the template makes it: what it is made of belongs to `config`")
+        form = TemplateDestinationDraft.model_validate(obj)
+        return cast("Self", cls.model_construct(root=form))
 
 
 def _check_pattern(pattern: str) -> str:
@@ -185,7 +237,7 @@ class RuleDraft(Document):
         return Priority[self.priority]
 
 
-def _patch(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
+def patch_of(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
     """Return the merge patch of a draft: any subset of its fields, each null for its default if it has
     one."""
     fields: dict[str, Any] = {}
@@ -203,12 +255,14 @@ def _patch(draft: type[Document], name: str, **replaced: Any) -> type[Document]:
 
 
 # Their shape alone is judged; what they come to is judged as a draft, merged into what is there.
-DestinationPatch = _patch(
+DestinationPatch = patch_of(
     DestinationDraft,
     "DestinationPatch",
     headers=dict[str, str | None],
-    delivery=_patch(DeliveryOptions, "DeliveryOptionsPatch"),
-    signing=_patch(SigningOptions, "SigningOptionsPatch"),
+    delivery=patch_of(DeliveryOptions, "DeliveryOptionsPatch"),
+    signing=patch_of(SigningOptions, "SigningOptionsPatch"),
     rotate_secret=bool,
+    template_id=str,
+    config=dict[str, Any],
 )
-RulePatch = _patch(RuleDraft, "RulePatch")
+RulePatch = patch_of(RuleDraft, "RulePatch")

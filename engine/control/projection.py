@@ -5,13 +5,16 @@ from typing import Protocol
 
 import structlog
 
+from engine.control import templated
+from engine.control.headers import Headers
 from engine.control.records import DestinationRecord, KeyRecord, Tenant
-from engine.core.destination import Destination
+from engine.core.destination import Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
 from engine.errors import Refusal
 from engine.models import Credential, Models, Rule
 from engine.schemas.active import ActiveSchema
 from engine.schemas.checks import ActiveSchemas
+from engine.templates.catalog import Catalog
 from engine.wire.target import parse_target
 from engine.workspace_settings import WorkspaceSettings
 
@@ -72,8 +75,14 @@ class NoProjection:
 class ModelProjection:
     """The read models of a server, and its directory of actors."""
 
-    def __init__(self, models: Models, configure: Callable[[Destination], None]) -> None:
+    def __init__(
+        self,
+        models: Models,
+        configure: Callable[[Destination], None],
+        catalog: Catalog,
+    ) -> None:
         self._models = models
+        self._catalog = catalog
         self._configure = configure
         self._keys: set[str] = set()
         self._schemas = ActiveSchemas(models)
@@ -117,7 +126,7 @@ class ModelProjection:
         if environment is None:
             log.error("destination.without_environment", destination=record.id)
             return
-        destination = engine_view(record, environment.workspace)
+        destination = engine_view(record, environment.workspace, self._catalog)
         self._models.put_destination(destination)
         self._configure(destination)
 
@@ -157,17 +166,20 @@ class ModelProjection:
         self._keys.discard(key)
 
 
-def engine_view(record: DestinationRecord, workspace: str) -> Destination:
+def engine_view(record: DestinationRecord, workspace: str, catalog: Catalog) -> Destination:
     """Return a destination as the engine sees it.
 
     One whose URL cannot be used any more, since the rules became stricter than they were when it was
-    made, is held as if disabled: its deliveries wait until the URL is changed, and none is lost.
+    made, is held as if disabled: its deliveries wait until the URL is changed, and none is lost. So is
+    one whose template is not in the catalog any more, or does not take its configuration any more.
     """
     status = record.status
+    headers = record.headers
     try:
-        target = parse_target(record.url)
+        target, headers = _receiver(record, catalog)
     except Refusal as refusal:
-        reason = refusal.message
+        # of a template's configuration only what is wrong where: a message may quote it
+        reason = refusal.message if record.template is None else _places(refusal)
         log.warning("destination.unusable", destination=record.id, reason=reason)
         target = NOWHERE
         if status is DestinationStatus.ACTIVE:
@@ -181,7 +193,7 @@ def engine_view(record: DestinationRecord, workspace: str) -> Destination:
         name=record.name,
         url=record.url,
         target=target,
-        headers=tuple((name.encode(), value.encode()) for name, value in record.headers),
+        headers=tuple((name.encode(), value.encode()) for name, value in headers),
         concurrency=record.concurrency,
         ordering=record.ordering,
         timeout_ms=record.timeout_ms,
@@ -194,3 +206,20 @@ def engine_view(record: DestinationRecord, workspace: str) -> Destination:
         transform=record.transform,
         template=record.template,
     )
+
+
+def _receiver(record: DestinationRecord, catalog: Catalog) -> tuple[Target, Headers]:
+    """Return where requests go and the headers that all of them have; a template's win over the
+    destination's own. Raises Refusal where that cannot be told any more."""
+    if record.template is None:
+        return parse_target(record.url), record.headers
+    definition = templated.required(catalog, record.template.id)
+    destined = templated.destined(definition, record.template)
+    named = {name.lower() for name, _ in destined.headers}
+    own = tuple(header for header in record.headers if header[0].lower() not in named)
+    return parse_target(destined.url), (*own, *destined.headers)
+
+
+def _places(refusal: Refusal) -> str:
+    places = ", ".join(detail.path for detail in refusal.details)
+    return f"the template does not take: {places}" if places else "the template does not take it"

@@ -5,6 +5,7 @@ from typing import Any
 from engine.control.headers import shown
 from engine.control.records import DestinationRecord, FilterErrors
 from engine.control.rotation import public_key_texts
+from engine.control.templated import masked
 from engine.core.vocabulary import Environment
 from engine.identity import created_at_ms
 from engine.instants import iso
@@ -13,8 +14,11 @@ from engine.models import Rule
 
 def destination_document(record: DestinationRecord) -> dict[str, Any]:
     """Return the part of a destination that callers write."""
+    template = record.template
     return {
+        "templateId": None if template is None else template.id,
         "name": record.name,
+        "config": None if template is None else masked(template.shown),
         "url": record.url,
         "description": record.description,
         "customerExternalId": record.customer,
@@ -46,7 +50,6 @@ def destination_view(
         "id": record.id,
         "environment": environment.name,
         "status": record.status.name,
-        "templateId": None,
         **document,
         "createdAt": iso(created_at_ms(record.id)),
         "updatedAt": iso(record.updated_at_ms),

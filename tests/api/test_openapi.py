@@ -15,7 +15,7 @@ from api.docs_page.shapes import with_words
 from api.openapi.components import ERROR
 from api.openapi.prose import TAGS
 from api.table import ROUTES, docs_html
-from engine.control.drafts import DestinationDraft, RuleDraft
+from engine.control.drafts import DestinationDraft, RuleDraft, TemplateDestinationDraft
 from engine.errors import STATUS_OF_CODE
 from tests.api.house import DOCUMENT, House
 
@@ -145,7 +145,11 @@ def test_each_webhook_is_a_signed_post() -> None:
 
 def test_the_documents_fields_are_the_wires() -> None:
     schemas = DOCUMENT["components"]["schemas"]
-    for draft, shown in ((DestinationDraft, "Destination"), (RuleDraft, "RoutingRule")):
+    for draft, shown in (
+        (DestinationDraft, "Destination"),
+        (TemplateDestinationDraft, "Destination"),
+        (RuleDraft, "RoutingRule"),
+    ):
         written = set(schemas[draft.__name__]["properties"])
         assert written <= set(schemas[shown]["properties"])
         assert not any("_" in name for name in written)

@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.vocabulary import DestinationStatus, Environment, Latency
+from angarium.shapes.vocabulary import DestinationStatus, Environment, JsonObject, Latency
 
 
 class DeliveryOptions(TypedDict, total=False):
@@ -25,7 +25,7 @@ class Signing(TypedDict, total=False):
 
 
 class DestinationChange(TypedDict, total=False):
-    """A PATCH of a destination: what is absent stays, null removes."""
+    """A PATCH of a destination: what is absent stays, null removes. `config` is a template's."""
 
     name: str
     url: str
@@ -33,11 +33,13 @@ class DestinationChange(TypedDict, total=False):
     headers: dict[str, str | None]
     delivery: DeliveryOptions
     signing: Signing
+    config: JsonObject
     rotateSecret: bool
 
 
 class Destination(TypedDict):
-    """A receiver. `secret` is there in the answer to a create and to a rotation only."""
+    """A receiver. `secret` is there in the answer to a create and to a rotation only. `templateId` and
+    `config` are null where it was made of a URL; secrets in `config` are shown as ***."""
 
     id: str
     name: str
@@ -48,6 +50,7 @@ class Destination(TypedDict):
     customerExternalId: str | None
     customerAccountId: str | None
     templateId: str | None
+    config: JsonObject | None
     headers: dict[str, str]
     delivery: DeliveryOptions
     signing: Signing

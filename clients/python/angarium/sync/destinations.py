@@ -52,6 +52,34 @@ class Destinations(Resource):
         }
         return self._send(Call("POST", "/destinations", body=body_of(body), repeatable=False))
 
+    def create_from_template(
+        self,
+        template_id: str,
+        name: str,
+        config: Mapping[str, Any],
+        *,
+        description: str | None = None,
+        customer_external_id: str | None = None,
+        customer_account_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        delivery: DeliveryOptions | Mapping[str, Any] | None = None,
+        signing: Mapping[str, Any] | None = None,
+    ) -> Destination:
+        """Create a destination of a template of the catalog (`client.templates`), configured as the
+        template's `configSchema` has it."""
+        body = {
+            "template_id": template_id,
+            "name": name,
+            "config": dict(config),
+            "description": description,
+            "customer_external_id": customer_external_id,
+            "customer_account_id": customer_account_id,
+            "headers": None if headers is None else dict(headers),
+            "delivery": None if delivery is None else dict(delivery),
+            "signing": None if signing is None else dict(signing),
+        }
+        return self._send(Call("POST", "/destinations", body=body_of(body), repeatable=False))
+
     def get(self, destination_id: str) -> Destination:
         """Return a destination."""
         return self._send(Call("GET", at("destinations", destination_id)))

@@ -1,0 +1,171 @@
+"""What a draft or a merge patch of a destination comes to: a record. Nothing here reads or writes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from engine.control import headers as own_headers
+from engine.control import templated
+from engine.control.documents import invalid, merged, read
+from engine.control.drafts import (
+    DeliveryOptions,
+    DestinationDraft,
+    TemplateDestinationDraft,
+)
+from engine.control.records import DestinationRecord
+from engine.control.rotation import next_keys
+from engine.control.views import destination_document
+from engine.core.destination import Template
+from engine.errors import Refusal
+from engine.templates.catalog import Catalog
+from engine.wire.target import parse_target
+
+Draft = DestinationDraft | TemplateDestinationDraft
+_FIXED = ("customerExternalId", "customerAccountId", "templateId")
+_RATE = "rateLimitPerSecond"  # where null says something: no limit
+
+
+class Receiver(Struct, frozen=True):
+    """Where requests go, as it is shown, and how."""
+
+    url: str
+    delivery: DeliveryOptions
+    template: Template | None = None
+
+
+def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
+    """Return where a new destination's requests go. Raises Refusal 400, 404 for an unknown template."""
+    if isinstance(draft, DestinationDraft):
+        parse_target(draft.url)
+        return Receiver(draft.url, draft.delivery)
+    definition = templated.required(catalog, draft.template_id)
+    template = templated.created(definition, draft.config)
+    given = draft.delivery.model_dump(by_alias=True, exclude_unset=True)
+    delivery = read(DeliveryOptions, {**definition.defaults, **given})
+    return Receiver(templated.shown_url(definition, template), delivery, template)
+
+
+def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
+    """Return the record of a draft; `rest` is what no draft says."""
+    delivery = receiver.delivery
+    return DestinationRecord(
+        name=draft.name,
+        description=draft.description,
+        url=receiver.url,
+        concurrency=delivery.concurrency,
+        ordering=draft.ordering,
+        timeout_ms=delivery.timeout_ms,
+        rate_per_second=delivery.rate_limit_per_second,
+        dry_run=delivery.dry_run,
+        retry_schedule_s=tuple(delivery.retry_schedule),
+        algorithm=draft.algorithm,
+        template=receiver.template,
+        **rest,
+    )
+
+
+def patched(
+    present: DestinationRecord,
+    patch: Mapping[str, Any],
+    catalog: Catalog,
+    *,
+    rotate: bool,
+    now: float,
+) -> DestinationRecord:
+    """Return a record after a merge patch (RFC 7396), of the same version. Raises Refusal 400."""
+    document = destination_document(present)
+    for field in _FIXED:
+        if field in patch and patch[field] != document[field]:
+            raise invalid(field, "cannot be changed")
+    draft, receiver, moved = (
+        _direct(present, document, patch)
+        if present.template is None
+        else _templated(present, present.template, document, patch, catalog)
+    )
+    return drafted(
+        draft,
+        receiver,
+        id=present.id,
+        environment=present.environment,
+        version=present.version,
+        status=present.status,
+        customer=present.customer,
+        customer_account=present.customer_account,
+        headers=own_headers.patched(present.headers, patch.get("headers", {}), moved=moved),
+        signing=next_keys(present.signing, draft.algorithm, rotate=rotate, now=now),
+        updated_at_ms=present.updated_at_ms,
+        transform=present.transform,
+    )
+
+
+def _direct(
+    present: DestinationRecord, document: dict[str, Any], patch: Mapping[str, Any]
+) -> tuple[Draft, Receiver, bool]:
+    if patch.get("config") is not None:
+        raise invalid("config", "the destination is of no template")
+    draft = read(DestinationDraft, _merged(document, patch, "templateId", "config"))
+    if draft.url != present.url:
+        parse_target(draft.url)
+    moved = draft.url != present.url and _origin(draft.url) != _origin(present.url)
+    return draft, Receiver(draft.url, draft.delivery), moved
+
+
+def _templated(
+    present: DestinationRecord,
+    stored: Template,
+    document: dict[str, Any],
+    patch: Mapping[str, Any],
+    catalog: Catalog,
+) -> tuple[Draft, Receiver, bool]:
+    if "url" in patch and patch["url"] != present.url:
+        raise invalid("url", "the template makes it: change what it is made of in `config`")
+    changes = patch.get("config", {})
+    if not isinstance(changes, Mapping):
+        raise invalid("config", "must be an object")
+    definition = catalog.get(stored.id)
+    following = _merged(document, {**patch, "config": {}}, "url")
+    if definition is not None:
+        _put_defaults(following, definition.defaults)
+    draft = read(TemplateDestinationDraft, following)
+    if not changes:
+        return draft, Receiver(present.url, draft.delivery, stored), False
+    if definition is None:
+        raise Refusal("conflict", "the template is not in the catalog any more")
+    template = templated.patched(definition, stored, changes)
+    moved = templated.led_to(definition, stored) != templated.led_to(definition, template)
+    url = templated.shown_url(definition, template)
+    return draft, Receiver(url, draft.delivery, template), moved
+
+
+def _merged(document: dict[str, Any], patch: Mapping[str, Any], *without: str) -> dict[str, Any]:
+    """Return what a patch makes of a destination but for its headers: those that it names are judged
+    here, and merged by rules of their own, which ignore case and know the mask."""
+    following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
+    return {name: value for name, value in following.items() if name not in without}
+
+
+def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Put the template's defaults where a patch has null for how a destination is sent to."""
+    given = following.get("delivery")
+    if given is None:
+        following["delivery"] = dict(defaults)
+    elif isinstance(given, dict):
+        kept = {name: value for name, value in defaults.items() if name != _RATE}
+        following["delivery"] = {**kept, **given}
+
+
+def _origin(url: str) -> tuple[bool, str, int] | None:
+    """Return where a URL leads, None where it leads nowhere any more."""
+    try:
+        target = parse_target(url)
+    except Refusal:
+        return None
+    return target.tls, target.host, target.port
+
+
+def _plain_headers(patch: object) -> object:
+    """Return a patch of headers in a shape that the draft can judge: names and strings only."""
+    if not isinstance(patch, Mapping):
+        return patch
+    return {name: value for name, value in patch.items() if value is not None}

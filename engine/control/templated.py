@@ -1,0 +1,124 @@
+"""The configuration of a destination of a template: judged, merged, masked, and where it leads.
+
+Secrets are in `Template.config` alone; all that is shown or kept beside it is made of `Template.shown`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from engine.control.documents import invalid, merged
+from engine.control.headers import MASK
+from engine.control.records import DestinationRecord
+from engine.core.destination import Template
+from engine.errors import Detail, Refusal
+from engine.templates.catalog import Catalog
+from engine.templates.definition import Definition, Destined
+from engine.wire.target import parse_target
+
+CONFIG_BYTES = 16 * 1024  # every version of a destination keeps it; the longest fields are texts
+_ELSEWHERE = "the template leads elsewhere now: give this secret anew or remove it"
+
+
+def required(catalog: Catalog, template: str) -> Definition:
+    """Return a template of the catalog. Raises Refusal 404 naming `templateId`."""
+    definition = catalog.get(template)
+    if definition is None:
+        message = "no such template"
+        raise Refusal("not_found", f"templateId: {message}", (Detail("templateId", message),))
+    return definition
+
+
+def created(definition: Definition, given: Mapping[str, Any]) -> Template:
+    """Return the configuration of a new destination, defaults filled in. Raises Refusal 400."""
+    _refuse_masks(definition, given, {})
+    return _judged(definition, merged({}, given))
+
+
+def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
+    """Return a configuration after a merge patch; a secret whose mask is sent stays. Raises Refusal 400,
+    also where the requests would go elsewhere with a secret that was not given anew."""
+    present = json.loads(stored.config)
+    _refuse_masks(definition, patch, present)
+    changes = {name: value for name, value in patch.items() if not _masked(definition, name, value)}
+    following = _judged(definition, merged(present, changes))
+    if led_to(definition, stored) != led_to(definition, following):
+        _require_anew(definition, present, following, changes)
+    return following
+
+
+def shown_url(definition: Definition, template: Template) -> str:
+    """Return the URL that callers see: secrets in it are masked."""
+    return destined(definition, template).shown_url
+
+
+def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] | None:
+    """Return where requests go (TLS, host, port); None where they go nowhere any more."""
+    try:
+        target = parse_target(destined(definition, template).url)
+    except Refusal:
+        return None
+    return target.tls, target.host, target.port
+
+
+def destined(definition: Definition, template: Template) -> Destined:
+    """Return where requests go. Raises Refusal where the template does not take the configuration."""
+    config = json.loads(template.config)
+    definition.check(config)
+    return definition.target(config)
+
+
+def masked(shown: bytes) -> dict[str, Any]:
+    """Return what was kept of a configuration as callers see it."""
+    config = json.loads(shown)
+    return {name: MASK if value is None else value for name, value in config.items()}
+
+
+def changed_secrets(before: DestinationRecord, after: DestinationRecord) -> list[str]:
+    """Return the names of the secrets that two versions both have, and that differ."""
+    if before.template is None or after.template is None or before.template == after.template:
+        return []
+    old, new = json.loads(before.template.config), json.loads(after.template.config)
+    secrets = [name for name, value in json.loads(after.template.shown).items() if value is None]
+    return [name for name in secrets if name in old and old[name] != new[name]]
+
+
+def _judged(definition: Definition, config: dict[str, Any]) -> Template:
+    complete = {
+        name: value for name, value in definition.complete(config).items() if value is not None
+    }
+    definition.check(complete)
+    parse_target(definition.target(complete).url)
+    text = json.dumps(complete, ensure_ascii=False).encode()
+    if len(text) > CONFIG_BYTES:
+        raise invalid("config", f"is larger than {CONFIG_BYTES} bytes")
+    shown = {
+        name: None if name in definition.secrets else value for name, value in complete.items()
+    }
+    return Template(definition.id, text, json.dumps(shown, ensure_ascii=False).encode())
+
+
+def _masked(definition: Definition, name: str, value: object) -> bool:
+    return name in definition.secrets and value == MASK
+
+
+def _require_anew(
+    definition: Definition,
+    present: Mapping[str, Any],
+    following: Template,
+    changes: Mapping[str, Any],
+) -> None:
+    kept = json.loads(following.config).keys() & present.keys() & definition.secrets
+    details = tuple(
+        Detail(f"config.{name}", _ELSEWHERE) for name in sorted(kept) if name not in changes
+    )
+    if details:
+        raise Refusal("invalid_request", f"{details[0].path}: {_ELSEWHERE}", details)
+
+
+def _refuse_masks(
+    definition: Definition, given: Mapping[str, Any], stored: Mapping[str, Any]
+) -> None:
+    for name, value in given.items():
+        if _masked(definition, name, value) and name not in stored:
+            raise invalid(f"config.{name}", "the mask stands for no stored value")
