@@ -190,6 +190,26 @@ class Ingest:
             return Accepted(event, deliveries, None)
         return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
 
+    def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
+        """Check and route an event that did not come as one; `digest` is what its key stands for.
+        Raises Refusal."""
+        route = self._router.route(event.environment, event.type)
+        try:
+            if route.check is None and route.filters is None:
+                choices = route.choices(event)
+            else:
+                choices = self._judged(route, event)
+        except KeyedRefusal as refusal:
+            if refusal.accepted.claim is not None:
+                refusal.accepted.claim.digest = digest
+            raise
+        deliveries = deliveries_of(event, choices, kind)
+        if event.idempotency_key is None:
+            return Accepted(event, deliveries, None)
+        claim = claim_of(event, event.idempotency_key, len(deliveries))
+        claim.digest = digest
+        return Accepted(event, deliveries, claim)
+
     def _judged(self, route: Route, event: Event) -> tuple[Choice, ...]:
         """Hold an event to its type's schema and filters. Raises Refusal, `overloaded` too."""
         self._checks += 1
@@ -230,7 +250,9 @@ class Ingest:
         )
 
 
-def deliveries_of(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
+def deliveries_of(
+    event: Event, choices: tuple[Choice, ...], kind: DeliveryKind = DeliveryKind.EVENT
+) -> list[Delivery]:
     """Return an event's deliveries, one for each choice. Raises Refusal past the most of them."""
     if not choices:
         return []
@@ -249,7 +271,7 @@ def deliveries_of(event: Event, choices: tuple[Choice, ...]) -> list[Delivery]:
                 lane,
                 0,  # the seq, which the commit gives
                 choice.priority,
-                DeliveryKind.EVENT,
+                kind,
                 DeliveryOrigin.NORMAL,
                 destination.customer,
             )

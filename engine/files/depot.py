@@ -21,6 +21,7 @@ from engine.ports import StoreError
 
 RETRY_S = 5  # what is asked of callers while the disk is full or the object store away
 PAGE = 500  # suspects read at a time
+INTERVAL_S = 600.0  # as housekeeping, which removes the rows; one that finds nothing costs a query
 
 log = structlog.get_logger("angarium.files")
 Key = tuple[int, bytes]
@@ -122,6 +123,15 @@ class Depot:
             if len(page) < PAGE:
                 return removed
             after = page[-1]
+
+    async def run(self, delay_s: float = 0.0) -> None:
+        """Settle what a crash or retention left, now and then again and again."""
+        await trio.sleep(delay_s)
+        while True:
+            removed = await self.settle_all()
+            if removed:
+                log.info("files.removed", blobs=removed)
+            await trio.sleep(INTERVAL_S)
 
     async def _settled(self, key: Key) -> bool:
         try:

@@ -1,0 +1,48 @@
+"""The library: files as callers read them, down to the horizon of their plan."""
+
+from collections.abc import AsyncIterator
+
+from msgspec import structs
+
+from engine.files.depot import blob_key
+from engine.files.ports import BlobStore, FileStore
+from engine.files.records import FileFilter, FilePage, FileRecord, FileState
+from engine.identity import created_at_ms
+from engine.plans import DAY_MS, Horizon, Plans
+
+
+class FileLibrary:
+    """Reads rows and bytes; owner of nothing. Every method may raise StoreAwayError."""
+
+    def __init__(self, store: FileStore, blobs: BlobStore, horizon: Horizon, plans: Plans) -> None:
+        self._store = store
+        self._blobs = blobs
+        self._horizon = horizon
+        self._plans = plans
+
+    async def get(self, environment: int, file: str) -> FileRecord | None:
+        """Return a file; None also where its event is below the horizon."""
+        found = await self._store.get(environment, file)
+        if found is None or created_at_ms(found.event) < self._horizon.floor_ms(environment):
+            return None
+        return found
+
+    async def page(
+        self, environment: int, which: FileFilter, below: str | None, limit: int
+    ) -> FilePage:
+        """Return files with ids below `below`, newest first."""
+        from_ms = max(which.from_ms or 0, self._horizon.floor_ms(environment))
+        shown = structs.replace(which, from_ms=from_ms)
+        return await self._store.page(environment, shown, below, limit)
+
+    def open(self, file: FileRecord, start: int, end: int) -> AsyncIterator[bytes]:
+        """Return the bytes of a STORED file from `start` up to `end`; close it when it is not read to
+        its end. Iterating raises BlobsAwayError."""
+        assert file.state is FileState.STORED
+        assert file.sha256 is not None
+        return self._blobs.read(blob_key(file.environment, file.sha256), start, end)
+
+    def expires_at_ms(self, file: FileRecord) -> int:
+        """Return until when a file is shown, as its plan is now."""
+        days = self._plans.of_environment(file.environment).retention_days
+        return created_at_ms(file.event) + days * DAY_MS
