@@ -4,7 +4,6 @@ Ingestion is answered on the spot; anything else is passed to the application as
 a request is being answered nothing is read. Nothing here awaits.
 """
 
-from api.cors import Headers
 from api.door.answering import (
     DECIDING,
     DRAINING,
@@ -12,12 +11,10 @@ from api.door.answering import (
     HEAD,
     PASSED,
     RECEIVING,
-    Answering,
     Door,
 )
-from api.door.body import Body, ChunkedBody, LengthBody
+from api.door.body import LengthBody
 from api.door.channel import FOREVER, Address
-from api.door.exchange import Exchange
 from api.door.framing import (
     MAX_HEAD,
     PREFACE,
@@ -27,7 +24,7 @@ from api.door.framing import (
     length_of_like,
     parse_head,
 )
-from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.passing import Passing, decoder
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
 from api.gate import GateRefusal
@@ -44,7 +41,7 @@ from engine.ingest import Reply
 REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
 
 
-class Connection(Answering):
+class Connection(Passing):
     """See the module."""
 
     __slots__ = ()
@@ -191,7 +188,7 @@ class Connection(Answering):
                 # Whether a page may call can change while its head does not.
                 self._before = admitted if head.origin is None else None
         except GateRefusal as refusal:
-            self._body = _decoder(head)
+            self._body = decoder(head)
             self._refuse(refusal, refusal.allowance)
             return
         self._admitted = admitted
@@ -218,7 +215,7 @@ class Connection(Answering):
             self._submit(admitted, buffer[:length])
 
     def _begin_receiving(self, head: Head) -> None:
-        self._body = _decoder(head)
+        self._body = decoder(head)
         self._state = RECEIVING
         self._within(self._limits.body_s)
         buffer, self._buffer = self._buffer, b""
@@ -275,105 +272,3 @@ class Connection(Answering):
         if reply.code is not None:
             body = envelope(reply.code, reply.message, self._request_id, reply.details)
         self._answer(reply.status, body, admitted.allowance, reply.retry_after_s)
-
-    # --- requests that the application answers
-
-    def _begin_passed(self, head: Head) -> None:
-        body = self._body = _decoder(head)
-        self._admitted = None
-        self._state = PASSED
-        exchange = self._exchange = Exchange(self, head, self._request_id)
-        data, self._buffer = self._buffer, b""
-        self._within(self._limits.body_s)
-        if data or body.complete:
-            self._receive_passed(data)
-        if self._exchange is exchange:
-            self._door.pass_on(exchange, self.address)
-
-    def _receive_passed(self, data: bytes) -> None:
-        body, exchange = self._body, self._exchange
-        assert body is not None
-        assert exchange is not None
-        try:
-            piece = body.feed(data) if data or body.more else b""
-        except MalformedError as error:
-            self._refuse_passed(Refusal("invalid_request", str(error)))
-            return
-        if piece:
-            if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
-                self._refuse_passed(no_room())
-                return
-            self._drawn += len(piece)
-            exchange.feed(piece)
-        if body.complete:
-            self._buffer, self._body = body.rest, None
-            self._reading = False
-            self._no_deadline()
-            exchange.end()
-        elif body.more or exchange.buffered >= SLICE_BYTES:
-            self._reading = False
-            self._no_deadline()
-            if body.more:
-                self._again()
-
-    def _flushed_passed(self) -> None:
-        if self._body is not None and not self._body.complete:
-            self._within(self._limits.body_s)
-            if self._body.more:
-                self._reading = True
-                self._receive_passed(b"")
-        else:
-            self._no_deadline()
-        if self._exchange is not None:
-            self._exchange.flushed()
-
-    def resume(self) -> None:
-        """The application took what was held for it."""
-        if self._state is PASSED and not self._reading and self._body is not None:
-            self._within(self._limits.body_s)
-            self._read_on(True)
-
-    def cors(self, head: Head, status: int, own: Headers) -> Headers:
-        """Return what a browser must be told with an answer of the application."""
-        return self._ingestion.cors.headers(head.method, head.index, status, own)
-
-    def write_answer(self, data: bytes) -> bool:
-        """Write a part of an exchange's answer; False: wait for `Exchange.flushed`."""
-        return self._write(data)
-
-    def _refuse_passed(self, refusal: Refusal) -> None:
-        """End a passed request from here; what the application says afterwards is dropped."""
-        exchange, self._exchange = self._exchange, None
-        if exchange is None or exchange.started:
-            self._exchange = exchange
-            self.close()
-            return
-        exchange.lost()
-        exchange.cancel()
-        self._refuse(refusal, self._ingestion.gate.anonymous(), keep=False)
-
-    def exchanged(self, exchange: Exchange, whole: bool) -> None:
-        """The application is done with a request; `whole`: its answer was complete."""
-        if self.closed or self._exchange is not exchange:
-            return
-        self._exchange = None
-        self._give_back()
-        if not whole:
-            self.close()
-            return
-        self._reading = False
-        self._keep = exchange.keep
-        self._door.count(exchange.status)
-        self._next()
-
-    def exchange_failed(self, exchange: Exchange) -> None:
-        """The application raised before it had begun to answer."""
-        if not self.closed and self._exchange is exchange:
-            self._exchange = None
-            self._refuse(
-                Refusal("internal", "the request failed"), self._ingestion.gate.anonymous()
-            )
-
-
-def _decoder(head: Head) -> Body:
-    return ChunkedBody() if head.chunked else LengthBody(head.length)

@@ -37,7 +37,10 @@ class Side(Protocol):
         """Say 100 Continue if the client waits for it."""
 
     def resume(self) -> None:
-        """Read on: there is room."""
+        """Read on: the application waits for more."""
+
+    def stream(self, exchange: "Exchange") -> None:
+        """The application has begun to stream the body."""
 
     def may_keep(self) -> bool:
         """Whether the connection can be kept after an answer that begins now."""
@@ -148,16 +151,20 @@ class Exchange:
                 self._chunks.clear()
                 self.buffered = 0
                 self._end_told = self._ended
-                self._side.resume()
                 await trio.lowlevel.checkpoint()
                 return {"type": "http.request", "body": data, "more_body": not self._end_told}
             if self._ended and not self._end_told:
                 self._end_told = True
                 await trio.lowlevel.checkpoint()
                 return {"type": "http.request", "body": b"", "more_body": False}
+            self._side.resume()
             if self._news is None:
                 self._news = trio.Event()
             await self._news.wait()
+
+    def stream(self) -> None:
+        """Take the body as it comes from now on: an extension of ours to ASGI."""
+        self._side.stream(self)
 
     async def send(self, message: Message) -> None:
         """See ASGI. Raises BrokenPipeError when the client is gone."""

@@ -24,6 +24,7 @@ from api.door.listener import Listener, listening_socket
 from api.door.tls import server_context
 from api.door.transport import PlainTransport, TlsTransport, Transport
 from api.ingestion import Ingestion
+from api.streaming import STREAM
 from engine.errors import Refusal
 from engine.reactor import Reactor
 from engine.settings import Settings
@@ -41,6 +42,7 @@ class DoorStatistics:
     http2_connections: int
     passing: int  # requests that the application is answering
     body_bytes: int  # drawn by bodies
+    streams: int  # requests whose body or answer is streamed
     accepted: int
     evicted: int
     turned_away: int
@@ -164,6 +166,7 @@ class FrontDoor:
             http2_connections=sum(isinstance(c, Http2Stream) for c in self._channels),
             passing=self._passing,
             body_bytes=self.ingestion.bodies.drawn,
+            streams=self.ingestion.bodies.streams.open,
             accepted=self._accepted,
             evicted=self._evicted,
             turned_away=self._turned_away,
@@ -231,6 +234,7 @@ class FrontDoor:
             scope = scope_of(
                 exchange.head, exchange.request_id, client, self.address, self._tls is not None
             )
+            scope["extensions"][STREAM] = exchange.stream
             failure = await exchange.run(self._app, scope)
             if failure is not None:
                 self._on_error(failure)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, cast
 import trio
 from hypercorn.app_wrappers import ASGIWrapper
 from hypercorn.config import Config
-from hypercorn.trio.task_group import TaskGroup
 from hypercorn.trio.tcp_server import TCPServer
 from hypercorn.trio.worker_context import WorkerContext
 from hypercorn.typing import ConnectionState, LifespanState
 
 from api.door.channel import Address
 from api.door.framing import MAX_HEAD
+from api.door.http2_inbox import Tasks
 from api.door.http2_protocol import Http2Protocol
 from api.door.http2_stream import Http2Stream
 from api.door.limits import Limits
@@ -69,7 +69,7 @@ class Http2Connection(TCPServer):
         """Serve until the client goes, the deadline passes or the door closes the stream."""
         stream = self._stream
         try:
-            async with TaskGroup() as tasks:
+            async with Tasks() as tasks:
                 self._task_group = tasks
                 protocol = Http2Protocol(
                     self._limits,

@@ -4,6 +4,7 @@ Each override says what it is for, and has a test. Hypercorn's version is pinned
 """
 
 import contextlib
+from functools import partial
 from typing import Any
 
 import h2.errors
@@ -12,12 +13,16 @@ import h2.exceptions
 import h2.settings
 import trio
 from hypercorn.events import Closed, Event
+from hypercorn.protocol.events import Body
 from hypercorn.protocol.h2 import BUFFER_LOW_WATER, H2Protocol, StreamBuffer
+from hypercorn.typing import ConnectionState
 
 from api.door.framing import HOST, MAX_FIELDS, TARGET
+from api.door.http2_inbox import TAKEN
 from api.door.limits import Limits
 
 RESETS = 200  # streams that a client may open and reset on one connection (CVE-2023-44487)
+ACKNOWLEDGED_BYTES = 16 * 1024  # a quarter of a window: news of it is not worth a frame for less
 HELD_BYTES = 64 * 1024  # of an unfinished frame; the largest that is allowed has 16 KiB
 
 
@@ -46,6 +51,7 @@ class Http2Protocol(H2Protocol):
         settings.acknowledge()
         self._limits = limits
         self._resets = 0
+        self._unacknowledged = 0  # bytes of bodies, of the window of the connection
         self._late: dict[int, int] = {}  # bytes that came for streams that were answered already
         self._quiet = trio.Event()
 
@@ -89,8 +95,11 @@ class Http2Protocol(H2Protocol):
 
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:
-            if isinstance(event, h2.events.DataReceived) and event.stream_id not in self.streams:
-                self._drop(event)
+            if isinstance(event, h2.events.DataReceived):
+                if event.stream_id in self.streams:
+                    await self._keep(event)
+                else:
+                    self._drop(event)
                 continue
             if isinstance(event, h2.events.StreamReset):
                 self._resets += 1
@@ -104,6 +113,26 @@ class Http2Protocol(H2Protocol):
                 self._late.pop(event.stream_id, None)
             await super()._handle_events([event])
         await self._flush()
+
+    async def _keep(self, event: h2.events.DataReceived) -> None:
+        """Hand a part of a body over. (Hypercorn opens the request's window again at once, and so takes
+        a body of any size for an application that does not read.)"""
+        await self.streams[event.stream_id].handle(Body(event.stream_id, event.data))
+        padding = event.flow_controlled_length - len(event.data)
+        with contextlib.suppress(h2.exceptions.ProtocolError):
+            # The connection's window is for all of its requests: one that waits must not close it.
+            self._unacknowledged += event.flow_controlled_length
+            if self._unacknowledged >= ACKNOWLEDGED_BYTES:
+                self.connection.increment_flow_control_window(self._unacknowledged)
+                self._unacknowledged = 0
+            if padding:
+                self.connection.increment_flow_control_window(padding, event.stream_id)
+
+    async def _taken(self, stream_id: int, size: int) -> None:
+        """Open a request's window again by what the application has taken."""
+        with contextlib.suppress(h2.exceptions.ProtocolError):  # it was reset meanwhile
+            self.connection.increment_flow_control_window(size, stream_id)
+            await self._flush()
 
     def _drop(self, event: h2.events.DataReceived) -> None:
         """Take the rest of a body whose request was answered: a little, then reset the stream.
@@ -126,6 +155,8 @@ class Http2Protocol(H2Protocol):
         if not _acceptable(request.headers):
             self.connection.reset_stream(request.stream_id, h2.errors.ErrorCodes.PROTOCOL_ERROR)
             return
+        taken = partial(self._taken, request.stream_id)
+        self.connection_state = ConnectionState({TAKEN: taken})
         await super()._create_stream(request)
         if request.stream_id in self.stream_buffers:  # the application has not run yet
             self.stream_buffers[request.stream_id] = _Buffer(self.context.event_class)

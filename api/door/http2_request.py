@@ -11,8 +11,10 @@ import trio
 from api.door.asgi import App
 from api.door.exchange import Message
 from api.door.limits import NO_WORKSPACE, SLICE_BYTES, Limits
+from api.door.progress import Progress
 from api.envelope import request_id_of
 from api.ingestion import PATHS, Ingestion, at_gate, body_late, no_room, refusal_of
+from api.streaming import STREAM
 from engine.errors import Refusal
 
 Receive = Callable[[], Awaitable[Message]]
@@ -59,7 +61,11 @@ class _Request:
     ) -> None:
         fields = dict(scope["headers"])
         self.request_id = request_id_of(fields.get(b"x-request-id"))
-        self.asgi = {**scope, "state": {"request_id": self.request_id}}
+        self.asgi = {
+            **scope,
+            "state": {"request_id": self.request_id},
+            "extensions": {STREAM: self.stream},
+        }
         self.scope = trio.CancelScope(deadline=trio.current_time() + limits.body_s)
         self.refusal: Refusal | None = body_late()  # what has happened when the scope is cancelled
         self.gone = False
@@ -72,16 +78,40 @@ class _Request:
         # The ingestion routes draw on their workspace's budget themselves.
         self._draws = scope["raw_path"] not in PATHS
         self._drawn = 0
+        self._receiving = False
+        self._progress: Progress | None = None  # of a body that is streamed, and has not ended
+
+    def stream(self) -> None:
+        """See `Passing.stream`."""
+        self.give_back()
+        self._draws = False
+        if self.refusal is not None:  # the body has not ended
+            self._progress = Progress(self._limits)
+            self.scope.deadline = float("inf")
+            if self._receiving:
+                self._await_body()
+
+    def _await_body(self) -> None:
+        """Give the client time for what is to come of a streamed body."""
+        if self._progress is not None:
+            now = trio.current_time()
+            self.scope.deadline = now + self._progress.wait(now)
 
     async def receive(self) -> Message:
         """Pass a part of the body on; its last part ends the body's deadline."""
+        self._receiving = True
+        self._await_body()
         message: Message = await self._receive()
+        self._receiving = False
+        size = len(message.get("body", b""))
+        if self._progress is not None:
+            self._progress.came(size, trio.current_time())
+            self.scope.deadline = float("inf")
         if message["type"] == "http.disconnect":
             self.gone = True
             self._body_ended()
         elif not message.get("more_body", False):
             self._body_ended()
-        size = len(message.get("body", b""))
         if size and self._draws:
             if not self._ingestion.bodies.draw(NO_WORKSPACE, size):
                 self.refusal = no_room()
@@ -93,6 +123,7 @@ class _Request:
     def _body_ended(self) -> None:
         self.scope.deadline = float("inf")
         self.refusal = None
+        self._progress = None
 
     async def send(self, message: Message) -> None:
         """Pass a part of the answer on in slices, each with the write deadline. Raises

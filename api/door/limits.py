@@ -9,6 +9,10 @@ class Limits:
 
     head_s: float = 15.0  # from its first byte (or from the accept) to its end
     body_s: float = 30.0  # of waiting for the client, the application's own time not counted
+    # Of a body that is streamed: 30 s is what may pass without a byte. Whoever sends a byte every 29 s
+    # would keep a place for years: after a minute no less than 2 KiB/s in the mean, a tenth of a modem.
+    stream_grace_s: float = 60.0
+    stream_floor: int = 2_048
     idle_s: float = (
         75.0  # between requests; above the usual 60 s of proxies, so that they close first
     )
@@ -21,7 +25,8 @@ class Limits:
 
 
 LIMITS = Limits()
-SLICE_BYTES = 64 * 1024  # of a streamed answer written at a time, and of a body held for the app
+# Of a streamed answer written at a time, and of a body held for the application.
+SLICE_BYTES = 64 * 1024
 NO_WORKSPACE = (
     ""  # the account that bodies of passed requests draw on: whose they are is not known here
 )

@@ -1,0 +1,145 @@
+"""Requests of an HTTP/1.1 connection that the application answers: their bodies in, its answers out.
+
+A body waits at the client while there is enough of it here. Nothing here awaits.
+"""
+
+from api.cors import Headers
+from api.door.answering import PASSED, Answering
+from api.door.body import Body, ChunkedBody, LengthBody
+from api.door.exchange import Exchange
+from api.door.framing import Head, MalformedError
+from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.progress import Progress
+from api.ingestion import no_room
+from engine.errors import Refusal
+
+
+class Passing(Answering):
+    """See the module."""
+
+    __slots__ = ("_progress",)
+
+    _progress: Progress | None  # of a body that is streamed; set with each request
+
+    def _begin_passed(self, head: Head) -> None:
+        body = self._body = decoder(head)
+        self._admitted = None
+        self._progress = None
+        self._state = PASSED
+        exchange = self._exchange = Exchange(self, head, self._request_id)
+        data, self._buffer = self._buffer, b""
+        self._await_body()
+        if data or body.complete:
+            self._receive_passed(data)
+        if self._exchange is exchange:
+            self._door.pass_on(exchange, self.address)
+
+    def _await_body(self) -> None:
+        """Give the client time for what is to come of the body."""
+        progress = self._progress
+        self._within(self._limits.body_s if progress is None else progress.wait(self._instant()))
+
+    def _receive_passed(self, data: bytes) -> None:
+        body, exchange, progress = self._body, self._exchange, self._progress
+        assert body is not None
+        assert exchange is not None
+        try:
+            piece = body.feed(data) if data or body.more else b""
+        except MalformedError as error:
+            self._refuse_passed(Refusal("invalid_request", str(error)))
+            return
+        if piece:
+            if progress is not None:  # its place is paid for
+                progress.came(len(piece), self._instant())
+            elif self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
+                self._drawn += len(piece)
+            else:
+                self._refuse_passed(no_room())
+                return
+            exchange.feed(piece)
+        if body.complete:
+            self._buffer, self._body = body.rest, None
+            self._read_no_more()
+            exchange.end()
+        elif body.more or exchange.buffered >= (SLICE_BYTES if progress is None else 1):
+            self._read_no_more()
+            if body.more:
+                self._again()
+
+    def _read_no_more(self) -> None:
+        self._reading = False
+        if not self._transport.pending:  # else the deadline is that of the answer
+            self._no_deadline()
+
+    def _flushed_passed(self) -> None:
+        if self._body is not None and self._body.more:
+            self._reading = True
+            self._await_body()
+            self._receive_passed(b"")
+        elif self._body is not None and self._reading:
+            self._await_body()
+        else:
+            self._no_deadline()
+        if self._exchange is not None:
+            self._exchange.flushed()
+
+    def resume(self) -> None:
+        """The application waits for more."""
+        if self._state is PASSED and not self._reading and self._body is not None:
+            self._await_body()
+            self._read_on(True)
+
+    def stream(self, exchange: Exchange) -> None:
+        """The application takes the body as it comes, and has paid for what is held of it: count it no
+        more, and let it take its time as long as it comes along."""
+        if self._exchange is exchange and self._progress is None:
+            self._give_back()
+            self._progress = Progress(self._limits)
+            if self._body is not None and self._reading:
+                self._await_body()
+
+    def cors(self, head: Head, status: int, own: Headers) -> Headers:
+        """Return what a browser must be told with an answer of the application."""
+        return self._ingestion.cors.headers(head.method, head.index, status, own)
+
+    def write_answer(self, data: bytes) -> bool:
+        """Write a part of an exchange's answer; False: wait for `Exchange.flushed`."""
+        return self._write(data)
+
+    def _refuse_passed(self, refusal: Refusal) -> None:
+        """End a passed request from here; what the application says afterwards is dropped."""
+        exchange, self._exchange = self._exchange, None
+        if exchange is None or exchange.started:
+            self._exchange = exchange
+            self.close()
+            return
+        exchange.lost()
+        exchange.cancel()
+        self._refuse(refusal, self._ingestion.gate.anonymous(), keep=False)
+
+    def exchanged(self, exchange: Exchange, whole: bool) -> None:
+        """The application is done with a request; `whole`: its answer was complete."""
+        if self.closed or self._exchange is not exchange:
+            return
+        self._exchange = None
+        self._give_back()
+        if not whole:
+            self.close()
+            return
+        self._reading = False
+        self._keep = exchange.keep
+        self._door.count(exchange.status)
+        self._next()
+
+    def exchange_failed(self, exchange: Exchange) -> None:
+        """The application raised before it had begun to answer."""
+        if not self.closed and self._exchange is exchange:
+            self._exchange = None
+            self._refuse(
+                Refusal("internal", "the request failed"), self._ingestion.gate.anonymous()
+            )
+
+
+def decoder(head: Head) -> Body:
+    """Return what decodes the body of a request."""
+    return ChunkedBody() if head.chunked else LengthBody(head.length)
