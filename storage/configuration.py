@@ -10,6 +10,7 @@ from storage.keys import ORDER_KEYS, SELECT_KEYS, Keys, key_records
 from storage.rules import SELECT_RULES, Rules, rule_record
 from storage.schemas import SELECT_ACTIVE_SCHEMAS, Schemas, active_schema
 from storage.secretbox import SecretBox
+from storage.transforms import Transforms
 from storage.workspace_settings import SELECT_SETTINGS, SettingsTable, settings_record
 from storage.workspaces import SELECT_TENANTS, Workspaces, tenants
 
@@ -26,6 +27,7 @@ class ConfigurationTables:
         self.destinations = Destinations(pool, box)
         self.rules = Rules(pool)
         self.schemas = Schemas(pool)
+        self.transforms = Transforms(pool)
         self.settings = SettingsTable(pool)
 
     async def load(self) -> Configuration:

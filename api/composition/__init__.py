@@ -16,7 +16,7 @@ from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
 from api.composition.control_plane import services_of
-from api.composition.outbound import outbound_of
+from api.composition.outbound import AsTheyCame, outbound_of
 from api.composition.replaying import replays_of
 from api.door.front import FrontDoor
 from api.gate import Gate
@@ -49,6 +49,7 @@ from engine.recorder import Recorder
 from engine.router import Router
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
+from engine.templates.renderer import Renderer
 from engine.throughput import Throughput
 from engine.timers import Timers
 from engine.wire.client import WireClient
@@ -105,7 +106,9 @@ class Server:
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        self.transforms = AsTheyCame()
         self.catalog = catalog_of(settings)
+        self.templates = Renderer(self.catalog)
         self.outbound = outbound_of(self)
         settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
@@ -266,6 +269,7 @@ class Server:
             await self.own_events.wait_empty()
             await self.filter_failures.flush()
         self.intake.close()
+        self.outbound.stop()
         self.wire.abort_all()
         if self.embedded is not None:
             end -= 2 * DATABASE_STOP_S  # to end in order, or else by force

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from engine.core.destination import Template
-from engine.core.records import Event, Outcome
+from engine.core.records import Event
 from engine.outbound import OutboundSender
-from engine.outbound.ports import Carried, Failure, Rendered, Script, Transformed
+from engine.outbound.ports import Carried, Failure, Script, Transformed
 from engine.wire.body import outbound_body
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def outbound_of(server: "Server") -> OutboundSender:
     """Return the sender of all attempts."""
     return OutboundSender(
-        server.wire, AsTheyCame(), AsTheyCame(), AsTheyCame(), server.timers, server.clock
+        server.wire, AsTheyCame(), server.transforms, server.templates, server.timers, server.clock
     )
 
 
@@ -38,10 +37,12 @@ class AsTheyCame:
         """Pass the body on."""
         done(Transformed(body))
 
-    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
-        """Pass the body on."""
-        return Rendered(body)
+    async def perform(
+        self, script: Script, body: bytes, now_ms: int, seed: str
+    ) -> Transformed | Failure:
+        """Return the body."""
+        return Transformed(body)
 
-    def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Leave the wire's judgement."""
-        return outcome
+    async def check(self, workspace: str, source: str) -> str | None:
+        """Find nothing wrong."""
+        return None

@@ -193,7 +193,7 @@ MODELS: dict[str, dict[str, Any]] = {
         "id": SCRIPT,
         "name": "Orders as text",
         "version": 2,
-        "source": "function transform(event) {\n  return { text: `Order ${event.data.orderId}` };\n}\n",
+        "source": 'function transform(event) {\n  return { text: "Order " + event.data.orderId };\n}\n',
         "status": "PUBLISHED",
         "publishedAt": LATER,
     },

@@ -3,41 +3,58 @@
 import json
 from typing import Any
 
-from engine.control.headers import MASK
+from api.call import Call
+from engine.control.headers import MASK, is_secret
 from engine.delivery_log import DeliveryDetail
 from engine.errors import Refusal
-from engine.wire.body import outbound_body
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 
-def request_view(detail: DeliveryDetail) -> dict[str, Any] | None:
-    """Return the request of the last attempt; None before the first, or without its event."""
-    if detail.sent is None or detail.event is None or not detail.attempts:
+async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | None:
+    """Return the last request that was sent; None before the first, or without its event."""
+    attempt = detail.last_sent
+    if detail.sent is None or detail.event is None or attempt is None:
         return None
-    attempt = detail.attempts[-1]
     event = detail.event.event()
-    body = outbound_body(event)
+    made = await call.services.remake.remade(
+        call.environment.workspace, detail.entry.destination, event, attempt, detail.sent
+    )
     own = {
         name: MASK if value is None else value for name, value in json.loads(detail.sent.headers)
     }
-    named = {name.lower() for name in own}
-    ours = {"content-type": "application/json", "user-agent": USER_AGENT.decode()}
+    further = {
+        name: MASK if is_secret(name) else value
+        for name, value in (
+            (n.decode("latin-1"), v.decode("utf-8", "replace")) for n, v in made.headers
+        )
+    }
     headers = {"host": _host(detail.sent.url)}
-    headers |= {name: value for name, value in ours.items() if name not in named}
-    headers |= own
+    named: set[str] = set()
+    # Each name from the first that has it, as on the wire.
+    ours = {"content-type": "application/json", "user-agent": USER_AGENT.decode()}
+    kept: list[dict[str, str]] = []
+    for general in (further, own, ours):
+        kept.insert(
+            0, {name: value for name, value in general.items() if name.lower() not in named}
+        )
+        named |= {name.lower() for name in general}
+    for general in kept:
+        headers |= general
     headers |= {
         "webhook-id": event.id,
         "webhook-timestamp": str(attempt.started_at_ms // 1000),
         "angarium-delivery-id": detail.entry.id,
         "angarium-attempt": str(attempt.number),
-        "content-length": str(len(body)),
     }
+    if made.body is not None and made.exact:
+        headers["content-length"] = str(len(made.body))
     return {
         "method": "POST",
         "url": detail.sent.url,
         "headers": headers,
-        "body": body.decode("utf-8", "replace"),
+        "body": None if made.body is None else made.body.decode("utf-8", "replace"),
+        "note": made.note,
     }
 
 

@@ -9,6 +9,7 @@ from engine.control.drafts import DeliveryOptions, Document, Uuid
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Item = TypeVar("Item")
+UNSEEN = "Null in an embed session whose workspace does not let its customers `viewPayloads`."
 
 
 class Page(Document, Generic[Item]):
@@ -174,6 +175,7 @@ class DeliveryItem(Document):
     priority: Literal["STANDARD", "HIGH", "CRITICAL"]
     origin_kind: Literal["NORMAL", "REPLAY", "INSPECTION"]
     is_replay: bool
+    skipped: bool = Field(description="Its transform script returned null: nothing was sent.")
     attempt_count: int
     error_category: CategoryName | None
     response_status: int | None
@@ -193,10 +195,12 @@ class Attempt(Document):
     success: bool
     response_status: int | None
     response_headers: dict[str, str]
-    response_body: str
+    response_body: str | None = Field(description=UNSEEN)
     response_truncated: bool
     error_category: CategoryName | None
     error_message: str | None
+    transform_version: int | None = Field(description="Of the transform script that ran.")
+    logs: str | None = Field(description="What the transform script printed, at most 4 KiB.")
 
 
 class SentRequest(Document):
@@ -205,7 +209,11 @@ class SentRequest(Document):
     method: Literal["POST"]
     url: str
     headers: dict[str, str]
-    body: str
+    body: str | None = Field(
+        description="As the script and the template that it went through made it, made again; null where "
+        "that cannot be done any more."
+    )
+    note: str | None = Field(description="Why there is no body.")
 
 
 class EventItem(Document):
@@ -228,7 +236,7 @@ class EventItem(Document):
 class Event(EventItem):
     """An event with everything that came with it."""
 
-    payload: dict[str, Any]
+    payload: dict[str, Any] | None = Field(description=UNSEEN)
     metadata: dict[str, Any] | None
     attachments: list[dict[str, Any]] | None
 
@@ -237,7 +245,7 @@ class Delivery(DeliveryItem):
     """A delivery with its attempts, its event and the request that was last sent."""
 
     event: Event | None = Field(description="Null once retention has removed it.")
-    request: SentRequest | None = Field(description="Null before the first attempt.")
+    request: SentRequest | None = Field(description="Null before the first that was sent.")
     replay_of: Uuid | None
     replay_job_id: Uuid | None
     attempts: list[Attempt]

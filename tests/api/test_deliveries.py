@@ -122,6 +122,7 @@ async def test_a_delivery_in_flight_is_shown_as_delivering(
         "priority": "HIGH",
         "originKind": "NORMAL",
         "isReplay": False,
+        "skipped": False,
         "attemptCount": 0,
         "errorCategory": None,
         "responseStatus": None,
@@ -230,6 +231,7 @@ async def test_a_delivery_shows_its_attempts_and_its_request_without_secrets(
         response_truncated=False,
         error_category=ErrorCategory.HTTP_5XX,
         error_message="500",
+        logs=None,
     )
     sent = SentVersion(
         version=3,

@@ -1,0 +1,282 @@
+"""Transform scripts: versions by destination, publishing, and runs that change nothing."""
+
+from typing import Any
+
+import msgspec
+import orjson
+
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import ListQuery
+from api.resources.destinations import must_exist
+from api.routes import MANAGE, READ, Embed, Route
+from api.shapes import Page, Success
+from api.shapes.transforms import TransformRun, TransformScript
+from engine.control.records import TransformScript as Script
+from engine.control.transforms import DRAFT_BYTES, TransformDraft
+from engine.errors import Refusal
+from engine.identity import created_at_ms
+from engine.instants import iso
+from engine.outbound.ports import Failure
+from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
+from engine.workspace_settings import Ability
+
+TAG = "Transform scripts"
+PAGE_BYTES = (
+    2 << 20
+)  # of sources in one answer, as with schemas: a thousand of them would be 64 MiB
+SOURCE = """\
+function transform(event) {
+  if (event.data.total < 1) return null;
+  return { text: "Order " + event.data.orderId + ": " + event.data.total };
+}
+"""
+EXAMPLE = {
+    "destinationId": "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01",
+    "name": "Orders as text",
+    "source": SOURCE,
+}
+TRIAL_EXAMPLE = {
+    "event": {
+        "type": "order.created",
+        "timestamp": "2026-11-20T12:00:00.000Z",
+        "id": "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10",
+        "data": {"orderId": "o-1042", "total": 99.5},
+    }
+}
+
+
+def view(call: Call, script: Script) -> dict[str, Any]:
+    """Return a version as callers see it."""
+    return {
+        "id": script.id,
+        "destinationId": script.destination,
+        "environment": call.environment_name.name,
+        "name": script.name,
+        "version": script.version,
+        "source": script.source,
+        "status": script.status.name,
+        "publishedAt": None if script.published_at_ms is None else iso(script.published_at_ms),
+        "createdAt": iso(created_at_ms(script.id)),
+    }
+
+
+def trial_view(trial: Trial) -> dict[str, Any]:
+    """Return a run as callers see it."""
+    result = trial.result
+    failed = isinstance(result, Failure)
+    made = None if isinstance(result, Failure) or result.skipped else result
+    logs = result.logs
+    return {
+        "success": not failed,
+        "input": orjson.Fragment(trial.input),
+        "output": None if made is None else as_json(made.body),
+        "skipped": not isinstance(result, Failure) and result.skipped,
+        "type": None if made is None else made.type,
+        "headers": {}
+        if made is None
+        else {
+            name.decode("latin-1"): value.decode("utf-8", "replace") for name, value in made.headers
+        },
+        "logs": None if logs is None else logs.decode("utf-8", "replace"),
+        "durationMs": trial.duration_ms,
+        "errorCategory": result.category.name if isinstance(result, Failure) else None,
+        "errorMessage": result.message if isinstance(result, Failure) else None,
+    }
+
+
+def as_json(body: bytes) -> Any:
+    """Return a body for an answer: as it is where it is JSON, else as text."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+        body.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return body.decode("utf-8", "replace")
+    return orjson.Fragment(body)
+
+
+async def required(call: Call) -> Script:
+    """Return the script that the path names. Raises Refusal 404."""
+    script = await call.services.transform_store.get(call.number, call.identifier())
+    if script is None or not call.sees(script.customer_account):
+        raise Refusal("not_found", "no such transform script")
+    return script
+
+
+async def create(call: Call) -> Answer:
+    """Add the next version of a destination's script, as a draft."""
+    draft = call.body_as(TransformDraft)
+    script = await call.services.transforms.create(call.actor, call.number, draft)
+    return Answer(201, view(call, script))
+
+
+async def of_destination(call: Call) -> Answer:
+    """List a destination's versions, newest first."""
+    query = call.query_as(ListQuery)
+    listed = f"/destinations/{call.path['destinationId'].lower()}/transform-scripts"
+    below = position(listed, call.number, query.cursor)
+    destination = call.identifier("destinationId")
+    await must_exist(call, destination)
+    found = await call.services.transform_store.page(
+        call.number, destination, below, query.limit, PAGE_BYTES
+    )
+    items = [view(call, script) for script in found.items]
+    return Answer(200, page(items, listed, call.number, found.below))
+
+
+async def get(call: Call) -> Answer:
+    """Show one version."""
+    return Answer(200, view(call, await required(call)))
+
+
+async def publish(call: Call) -> Answer:
+    """Make it the live one."""
+    script = await call.services.transforms.publish(call.actor, call.number, call.identifier())
+    return Answer(200, view(call, script))
+
+
+async def unpublish(call: Call) -> Answer:
+    """Have no script live."""
+    script = await call.services.transforms.unpublish(call.actor, call.number, call.identifier())
+    return Answer(200, view(call, script))
+
+
+async def remove(call: Call) -> Answer:
+    """Remove a version that is not live."""
+    await call.services.transforms.remove(call.actor, call.number, call.identifier())
+    return Answer(200, {"success": True})
+
+
+async def run(call: Call) -> Answer:
+    """Run a version over a body."""
+    draft = checked(call.body_as(TrialDraft))
+    script = await required(call)
+    trials, workspace = call.services.trials, call.environment.workspace
+    if draft.event_id is None:
+        assert draft.event is not None
+        now_ms = int(call.services.now() * 1000)
+        trial = await trials.of_body(workspace, script, draft.event, now_ms)
+    else:
+        event = await call.services.event_log.event(call.number, draft.event_id)
+        if event is None or not call.sees_customer(event.entry.customer):
+            raise Refusal("not_found", "eventId: no such event")
+        trial = await trials.of_event(workspace, script, event.event())
+    return Answer(200, trial_view(trial))
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/transform-scripts",
+        name="createTransformScript",
+        summary="Create a version of a transform script",
+        description="JavaScript with `function transform(event) { return ...; }` over the outbound body. "
+        "It becomes the next version of its destination, a DRAFT, and acts once it is published. At most "
+        "64 KiB (413); what does not compile is a 400 that names the line; 402 where the plan has no "
+        "scripts, or all of them are there.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.MANAGE_TRANSFORMS,
+        handler=create,
+        body=TransformDraft,
+        body_bytes=DRAFT_BYTES,
+        responses={201: TransformScript},
+        refusals=(402, 404, 409),
+        example=EXAMPLE,
+    ),
+    Route(
+        method="GET",
+        path="/destinations/{destinationId}/transform-scripts",
+        name="listTransformScripts",
+        summary="List a destination's transform scripts",
+        description="A page may hold fewer than `limit` and still have a `nextCursor`: sources are long.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=of_destination,
+        query=ListQuery,
+        responses={200: Page[TransformScript]},
+        refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/transform-scripts/{id}",
+        name="getTransformScript",
+        summary="Show a version of a transform script",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=get,
+        responses={200: TransformScript},
+        refusals=(404,),
+    ),
+    Route(
+        method="DELETE",
+        path="/transform-scripts/{id}",
+        name="deleteTransformScript",
+        summary="Delete a version of a transform script",
+        description="One that is not PUBLISHED. The plan counts it no more; its version is not given to "
+        "another.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.MANAGE_TRANSFORMS,
+        handler=remove,
+        action=True,
+        responses={200: Success},
+        refusals=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/transform-scripts/{id}/publish",
+        name="publishTransformScript",
+        summary="Publish a version of a transform script",
+        description="Every attempt that begins from now on uses it, retries too; the version that was "
+        "PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. What is PUBLISHED "
+        "already stays so.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.MANAGE_TRANSFORMS,
+        handler=publish,
+        action=True,
+        responses={200: TransformScript},
+        refusals=(402, 404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/transform-scripts/{id}/unpublish",
+        name="unpublishTransformScript",
+        summary="Unpublish a transform script",
+        description="Attempts that begin from now on send the event's own body. A 409 where this version "
+        "is not the one that is PUBLISHED.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.MANAGE_TRANSFORMS,
+        handler=unpublish,
+        action=True,
+        responses={200: TransformScript},
+        refusals=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/transform-scripts/{id}/run",
+        name="runTransformScript",
+        summary="Run a version of a transform script over an event",
+        description="Over `event`, an outbound body, or over that of the event `eventId`; published or "
+        "not. Nothing is sent, changed or recorded. A script that fails is a 200 with `success` false.",
+        tag=TAG,
+        scopes=MANAGE,
+        embed=Embed.OWN,
+        ability=Ability.MANAGE_TRANSFORMS,
+        field_abilities={"eventId": Ability.VIEW_PAYLOADS},
+        handler=run,
+        body=TrialDraft,
+        body_bytes=TRIAL_BYTES,
+        responses={200: TransformRun},
+        refusals=(404,),
+        example=TRIAL_EXAMPLE,
+    ),
+)

@@ -1,0 +1,34 @@
+"""Stages between an event and the wire that do as they are told."""
+
+from collections.abc import Callable
+
+from engine.core.destination import Template
+from engine.core.records import Event, Outcome
+from engine.outbound.ports import Carried, Failure, Rendered, Script, Transformed
+from engine.wire.body import outbound_body
+
+Made = Transformed | Failure
+
+
+class Unchanged:
+    """Stages that pass on what they get."""
+
+    def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
+        done(Carried(outbound_body(event), ()))
+
+    def run(
+        self, script: Script, body: bytes, now_ms: int, seed: str, done: Callable[[Made], None]
+    ) -> None:
+        done(Transformed(body))
+
+    async def perform(self, script: Script, body: bytes, now_ms: int, seed: str) -> Made:
+        return Transformed(body)
+
+    async def check(self, workspace: str, source: str) -> str | None:
+        return None
+
+    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
+        return Rendered(body)
+
+    def judge(self, template: Template, outcome: Outcome) -> Outcome:
+        return outcome
