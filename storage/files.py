@@ -41,7 +41,7 @@ FILE_COLUMNS = (
 )
 _NAMES = ", ".join(column.name for column in FILE_COLUMNS)
 _ARRAYS = ", ".join(f"${n}::{each.type}[]" for n, each in enumerate(FILE_COLUMNS, 1))
-_SHOWN = """
+SHOWN = """
     d.id::text AS id, d.environment, d.event::text AS event, d.size, d.position, d.state, d.purpose,
     d.source, d.sha256, d.content_type, d.file_name, d.file_type, d.customer, d.source_url,
     d.metadata, d.error"""
@@ -63,17 +63,24 @@ _REFER = f"""
     FROM lender
     ON CONFLICT (environment, id) DO NOTHING"""  # noqa: S608 - made of constants only
 _GET = f"""
-    SELECT {_SHOWN} FROM files d WHERE environment = $1::integer AND id = $2::uuid"""  # noqa: S608
+    SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND id = $2::uuid"""  # noqa: S608
 _OF_EVENT = f"""
-    SELECT {_SHOWN} FROM files d WHERE environment = $1::integer AND event = $2::uuid
+    SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND event = $2::uuid
     ORDER BY purpose, position"""  # noqa: S608 - made of constants only
 _STORED = f"""
-    UPDATE files SET state = {int(FileState.STORED)}, size = $3::bigint, sha256 = $4::bytea,
-        content_type = coalesce(content_type, $5::text)
-    WHERE environment = $1::integer AND id = $2::uuid AND state = {int(FileState.PENDING)}
-    RETURNING 1"""  # noqa: S608 - made of constants only
+    WITH file AS (
+        UPDATE files SET state = {int(FileState.STORED)}, size = $3::bigint, sha256 = $4::bytea,
+            content_type = $5::text, due_ms = NULL
+        WHERE environment = $1::integer AND id = $2::uuid AND state = {int(FileState.PENDING)}
+        RETURNING 1
+    ),
+    told AS (
+        UPDATE events SET payload = $7::bytea FROM file
+        WHERE environment = $1 AND id = $6::uuid AND $7 IS NOT NULL
+    )
+    SELECT 1 FROM file"""  # noqa: S608 - made of constants only
 _FAILED = f"""
-    UPDATE files SET state = {int(FileState.FAILED)}, error = $3::text
+    UPDATE files SET state = {int(FileState.FAILED)}, error = $3::text, due_ms = NULL
     WHERE environment = $1::integer AND id = $2::uuid AND state = {int(FileState.PENDING)}
     RETURNING 1"""  # noqa: S608 - made of constants only
 _SUSPECT = """
@@ -137,11 +144,14 @@ class PostgresFiles:
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file; see the port."""
         row = await self._pool.fetch_row(_GET, environment, file)
-        return None if row is None else self._record(row)
+        return None if row is None else file_record(row, self._box)
 
     async def of_event(self, environment: int, event: str) -> list[FileRecord]:
         """Return all files of an event; see the port."""
-        return [self._record(row) for row in await self._pool.fetch(_OF_EVENT, environment, event)]
+        return [
+            file_record(row, self._box)
+            for row in await self._pool.fetch(_OF_EVENT, environment, event)
+        ]
 
     async def page(
         self, environment: int, which: FileFilter, below: str | None, limit: int
@@ -160,7 +170,7 @@ class PostgresFiles:
             f" AND {column} = ${place}::{sql_type}"
             for place, (column, sql_type, _) in enumerate(given, 6)
         )
-        sql = step_statement([stream("files")], _SHOWN, matches)
+        sql = step_statement([stream("files")], SHOWN, matches)
         low, high = id_bounds(which.from_ms, which.to_ms, below)
 
         async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
@@ -170,19 +180,22 @@ class PostgresFiles:
             )
 
         rows, rest = await walk(take, low, high, limit, filtered=bool(given), by_days=False)
-        return FilePage([self._record(row) for row in rows], rest)
+        return FilePage([file_record(row, self._box) for row in rows], rest)
 
-    async def stored(
-        self,
-        environment: int,
-        file: str,
-        *,
-        size: int,
-        sha256: bytes,
-        content_type: str | None,
-    ) -> bool:
+    async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
         """Make a PENDING file STORED; see the port."""
-        return bool(await self._pool.fetch(_STORED, environment, file, size, sha256, content_type))
+        return bool(
+            await self._pool.fetch(
+                _STORED,
+                file.environment,
+                file.id,
+                file.size,
+                file.sha256,
+                file.content_type,
+                file.event,
+                payload,
+            )
+        )
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED; see the port."""
@@ -208,28 +221,28 @@ class PostgresFiles:
         rows = await self._pool.fetch(_SUSPECTS, limit, *after)
         return [(row["environment"], row["sha256"]) for row in rows]
 
-    # --- rows and records
 
-    def _record(self, row: Record) -> FileRecord:
-        url = row["source_url"]
-        return FileRecord(
-            id=row["id"],
-            environment=row["environment"],
-            state=FileState(row["state"]),
-            purpose=FilePurpose(row["purpose"]),
-            event=row["event"],
-            position=row["position"],
-            source=SourceKind(row["source"]),
-            source_url=None if url is None else self._box.open(url, place(row["id"])).decode(),
-            size=row["size"],
-            sha256=row["sha256"],
-            content_type=row["content_type"],
-            file_name=row["file_name"],
-            file_type=row["file_type"],
-            metadata=row["metadata"],
-            customer=row["customer"],
-            error=row["error"],
-        )
+def file_record(row: Record, box: SecretBox) -> FileRecord:
+    """Return the record of a row with the columns of `SHOWN`."""
+    url = row["source_url"]
+    return FileRecord(
+        id=row["id"],
+        environment=row["environment"],
+        state=FileState(row["state"]),
+        purpose=FilePurpose(row["purpose"]),
+        event=row["event"],
+        position=row["position"],
+        source=SourceKind(row["source"]),
+        source_url=None if url is None else box.open(url, place(row["id"])).decode(),
+        size=row["size"],
+        sha256=row["sha256"],
+        content_type=row["content_type"],
+        file_name=row["file_name"],
+        file_type=row["file_type"],
+        metadata=row["metadata"],
+        customer=row["customer"],
+        error=row["error"],
+    )
 
 
 def file_columns(files: Sequence[FileRecord], box: SecretBox) -> list[list[Any]]:

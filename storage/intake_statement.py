@@ -11,6 +11,7 @@ from typing import Any
 
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
+from engine.files.records import FileRecord, FileState
 from engine.ports import IntakeGroup, KeyClaim
 from storage.columns import Arguments, Column, rows
 from storage.files import FILE_COLUMNS, file_columns
@@ -122,6 +123,8 @@ new_backlog AS (
     ON CONFLICT (environment, destination) DO UPDATE
     SET low_seq = least(b.low_seq, excluded.low_seq)
 )"""
+# Where no delivery will ask for a file that is to be fetched, its row says when somebody else is to.
+_FILE = (*FILE_COLUMNS, Column("due_ms", "bigint"))
 # A file is there with its event, or is not.
 _FILES = """,
 new_files AS (
@@ -167,7 +170,7 @@ def accept_statement(
         parts.append(_OPENED.format(customer=customer, dirty=dirty))
         number = dirty.parameters
     if files:
-        file = rows("f", FILE_COLUMNS, number, uniform=uniform)
+        file = rows("f", _FILE, number, uniform=uniform)
         parts.append(_FILES.format(file=file, unless_lost=lost.format("f.event")))
     parts.append(_RESULT_OF_CLAIMS if claims else _RESULT)
     return "".join(parts)
@@ -200,7 +203,8 @@ def bound(group: IntakeGroup, box: SecretBox | None) -> tuple[str, Sequence[Any]
         arguments.add(group.now_ms)
     owners = [d.event for d in deliveries]
     event_ids = [e.id for e in owners]
-    _bind_events(arguments, events, Counter(event_ids), bool(group.claims), rare_events)
+    counts = Counter(event_ids)
+    _bind_events(arguments, events, counts, bool(group.claims), rare_events)
     _bind_deliveries(arguments, deliveries, owners, event_ids, rare_deliveries)
     opened = bool(group.customers or group.dirty)
     if opened:
@@ -208,6 +212,7 @@ def bound(group: IntakeGroup, box: SecretBox | None) -> tuple[str, Sequence[Any]
     if group.files:
         assert box is not None
         arguments.add(*file_columns(group.files, box))
+        arguments.add([_due_ms(file, counts, group.now_ms) for file in group.files])
     sql = accept_statement(
         uniform=arguments.uniform,
         claims=bool(group.claims),
@@ -217,6 +222,10 @@ def bound(group: IntakeGroup, box: SecretBox | None) -> tuple[str, Sequence[Any]
         files=bool(group.files),
     )
     return sql, arguments.bound()
+
+
+def _due_ms(file: FileRecord, deliveries: Counter[str], now_ms: int) -> int | None:
+    return now_ms if file.state is FileState.PENDING and not deliveries[file.event] else None
 
 
 def _bind_claims(arguments: Arguments, claims: list[KeyClaim]) -> None:

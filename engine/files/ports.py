@@ -111,17 +111,21 @@ class FileStore(SuspectStore, Protocol):
     ) -> FilePage:
         """Return files with ids below `below`, newest first."""
 
-    async def stored(
-        self,
-        environment: int,
-        file: str,
-        *,
-        size: int,
-        sha256: bytes,
-        content_type: str | None,
-    ) -> bool:
-        """Make a PENDING file STORED; False, changing nothing, where it is not PENDING. `content_type` is
-        taken where it had none. While `Depot.keep` holds the content."""
+    async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
+        """Make a PENDING file STORED, with size, hash and content type of `file`, and where `payload` is
+        given give its event that one; False, changing nothing, where it is not PENDING. While
+        `Depot.keep` holds the content."""
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED; False where it is not PENDING."""
+
+
+class UnfetchedStore(Protocol):
+    """Files that are to be fetched and that no delivery asks for. May raise `StoreAwayError`."""
+
+    async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
+        """Return PENDING files that are due, those due first at first, and how often each was tried."""
+
+    async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
+        """Count the try after `tries`, and set when the next one is due; False, changing nothing, where
+        the file is not PENDING any more or was tried by somebody else."""

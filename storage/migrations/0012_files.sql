@@ -17,6 +17,8 @@ CREATE TABLE files (
     source_url   bytea,                     -- encrypted: a signed one is a secret
     metadata     bytea,                     -- JSON as received
     error        text,
+    due_ms       bigint,                    -- of a file that no delivery asks for: when to fetch it
+    tries        smallint NOT NULL DEFAULT 0, -- of these: how often it was tried
     PRIMARY KEY (environment, id),
     CHECK ((size IS NULL) = (sha256 IS NULL)),
     CHECK (state <> 2 OR sha256 IS NOT NULL)
@@ -24,3 +26,4 @@ CREATE TABLE files (
 -- Retention asks for what is older than an event, whoever's it is.
 CREATE INDEX files_by_event ON files (event);
 CREATE INDEX files_by_content ON files (environment, sha256) WHERE sha256 IS NOT NULL;
+CREATE INDEX files_due ON files (due_ms) WHERE due_ms IS NOT NULL;
