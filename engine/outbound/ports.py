@@ -103,8 +103,11 @@ class Rendered(Struct, frozen=True):
 class Templates(Protocol):
     """The catalog, as far as attempts need it."""
 
-    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
-        """Return what a service is sent for an outbound body (JSON, possibly transformed)."""
+    def render(
+        self, template: Template, body: bytes, event_type: str, event_id: str | None = None
+    ) -> Rendered | Failure:
+        """Return what a service is sent for an outbound body (JSON, possibly transformed). Services that
+        tell repetitions apart do so by `event_id`, whatever a script made of the body's own."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
         """Return what an answer means by the service's own rules: a 200 may say no, and a 429 when."""

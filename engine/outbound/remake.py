@@ -94,7 +94,7 @@ class Remake:
     def _rendered(self, made: Transformed, event: Event, template: str, config: bytes) -> Remade:
         masked = json.dumps(_masked(json.loads(config))).encode()
         known = Template(template, masked, config)
-        rendered = self._templates.render(known, made.body, made.type or event.type)
+        rendered = self._templates.render(known, made.body, made.type or event.type, event.id)
         if isinstance(rendered, Failure):
             return Remade(None, note=_FAILED.format(rendered.message))
         headers = (*made.headers, *rendered.headers)

@@ -171,7 +171,8 @@ class Preparation:
         if template is None:
             self._send(self._done)
             return
-        rendered = self._stages.templates.render(template, self._body, self._type)
+        event = self._transmission.delivery.event
+        rendered = self._stages.templates.render(template, self._body, self._type, event.id)
         if isinstance(rendered, Failure):
             self._fail(rendered)
             return

@@ -44,7 +44,7 @@ class Address:
     headers: Structure
     secrets: frozenset[str]
     hosts: tuple[str, ...] | None  # names, *.name for all below one; by https, at its own port
-    pattern: re.Pattern[str] | None  # of path and query at these hosts
+    pattern: re.Pattern[str] | None  # of path and query
     added: frozenset[str]  # the operator's: name or name:port, by http as well
 
     def target(self, config: Mapping[str, Any]) -> Destined:
@@ -61,19 +61,22 @@ class Address:
             raise invalid(name, refusal.message) from None
         if _DOTS.search(target.path.decode("ascii")):
             raise invalid(name, "a URL has no step such as /../")
-        if self.hosts is not None and target.authority.decode("ascii") not in self.added:
-            self._keep_to_hosts(name, target, self.hosts)
+        if target.authority.decode("ascii") not in self.added:
+            self._keep_to_rules(name, target)
         for value in dict(self._headers(config)).values():
             if _PRINTABLE.fullmatch(value) is None or value != value.strip():
                 raise invalid(
                     f"config.{self._culprit(config, value)}", "does not fit into a header"
                 )
 
-    def _keep_to_hosts(self, name: str, target: Target, hosts: tuple[str, ...]) -> None:
-        if not target.tls:
-            raise invalid(name, "must begin with https://")
-        if target.port != HTTPS_PORT or not any(_is_of(target.host, host) for host in hosts):
-            raise invalid(name, f"must lead to {' or '.join(hosts)}")
+    def _keep_to_rules(self, name: str, target: Target) -> None:
+        if self.hosts is not None:
+            if not target.tls:
+                raise invalid(name, "must begin with https://")
+            if target.port != HTTPS_PORT or not any(
+                _is_of(target.host, host) for host in self.hosts
+            ):
+                raise invalid(name, f"must lead to {' or '.join(self.hosts)}")
         if self.pattern is not None and self.pattern.fullmatch(target.path.decode("ascii")) is None:
             raise invalid(name, "is not of the form that this service's URLs have")
 

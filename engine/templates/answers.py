@@ -34,13 +34,7 @@ class Sign(BaseModel):
     json_: str | None = Field(None, alias="json")
     text: str | None = None  # the whole body, trimmed
     among: list[str | int | bool] = []  # what the header or member may be; empty: anything
-
-
-class Rule(Sign):
-    """A sign that a failure is of a category. `wait_s`: how long, where the answer does not say."""
-
-    category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
-    wait_s: float | None = Field(None, gt=0, le=3_600)
+    contains: str | None = None  # what the member has in it, in any case
 
 
 class Wait(BaseModel):
@@ -51,6 +45,15 @@ class Wait(BaseModel):
     header: str | None = None
     json_: str | None = Field(None, alias="json")
     epoch: bool = False
+
+
+class Rule(Sign):
+    """A sign that a failure is of a category. `wait_s`: how long, where the answer does not say; `wait`:
+    where it says so, instead of the template's places."""
+
+    category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
+    wait: list[Wait] | None = None
+    wait_s: float | None = Field(None, gt=0, le=3_600)
 
 
 class AnswerRules(BaseModel):
@@ -84,7 +87,8 @@ class AnswerRules(BaseModel):
         if words:
             outcome.message = f"{outcome.message}: {words}"
         if outcome.category is ErrorCategory.RATE_LIMITED or outcome.status in RETRY_AFTER_STATUSES:
-            asked = next(answer.waits(self.wait), None)
+            sources = self.wait if rule is None or rule.wait is None else rule.wait
+            asked = next(answer.waits(sources), None)
             if asked is not None:
                 outcome.retry_after_s = asked
             elif outcome.retry_after_s is None and rule is not None:
@@ -129,6 +133,8 @@ class _Answer:
             # 1 is no true, although Python says so
             same = any(type(each) is type(found) and each == found for each in sign.among)
             if found is _UNKNOWN or (sign.among and not same):
+                return False
+            if sign.contains is not None and sign.contains not in str(found).lower():
                 return False
         return True
 

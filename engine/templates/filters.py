@@ -83,7 +83,7 @@ def within(value: Any, limit: int) -> Any:
 
 
 def truncate(value: Any, limit: int, unit: str = "characters") -> str:
-    """Return a value as text of at most so many characters, utf16 units or bytes."""
+    """Return a value as text of at most so many characters, or another of the units."""
     return fitted(as_text(value), limit, unit, str)
 
 
@@ -119,6 +119,11 @@ def _unlinked(text: str) -> str:
     return text.replace("<", "<" + _BREAK)
 
 
+def join(value: Any, between: str) -> str:
+    """Return the items of a list as one text."""
+    return between.join(as_text(item) for item in value) if isinstance(value, list) else ""
+
+
 def line(value: Any) -> str:
     """Return a value as text on one line."""
     return _CONTROL.sub(" ", as_text(value)).strip()
@@ -142,6 +147,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "facts": facts,
     "within": within,
     "truncate": truncate,
+    "join": join,
     "line": line,
     "identifier": identifier,
     "digest": digest,

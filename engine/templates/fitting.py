@@ -1,8 +1,10 @@
-"""Cuts texts to what services take, in the unit that each counts in. A cut never falls within a character
-or an escape.
+"""Cuts texts to what services take, in the unit that each counts in. A cut never falls within a
+character or an escape.
 """
 
 from collections.abc import Callable
+
+import msgspec
 
 ELLIPSIS = "…"
 
@@ -15,7 +17,16 @@ def _octets(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-MEASURES: dict[str, Callable[[str], int]] = {"characters": len, "utf16": _utf16, "bytes": _octets}
+def _in_json(text: str) -> int:
+    return len(msgspec.json.encode(text)) - 2
+
+
+MEASURES: dict[str, Callable[[str], int]] = {
+    "characters": len,
+    "utf16": _utf16,
+    "bytes": _octets,
+    "json": _in_json,  # bytes that it takes within a JSON body, for services that bound the whole
+}
 
 
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 LARGEST_BODY = 1024 * 1024  # that any template makes: four events
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
 # Members of data that say in words what happened: what people read first, where there is one.
 TEXTS = ("text", "message", "summary", "title", "description")
@@ -38,17 +40,19 @@ class Message:
     content_type: str | None
     limit_bytes: int
 
-    def render(self, config: Mapping[str, Any], body: bytes, event_type: str) -> Rendered | Failure:
+    def render(
+        self, config: Mapping[str, Any], body: bytes, event_type: str, event_id: str | None = None
+    ) -> Rendered | Failure:
         """Return the request of an outbound body. Never raises for what is in it."""
         try:
-            return self._rendered(config, body, event_type)
+            return self._rendered(config, body, event_type, event_id)
         except ValueFault as fault:
             return _failure(str(fault))
         except TemplateError as error:
             return _failure(f"the template cannot render this event: {error.message}")
 
     def _rendered(
-        self, config: Mapping[str, Any], body: bytes, event_type: str
+        self, config: Mapping[str, Any], body: bytes, event_type: str, event_id: str | None
     ) -> Rendered | Failure:
         if len(body) > LARGEST_BODY:
             return _failure(f"the event has {len(body)} bytes; a template takes {LARGEST_BODY}")
@@ -56,7 +60,7 @@ class Message:
         headers: Headers = ()
         if self.body is not None:
             document = decoded(body)
-            event = event_of(document, event_type)
+            event = event_of(document, event_type, event_id)
             variables = {"event": event, "body": document, "config": config}
             made = self._encoded(self.body.value(variables))
             headers = self._headers(variables)
@@ -84,20 +88,20 @@ class Message:
         return tuple((name.encode("ascii"), value.encode("ascii")) for name, value in found)
 
 
-def event_of(document: Any, event_type: str) -> dict[str, Any]:
+def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
     """Return an outbound body as templates see an event: every member is there, whatever a script made.
 
-    A body without an id gets one that stands for what it says, the same at each attempt; what is no
-    outbound body is data.
+    Where no id is known it is one that stands for what the body says, the same at each attempt; what is
+    no outbound body is data.
     """
     found = document if isinstance(document, dict) else _NONE
-    identifier, metadata = found.get("id"), found.get("metadata")
+    metadata = found.get("metadata")
     attachments = found.get("attachments")
     data = found.get("data", document)
     return {
         "type": event_type,
-        "id": identifier if isinstance(identifier, str) and identifier else digest(document),
-        "timestamp": _text(found.get("timestamp")),
+        "id": event_id or _text(found.get("id")) or digest(document),
+        "timestamp": _instant(found.get("timestamp")),
         "data": data,
         "text": first_text(data, *TEXTS),
         "metadata": metadata if isinstance(metadata, dict) else {},
@@ -110,6 +114,17 @@ def event_of(document: Any, event_type: str) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
+
+
+def _instant(value: object) -> str | None:
+    """Return an instant that services can read, which a script may have made something else of."""
+    if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
+        return None
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return value
 
 
 def _failure(message: str) -> Failure:

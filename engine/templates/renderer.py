@@ -28,7 +28,9 @@ class Renderer:
         # configuration would be hashed anew after each reload.
         self._configurations: OrderedDict[int, tuple[Template, dict[str, Any]]] = OrderedDict()
 
-    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
+    def render(
+        self, template: Template, body: bytes, event_type: str, event_id: str | None = None
+    ) -> Rendered | Failure:
         """Return what a service is sent for an outbound body (JSON, possibly transformed)."""
         definition = self.catalog.get(template.id)
         if definition is None:
@@ -37,7 +39,7 @@ class Renderer:
             config = self._configuration(definition, template)
         except ValueFault:
             return Failure(ErrorCategory.TRANSFORM, "the template's configuration cannot be read")
-        return definition.message.render(config, body, event_type)
+        return definition.message.render(config, body, event_type, event_id)
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
         """Return what an answer means by the service's own rules."""

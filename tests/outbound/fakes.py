@@ -27,7 +27,9 @@ class Unchanged:
     async def check(self, workspace: str, source: str) -> str | None:
         return None
 
-    def render(self, template: Template, body: bytes, event_type: str) -> Rendered | Failure:
+    def render(
+        self, template: Template, body: bytes, event_type: str, event_id: str | None = None
+    ) -> Rendered | Failure:
         return Rendered(body)
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
