@@ -14,6 +14,7 @@ import trio
 
 from api.routes import Embed, Route
 from api.table import ROUTES
+from engine.workspace_settings import Ability
 from storage.bridge import Bridge
 from tests.api.house import Response, hold_to_document
 from tests.service.credentials import Credential, open_credentials
@@ -23,6 +24,7 @@ from tests.service.receiver import Receiver
 
 AT_ONCE = 6  # callers: what each makes takes a moment; fewer than a workspace may test at once
 EVENT = {"eventType": "of.nobody", "payload": {}}
+SOURCE = "function transform(event) { return event; }"
 Named = tuple[str, str]  # a route: its method and path
 Body = Callable[[Shelf, Owner], Awaitable[Any]]
 
@@ -55,6 +57,7 @@ NAMING: dict[Named, Body] = {
     ("POST", "/destinations"): of_account,
     ("POST", "/routing-rules"): to_destination(name="r", eventTypes=["never"]),
     ("POST", "/routing-rules/preview"): of_trial,
+    ("POST", "/transform-scripts"): to_destination(name="s", source=SOURCE),
     ("POST", "/replay-jobs"): to_destination(dryRun=True),
     ("POST", "/dlq/retry"): to_destination(dryRun=True),
     ("POST", "/dlq/discard"): to_destination(dryRun=True),
@@ -67,12 +70,17 @@ BODIES: dict[Named, Body] = {
     ("PATCH", "/routing-rules/{id}"): plain({"priority": "HIGH"}),
     ("POST", "/api-keys"): plain({"name": "k", "scope": "read"}),
     ("POST", "/embed/sessions"): plain({"customerExternalId": "somebody"}),
+    ("PATCH", "/workspace"): plain({"branding": {"name": "changed"}}),
     ("POST", "/schemas"): plain({"eventType": "of.schemas", "schema": {"type": "object"}}),
+    ("POST", "/transform-scripts/{id}/run"): plain({"event": {"type": "of.nobody", "data": {}}}),
     ("POST", "/schemas/infer"): plain({"eventType": "of.nobody"}),
     ("POST", "/schemas/{id}/activate"): plain({}),
 }
 # Where an action needs its thing in a state of its own.
-STATES = {("POST", "/schemas/{id}/deprecate"): "active schemas"}
+STATES = {
+    ("POST", "/schemas/{id}/deprecate"): "active schemas",
+    ("POST", "/transform-scripts/{id}/unpublish"): "live scripts",
+}
 # What a query must have.
 QUERIES: dict[Named, Callable[[Credential], str]] = {
     ("GET", "/observability/throughput"): lambda who: (
@@ -108,7 +116,7 @@ def expected(route: Route, who: Credential, owner: Owner | None) -> int:
         return 401
     if who.scope is None and route.embed is Embed.REFUSED:
         return 403
-    if who.scope is not None and who.scope not in route.scopes:
+    if who.scope is not None and (route.embed is Embed.ONLY or who.scope not in route.scopes):
         return 403
     if who.mistaken:
         return 403
@@ -209,6 +217,10 @@ def unknown_routes(shelf: Shelf) -> list[str]:
             unknown.append(f"{route.method} {route.path}: how is such a thing made?")
         if route.body is not None and name_of(route) not in {*NAMING, *BODIES}:
             unknown.append(f"{route.method} {route.path}: what is its body?")
+        if route.embed is Embed.OWN and route.method != "GET" and route.ability is None:
+            unknown.append(f"{route.method} {route.path}: what must customers be let do for it?")
+        if route.embed is not Embed.OWN and route.ability is not None:
+            unknown.append(f"{route.method} {route.path}: whose ability is that?")
         unknown += [
             f"{route.method} {route.path}: what does {field} name?"
             for field in set(filters_of(route)) - set(FILTERS)
@@ -252,6 +264,46 @@ async def test_every_route_answers_every_credential_as_it_declares(
     print(f"{cases} cases of {len(ROUTES)} routes: {dict(sorted(matrix.counts.items()))}")
     assert matrix.wrong == [], "\n".join(matrix.wrong)
     assert cases > 1_500
+
+
+# What there is to be changed by a customer, counted; without the settings, which the test changes.
+WRITTEN = """
+    SELECT (SELECT count(*) FROM audit_log WHERE action <> 'workspace.update'),
+           (SELECT count(*) FROM deliveries), (SELECT count(*) FROM destination_versions)
+"""
+
+
+async def test_a_customer_does_what_the_workspace_allows_and_no_more(matrix: Matrix) -> None:
+    """Each write, with its ability taken away: 403, and nothing is written; given back: as before."""
+    ada = matrix.owners["ada"]
+    pool = matrix.house.server.bridge.pool
+    callers = await open_credentials(matrix.house, matrix.owners)
+    browser, key = (
+        next(who for who in callers if who.name == name)
+        for name in ("ada's embed session", "manage")
+    )
+    held = [route for route in ROUTES if route.ability is not None]
+    assert {route.ability for route in held} | {Ability.VIEW_PAYLOADS} | {
+        ability for route in held for ability in route.field_abilities.values()
+    } == set(Ability), "an ability that nothing needs"
+    for route in held:
+        assert route.ability is not None
+        others = route.field_abilities.values() if route.method == "PATCH" else ()
+        off = {each.value: False for each in (route.ability, *others)}
+        for allowed in (False, True):
+            change = dict.fromkeys(off, True) if allowed else off
+            await ada.api("PATCH", "/workspace", {"customerMay": change}, check=False)
+            for who in (browser, key):
+                path, body = await matrix.request(route, who, ada, fresh=True)
+                before = await pool.fetch_row(WRITTEN)
+                answer = await who.caller(route.method, path, body)
+                case = f"{route.method} {route.path} as {who.name}, {off} {allowed=}"
+                if allowed or who is key:
+                    assert answer.status == min(route.responses), (case, answer.body)
+                    continue
+                assert (answer.status, answer.code) == (403, "forbidden"), case
+                assert route.ability.value in answer.json["message"], case
+                assert await pool.fetch_row(WRITTEN) == before, case
 
 
 async def test_a_filter_that_names_what_is_anothers_finds_nothing(matrix: Matrix) -> None:
