@@ -27,11 +27,13 @@ from engine.delivery_log import DeliveryLog, EventLog
 from engine.filters.failures import FilterFailures
 from engine.models import Models
 from engine.observability import Analytics, AuditLog
+from engine.outbound.ports import Templates
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans import Horizon, Plans
 from engine.replay.ports import JobStore
 from engine.schemas.records import SchemaStore
+from engine.templates.catalog import Catalog
 from engine.throughput import Throughput
 
 
@@ -72,6 +74,8 @@ class Services:
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
     destination_store: DestinationStore
     rule_store: RuleStore
+    catalog: Catalog
+    templates: Templates
     schemas: EventSchemas
     schema_store: SchemaStore
     inference: Inference

@@ -94,6 +94,8 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         replay_speed=server.replays.per_second,
         destination_store=tables.destinations,
         rule_store=tables.rules,
+        catalog=server.catalog,
+        templates=server.templates,
         schemas=schemas,
         schema_store=tables.schemas,
         inference=Inference(events, tables.schemas, schemas),

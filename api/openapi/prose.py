@@ -25,6 +25,8 @@ with nothing lost.
 TAGS = {
     "Events": "What happened. Events come in here, one by one or in batches, and can be read afterwards.",
     "Destinations": "Where events are delivered to, and how: order, rate, retries, signing.",
+    "Destination templates": "The catalog of services that destinations can be made for, with what each \
+is sent.",
     "Routing rules": "Which events go to which destination.",
     "Deliveries": "Each event on its way to each destination, with every attempt.",
     "Dead-letter queue": "Deliveries whose retries are used up: looked at, sent again, or let go.",

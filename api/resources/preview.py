@@ -45,14 +45,15 @@ class PreviewInput(Document):
 
 async def show(call: Call) -> Answer:
     """Tell what would become of an event."""
-    event = _event(call)
+    event = event_of(call)
     trial = _trial(call)
     account = None if call.customer is None else call.customer.account
     found = await preview(call.services.models, event, account, trial)
     return Answer(200, _view(event, found))
 
 
-def _event(call: Call) -> Event:
+def event_of(call: Call) -> Event:
+    """Return the example event of a body as it would be accepted. Raises Refusal 400 or 413."""
     body = json.dumps(call.document["event"]).encode()
     if len(body) > EVENT_BYTES:
         raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")

@@ -66,6 +66,7 @@ from engine.reactor import Reactor
 from engine.replay.job import ReplayJob
 from engine.settings import Settings
 from engine.templates.catalog import read_catalog
+from engine.templates.renderer import Renderer
 from engine.throughput import Throughput
 from engine.timers import Timers
 from storage.accounts import Accounts
@@ -415,6 +416,8 @@ class House:
             replay_speed=lambda _: None,
             destination_store=self.tables.destinations,
             rule_store=self.tables.rules,
+            catalog=CATALOG,
+            templates=Renderer(CATALOG),
             schemas=self.schemas,
             schema_store=self.tables.schemas,
             inference=Inference(self.log, self.tables.schemas, self.schemas),

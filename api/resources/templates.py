@@ -1,0 +1,214 @@
+"""Destination templates: the catalog, and what a template would send."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from pydantic import Field
+
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import ListQuery
+from api.resources.preview import event_of
+from api.routes import READ, Embed, Route
+from api.shapes import Page
+from api.shapes.templates import DestinationTemplate, TemplatePreview
+from engine.control.documents import invalid
+from engine.control.drafts import Document, Uuid
+from engine.control.headers import Headers
+from engine.control.template_preview import previewed
+from engine.core.destination import Template
+from engine.errors import Refusal
+from engine.templates.definition import Definition
+from engine.wire.body import outbound_body
+from engine.workspace_settings import Ability
+
+TAG = "Destination templates"
+LISTING = "/destination-templates"
+ID = {
+    "id": {
+        "type": "string",
+        "minLength": 1,
+        "description": "A template's id, such as `slack`.",
+        "example": "slack",
+    }
+}
+SHARED = 0  # the environment of cursors: the catalog is that of all
+
+
+class PreviewDraft(Document):
+    """A configuration, or a change of a destination's, and an event: at most one of `event` and
+    `eventId`, the template's own example without either."""
+
+    config: dict[str, Any] = Field(
+        default_factory=dict, description="Secrets may be masked or left out."
+    )
+    destination_id: Uuid | None = Field(
+        None, description="Of this template: `config` is a merge patch of its configuration."
+    )
+    event: dict[str, Any] | None = Field(
+        None,
+        description="An event as for `POST /events`; or, without `eventType`, a body as it is sent out, "
+        "such as a transform script returns: `type`, `data` and the rest.",
+    )
+    event_id: Uuid | None = Field(None, description="An event that was sent.")
+
+
+def view(definition: Definition) -> dict[str, Any]:
+    """Return a template as callers see it."""
+    example = definition.example
+    return {
+        "id": definition.id,
+        "name": definition.name,
+        "description": definition.description,
+        "category": definition.category,
+        "icon": definition.icon,
+        "documentationUrls": list(definition.documentation),
+        "configSchema": definition.config_schema,
+        "defaults": dict(definition.defaults),
+        "example": {"event": example.event, "config": example.config, "body": example.body},
+    }
+
+
+def required(call: Call) -> Definition:
+    """Return the template that the path names. Raises Refusal 404."""
+    definition = call.services.catalog.get(call.path["id"])
+    if definition is None:
+        raise Refusal("not_found", "no such template")
+    return definition
+
+
+async def listing(call: Call) -> Answer:
+    """List the catalog by name."""
+    query = call.query_as(ListQuery)
+    cursor = position(LISTING, SHARED, query.cursor)
+    first = 0 if cursor is None else UUID(cursor).int
+    found = call.services.catalog.all()
+    shown = found[first : first + query.limit]
+    following = first + len(shown)
+    below = str(UUID(int=following)) if following < len(found) else None
+    return Answer(200, page([view(each) for each in shown], LISTING, SHARED, below))
+
+
+async def get(call: Call) -> Answer:
+    """Show one template."""
+    return Answer(200, view(required(call)))
+
+
+async def preview(call: Call) -> Answer:
+    """Show what would be sent."""
+    draft = call.body_as(PreviewDraft)
+    if draft.event is not None and draft.event_id is not None:
+        raise invalid("eventId", "is given beside event")
+    given = None if draft.event is None else _given(call, draft.event)
+    definition = required(call)
+    stored, headers = await _stored(call, definition, draft.destination_id)
+    body, event_type = given or await _event(call, definition, draft.event_id)
+    found = previewed(
+        definition, call.services.templates, draft.config, body, event_type, stored, headers
+    )
+    sketch = found.request
+    request = None
+    if sketch is not None:
+        request = {
+            "method": "POST",
+            "url": sketch.url,
+            "headers": sketch.headers,
+            "body": sketch.body,
+        }
+    errors = [{"path": each.path, "message": each.message} for each in found.errors]
+    return Answer(200, {"request": request, "errors": errors})
+
+
+async def _stored(
+    call: Call, definition: Definition, destination: str | None
+) -> tuple[Template | None, Headers]:
+    if destination is None:
+        return None, ()
+    record = await call.services.destination_store.get(call.number, destination)
+    if record is None or not call.sees(record.customer_account):
+        raise Refusal("not_found", "destinationId: no such destination")
+    if record.template is None or record.template.id != definition.id:
+        raise invalid("destinationId", "the destination is not of this template")
+    return record.template, record.headers
+
+
+def _given(call: Call, event: dict[str, Any]) -> tuple[bytes, str]:
+    """Return an event of a request as it would be sent out, with its type."""
+    if "eventType" in event:
+        found = event_of(call)
+        return outbound_body(found), found.type
+    try:
+        return json.dumps(event, allow_nan=False).encode(), _type(event)
+    except ValueError:
+        raise invalid("event", "holds a number that is too large") from None
+
+
+async def _event(call: Call, definition: Definition, identifier: str | None) -> tuple[bytes, str]:
+    """Return an event that was sent, or the template's example, as it is sent out."""
+    if identifier is None:
+        event = definition.example.event
+        return json.dumps(event).encode(), _type(event)
+    detail = await call.services.event_log.event(call.number, identifier)
+    if detail is None or not call.sees_customer(detail.entry.customer):
+        raise Refusal("not_found", "eventId: no such event")
+    return outbound_body(detail.event()), detail.entry.type
+
+
+def _type(event: dict[str, Any]) -> str:
+    found = event.get("type")
+    return found if isinstance(found, str) else ""
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/destination-templates",
+        name="listDestinationTemplates",
+        summary="List the catalog of templates",
+        description="By name. The catalog is the same for all workspaces and environments.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.SHARED,
+        handler=listing,
+        query=ListQuery,
+        environment=False,
+        responses={200: Page[DestinationTemplate]},
+    ),
+    Route(
+        method="GET",
+        path="/destination-templates/{id}",
+        path_schemas=ID,
+        name="getDestinationTemplate",
+        summary="Show a template",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.SHARED,
+        handler=get,
+        environment=False,
+        responses={200: DestinationTemplate},
+        refusals=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/destination-templates/{id}/preview",
+        path_schemas=ID,
+        name="previewDestinationTemplate",
+        summary="Try a template on an event",
+        description="What the service would be sent, with masks for secrets. Nothing is sent or kept, so "
+        "scope `read` is enough. What is wrong with `config`, or keeps the event from being written as "
+        "the service takes it, is told in `errors`. A destination's transform script is not run.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=preview,
+        body=PreviewDraft,
+        field_abilities={"eventId": Ability.VIEW_PAYLOADS},
+        responses={200: TemplatePreview},
+        refusals=(404,),
+        example={
+            "config": {"webhookUrl": "***", "title": "New order"},
+            "event": {"eventType": "order.created", "payload": {"orderId": "o-1042"}},
+        },
+    ),
+)
