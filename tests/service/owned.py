@@ -13,6 +13,7 @@ from tests.service.house import ServiceHouse
 from tests.service.receiver import Received, Receiver
 
 DEAD = "/dead"  # where the receiver fails
+TEMPLATE = "webhook"
 
 
 @dataclass(eq=False)
@@ -73,6 +74,8 @@ class Shelf:
         # By the first segment of a route's path, or by all before what it names.
         self.makers: dict[str, Maker] = {
             "destinations": self.destination,
+            "templated destinations": self.templated,
+            "destination-templates": self.template,
             "routing-rules": self.rule,
             "events": self.event,
             "deliveries": self.delivery,
@@ -94,6 +97,16 @@ class Shelf:
     async def destination(self, owner: Owner, path: str = "/hook", **more: Any) -> str:
         document = {"name": owner.marker, "url": self._receiver.url(path), **owner.tied, **more}
         return str((await owner.made("/destinations", document))["id"])
+
+    async def templated(self, owner: Owner) -> str:
+        """A destination of a template."""
+        config = {"url": self._receiver.url(), "authorization": f"Bearer {owner.marker}"}
+        document = {"name": owner.marker, "templateId": TEMPLATE, "config": config, **owner.tied}
+        return str((await owner.made("/destinations", document))["id"])
+
+    async def template(self, _: Owner) -> str:
+        """One of the catalog, which is everybody's."""
+        return TEMPLATE
 
     async def rule(self, owner: Owner, types: str | None = None, to: str | None = None) -> str:
         document = {

@@ -89,6 +89,7 @@ NAMES = {
     "destinations": "destination",
     "events": "event",
     "routing-rules": "rule",
+    "destination-templates": "template",
     "schemas": "schema",
     "deliveries": "delivery",
     "replay-jobs": "job",
@@ -106,6 +107,7 @@ BODIES: dict[str, Any] = {
     "POST /events/batch": {"events": [EVENT, {"payload": 1}]},
     "POST /destinations": {"name": "n", "url": HOOK},
     "PATCH /destinations/{id}": {"name": "m"},
+    "POST /destination-templates/{id}/preview": {},
     "POST /routing-rules": RULE,
     "PATCH /routing-rules/{id}": {"name": "m"},
     "POST /routing-rules/preview": {"event": EVENT},
@@ -160,6 +162,29 @@ PARTICULAR = [
         status=404,
         code="not_found",
         body={"name": "n", "url": HOOK, "customerAccountId": NOBODY},
+    ),
+    Case(
+        operation="POST /destinations",
+        status=404,
+        code="not_found",
+        body={"name": "n", "templateId": "carrier-pigeon", "config": {}},
+    ),
+    Case(
+        operation="POST /destinations",
+        status=201,
+        body={"name": "n", "templateId": "webhook", "config": {"url": HOOK}},
+    ),
+    Case(
+        operation="POST /destination-templates/{id}/preview",
+        status=404,
+        code="not_found",
+        body={"destinationId": NOBODY},
+    ),
+    Case(
+        operation="POST /destination-templates/{id}/preview",
+        status=404,
+        code="not_found",
+        body={"eventId": NOBODY},
     ),
     *(
         Case(

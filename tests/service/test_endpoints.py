@@ -78,7 +78,7 @@ class World:
         self.api = api
         self.receiver = receiver
         self.callers: dict[str, Caller] = {"api": api, "nobody": house.caller_with(None)}
-        self.ids: dict[str, str] = {"eventType": "of.active"}
+        self.ids: dict[str, str] = {"eventType": "of.active", "template": "webhook"}
 
     async def build(self) -> None:
         await self._callers()

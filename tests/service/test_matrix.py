@@ -36,6 +36,10 @@ def to_destination(**rest: Any) -> Body:
     return body
 
 
+async def of_template(shelf: Shelf, owner: Owner) -> Any:
+    return {"destinationId": await shelf.kept(owner, "templated destinations")}
+
+
 async def of_account(_: Shelf, owner: Owner) -> Any:
     return {"name": "d", "url": "http://127.0.0.1:1/", "customerAccountId": owner.account}
 
@@ -56,6 +60,7 @@ def plain(document: Any) -> Body:
 NAMING: dict[Named, Body] = {
     ("POST", "/destinations"): of_account,
     ("POST", "/routing-rules"): to_destination(name="r", eventTypes=["never"]),
+    ("POST", "/destination-templates/{id}/preview"): of_template,
     ("POST", "/routing-rules/preview"): of_trial,
     ("POST", "/transform-scripts"): to_destination(name="s", source=SOURCE),
     ("POST", "/replay-jobs"): to_destination(dryRun=True),
@@ -130,6 +135,8 @@ def expected(route: Route, who: Credential, owner: Owner | None) -> int:
 def exists(route: Route, who: Credential, owner: Owner) -> bool:
     if name_of(route) == ("POST", "/destinations") and owner.account is None:
         return True  # its body names nobody
+    if kind_of(route) == "destination-templates" and name_of(route) not in NAMING:
+        return True  # everybody's, wherever
     if route.embed is Embed.SHARED:
         return who.place == owner.place
     return who.owns(owner)
