@@ -28,6 +28,9 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "POST /api-keys/{id}/rotate": (lambda c: c.api_keys.rotate(ID), shapes.ApiKey),
     "DELETE /api-keys/{id}": (lambda c: c.api_keys.revoke(ID), shapes.Success),
     "POST /embed/sessions": (lambda c: c.embed_sessions.create("x"), shapes.EmbedSession),
+    "GET /embed/context": (lambda c: c.embed_sessions.context(), shapes.EmbedContext),
+    "GET /workspace": (lambda c: c.workspace.get(), shapes.Workspace),
+    "PATCH /workspace": (lambda c: c.workspace.update({}), shapes.Workspace),
     "POST /events": (lambda c: c.events.send("a.b", {}), shapes.Accepted),
     "POST /events/batch": (lambda c: c.events.send_batch([]), shapes.BatchAccepted),
     "GET /events": (lambda c: c.events.list(), shapes.EventItem),
@@ -75,6 +78,31 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "GET /schemas/types/{eventType}/active": (
         lambda c: c.schemas.active("a/b"),
         shapes.SchemaVersion,
+    ),
+    "POST /transform-scripts": (
+        lambda c: c.transform_scripts.create(ID, "n", "s"),
+        shapes.TransformScript,
+    ),
+    "GET /destinations/{destinationId}/transform-scripts": (
+        lambda c: list(c.transform_scripts.of_destination(ID)),
+        shapes.TransformScript,
+    ),
+    "GET /transform-scripts/{id}": (
+        lambda c: c.transform_scripts.get(ID),
+        shapes.TransformScript,
+    ),
+    "DELETE /transform-scripts/{id}": (lambda c: c.transform_scripts.delete(ID), shapes.Success),
+    "POST /transform-scripts/{id}/publish": (
+        lambda c: c.transform_scripts.publish(ID),
+        shapes.TransformScript,
+    ),
+    "POST /transform-scripts/{id}/unpublish": (
+        lambda c: c.transform_scripts.unpublish(ID),
+        shapes.TransformScript,
+    ),
+    "POST /transform-scripts/{id}/run": (
+        lambda c: c.transform_scripts.run(ID, {}),
+        shapes.TransformRun,
     ),
     "POST /replay-jobs": (
         lambda c: c.replay_jobs.create(destination_id=ID),
@@ -211,6 +239,8 @@ def test_every_filter_of_a_list_can_be_given(name: str) -> None:
         ("POST /routing-rules", "routing_rules.create", {}),
         ("POST /schemas", "schemas.create", {}),
         ("POST /schemas/infer", "schemas.infer", {}),
+        ("POST /transform-scripts", "transform_scripts.create", {}),
+        ("POST /transform-scripts/{id}/run", "transform_scripts.run", {}),
         ("POST /replay-jobs", "replay_jobs.create", {}),
         ("POST /routing-rules/preview", "routing_rules.preview", {}),
         ("POST /dlq/retry", "dlq.retry_all", filters.DlqFilter),
@@ -218,6 +248,7 @@ def test_every_filter_of_a_list_can_be_given(name: str) -> None:
         ("POST /events", "events.send", {}),
         ("PATCH /destinations/{id}", shapes.DestinationChange, {}),
         ("PATCH /routing-rules/{id}", shapes.RuleChange, {}),
+        ("PATCH /workspace", shapes.WorkspaceChange, {}),
     ],
 )
 def test_every_field_of_a_body_can_be_given(name: str, method: Any, fields: Any) -> None:

@@ -14,6 +14,8 @@ from angarium.aio.events import AsyncEvents
 from angarium.aio.replays import AsyncReplayJobs
 from angarium.aio.rules import AsyncRoutingRules
 from angarium.aio.schemas import AsyncSchemas
+from angarium.aio.transforms import AsyncTransformScripts
+from angarium.aio.workspace import AsyncWorkspace
 from angarium.calls import Call
 from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options
 from angarium.pauses import asleep
@@ -50,10 +52,12 @@ class AsyncClient:
         self.deliveries = AsyncDeliveries(self.send)
         self.dlq = AsyncDlq(self.send)
         self.schemas = AsyncSchemas(self.send)
+        self.transform_scripts = AsyncTransformScripts(self.send)
         self.replay_jobs = AsyncReplayJobs(self.send)
         self.audit_logs = AsyncAuditLogs(self.send)
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
+        self.workspace = AsyncWorkspace(self.send)
 
     async def auth_context(self) -> AuthContext:
         """Return who the key is."""

@@ -5,7 +5,15 @@ from typing import Literal
 
 from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import Call, at, body_of, query_of
-from angarium.shapes import ApiKey, EmbedSession, Environment, Page, Scope, Success
+from angarium.shapes import (
+    ApiKey,
+    EmbedContext,
+    EmbedSession,
+    Environment,
+    Page,
+    Scope,
+    Success,
+)
 
 
 class AsyncApiKeys(AsyncResource):
@@ -51,3 +59,7 @@ class AsyncEmbedSessions(AsyncResource):
         """Make a token for one end-customer; it lives 5 minutes, or 60 to 900 seconds as asked."""
         body = body_of({"customer_external_id": customer_external_id, "ttl_seconds": ttl_seconds})
         return await self._send(Call("POST", "/embed/sessions", body=body))
+
+    async def context(self) -> EmbedContext:
+        """Return what a portal draws itself from; for a client whose key is a session's token."""
+        return await self._send(Call("GET", "/embed/context"))

@@ -64,6 +64,10 @@ from angarium.shapes.schemas import (
     InferredSchema,
     SchemaVersion,
 )
+from angarium.shapes.transforms import (
+    TransformRun,
+    TransformScript,
+)
 from angarium.shapes.vocabulary import (
     CredentialKind,
     DeliveryKind,
@@ -82,6 +86,16 @@ from angarium.shapes.vocabulary import (
     SchemaStatus,
     Scope,
     Success,
+    TransformStatus,
+)
+from angarium.shapes.workspace import (
+    BrandColors,
+    Branding,
+    CustomerMay,
+    EmbedContext,
+    EmbedLimits,
+    Workspace,
+    WorkspaceChange,
 )
 
 __all__ = [
@@ -97,10 +111,13 @@ __all__ = [
     "AuthContext",
     "BatchAccepted",
     "BatchEntry",
+    "BrandColors",
+    "Branding",
     "BulkDiscard",
     "BulkRetry",
     "Circuit",
     "CredentialKind",
+    "CustomerMay",
     "Delivery",
     "DeliveryDetail",
     "DeliveryKind",
@@ -111,6 +128,8 @@ __all__ = [
     "DestinationStatus",
     "DlqEntry",
     "DlqStatus",
+    "EmbedContext",
+    "EmbedLimits",
     "EmbedSession",
     "Environment",
     "Event",
@@ -150,4 +169,9 @@ __all__ = [
     "TestResult",
     "Throughput",
     "ThroughputPoint",
+    "TransformRun",
+    "TransformScript",
+    "TransformStatus",
+    "Workspace",
+    "WorkspaceChange",
 ]

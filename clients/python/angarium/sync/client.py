@@ -20,6 +20,8 @@ from angarium.sync.events import Events
 from angarium.sync.replays import ReplayJobs
 from angarium.sync.rules import RoutingRules
 from angarium.sync.schemas import Schemas
+from angarium.sync.transforms import TransformScripts
+from angarium.sync.workspace import Workspace
 
 Answer = TypeVar("Answer")
 
@@ -51,10 +53,12 @@ class Client:
         self.deliveries = Deliveries(self.send)
         self.dlq = Dlq(self.send)
         self.schemas = Schemas(self.send)
+        self.transform_scripts = TransformScripts(self.send)
         self.replay_jobs = ReplayJobs(self.send)
         self.audit_logs = AuditLogs(self.send)
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
+        self.workspace = Workspace(self.send)
 
     def auth_context(self) -> AuthContext:
         """Return who the key is."""

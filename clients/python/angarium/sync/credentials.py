@@ -5,7 +5,15 @@ from collections.abc import Iterator
 from typing import Literal
 
 from angarium.calls import Call, at, body_of, query_of
-from angarium.shapes import ApiKey, EmbedSession, Environment, Page, Scope, Success
+from angarium.shapes import (
+    ApiKey,
+    EmbedContext,
+    EmbedSession,
+    Environment,
+    Page,
+    Scope,
+    Success,
+)
 from angarium.sync.resource import Resource, follow_pages
 
 
@@ -50,3 +58,7 @@ class EmbedSessions(Resource):
         """Make a token for one end-customer; it lives 5 minutes, or 60 to 900 seconds as asked."""
         body = body_of({"customer_external_id": customer_external_id, "ttl_seconds": ttl_seconds})
         return self._send(Call("POST", "/embed/sessions", body=body))
+
+    def context(self) -> EmbedContext:
+        """Return what a portal draws itself from; for a client whose key is a session's token."""
+        return self._send(Call("GET", "/embed/context"))
