@@ -17,7 +17,6 @@ from engine.errors import Detail, Refusal
 from engine.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
 from engine.models import Rule
 from engine.preview import Judgement, Preview, Reached, preview
-from engine.workspace_settings import Ability
 
 TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
 
@@ -168,7 +167,6 @@ ROUTE = Route(
     tag="Routing rules",
     scopes=READ,
     embed=Embed.OWN,
-    ability=Ability.MANAGE_RULES,
     handler=show,
     body=PreviewInput,
     responses={200: RulePreview},

@@ -89,7 +89,7 @@ _MEANINGS = {
     Ability.EDIT_HEADERS: "Set a destination's headers, when it is made and later.",
     Ability.EDIT_DELIVERY_OPTIONS: "Set a destination's `delivery`, when it is made and later.",
     Ability.ROTATE_SECRETS: "Rotate signing secrets, and change the algorithm.",
-    Ability.MANAGE_RULES: "Create, change, switch, delete and preview routing rules.",
+    Ability.MANAGE_RULES: "Create, change, switch and delete routing rules.",
     Ability.MANAGE_TRANSFORMS: "Create, run, publish and withdraw transform scripts.",
     Ability.RETRY_DELIVERIES: "Retry what is in the DLQ.",
     Ability.DISCARD_DELIVERIES: "Discard what is in the DLQ.",
