@@ -1,0 +1,305 @@
+"""One worker process as the engine has it: its socket, the jobs that it was sent, and its end.
+
+It says what became of each job by calling back, and decides nothing about which is next. Whatever the
+process does, a job in it is answered within a bounded time or given back.
+"""
+
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import structlog
+import trio
+
+from engine.outbound.ports import Failure, Transformed
+from engine.reactor import READ, WRITE, Reactor
+from engine.timers import Timer, Timers
+from engine.transforms import worker
+from engine.transforms.answers import ANSWER_BYTES, failure, result_of
+from engine.transforms.job import Job
+
+WALL_S = 0.250  # from the beginning of a run
+# A run that had less than its CPU by then waits for the machine, which is not the script's fault. It gets
+# this long in all: a worker that does not come to its turn at all must not hold its jobs for ever.
+STARVED_S = 2.0
+STARVED_LOOK_S = 0.05
+START_S = 10.0  # until a worker has to be there: 20 ms on an idle machine
+LOOK_S = 0.002  # between two looks for the code of a process that ended, and
+LOOKS = 500  # how many: it is gone at once, unless the machine is beyond help
+SOURCES = 256  # that a worker is sent, and
+SOURCE_BYTES = 8 * 1024 * 1024  # their bytes, before it is told to forget them all
+READ_BYTES = 256 * 1024
+# Buffers beyond these are garbage that lies about: the largest strings of a run go back to the system.
+_ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
+_FOLDER = Path(__file__).parent
+_TOOK_LONG = "the script took longer than 250 ms"
+_BROKE = "the script broke the process that it ran in"
+
+log = structlog.get_logger("angarium.transforms")
+
+
+class Link:
+    """A worker. Owner: the pool, which is told of each job that was answered (`answered`, with seconds of
+    CPU), that there is room again (`freed`), and of the process's end with the jobs that nothing is held
+    against (`ended`)."""
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        timers: Timers,
+        answered: Callable[[Job, Transformed | Failure, float], None],
+        freed: Callable[["Link"], None],
+        ended: Callable[["Link", list[Job]], None],
+    ) -> None:
+        """Start the process. Raises OSError where that cannot be done."""
+        self._reactor = reactor
+        self._timers = timers
+        self._answered = answered
+        self._freed = freed
+        self._ended = ended
+        self.flying: deque[Job] = deque()
+        self.expected_s = 0.0  # CPU that what flies is taken to need
+        self.alone = False  # what flies is no quick script
+        self.said_hello = False
+        self.idle_since = trio.current_time()
+        self._sources: set[bytes] = set()
+        self._source_bytes = 0
+        self._number = 0  # of the job that was sent last
+        self._next = 1  # of the job that is answered next
+        self._cpu_s = 0.0  # of the process, as it said last
+        self._in = bytearray()
+        self._out = bytearray()
+        self.closed = False
+        self._socket, theirs = socket.socketpair()
+        try:
+            with theirs:
+                # Nothing of the command line comes from outside.
+                self.process = subprocess.Popen(  # noqa: S603 (as just said)
+                    _command(theirs.fileno()),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    env=_ENVIRONMENT,
+                    cwd="/",
+                )
+        except BaseException:
+            self._socket.close()
+            raise
+        self._socket.setblocking(False)
+        self._registration = reactor.register(self._socket, self)
+        self._head_since = trio.current_time()
+        self._watch: Timer | None = timers.call_later(START_S, self._look)
+
+    # --- sending
+
+    def send(self, jobs: Iterable[Job]) -> None:
+        """Have jobs done, after those that were sent before."""
+        now = trio.current_time()
+        for job in jobs:
+            if job.kind == worker.RUN:
+                self._introduce(job)
+            if not self.flying:
+                self._head_since = now
+            self._number += 1
+            self.flying.append(job)
+            job.expected_s = job.known.expected_s
+            self.expected_s += job.expected_s
+            self._frame(job.kind + worker.FRAME.pack(self._number), job.content)
+        if self._watch is None:
+            self._watch = self._timers.call_later(WALL_S, self._look)
+        self._flush()
+
+    def _introduce(self, job: Job) -> None:
+        """Send a source ahead of its first job."""
+        known = job.known
+        if known.key in self._sources:
+            return
+        source = known.source.encode("utf-8", "surrogatepass")
+        if len(self._sources) >= SOURCES or self._source_bytes + len(source) > SOURCE_BYTES:
+            self._sources.clear()
+            self._source_bytes = 0
+            self._frame(worker.FORGET, b"")
+        self._sources.add(known.key)
+        self._source_bytes += len(source)
+        self._frame(worker.SOURCE + known.key, source)
+
+    def _frame(self, head: bytes, content: bytes) -> None:
+        self._out += worker.FRAME.pack(len(head) + len(content))
+        self._out += head
+        self._out += content
+
+    def _flush(self) -> None:
+        try:
+            while self._out:
+                del self._out[: self._socket.send(self._out)]
+        except BlockingIOError:
+            self._reactor.modify(self._registration, READ | WRITE)
+        except OSError:
+            self.lose(None)
+        else:
+            self._reactor.modify(self._registration, READ)
+
+    # --- reading
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Write and read what can be."""
+        if writable and not self.closed:
+            self._flush()
+        if readable and not self.closed:
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            chunk = self._socket.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.lose(None)
+            return
+        self._in += chunk
+        done: list[tuple[Job, Transformed | Failure, float]] = []
+        try:
+            self._take(done)
+        except (
+            ValueError,
+            TypeError,
+            KeyError,
+        ):  # what a decoder says of what nobody should have sent
+            log.warning("a transform worker spoke nonsense", pid=self.process.pid)
+            self.lose(_BROKE)
+        for job, result, cpu_s in done:
+            self._answered(job, result, cpu_s)
+        if not self.closed:
+            self._freed(self)
+
+    def _take(self, done: list[tuple[Job, Transformed | Failure, float]]) -> None:
+        """Take what has come. Raises ValueError where it is no answer, which is then still in flight."""
+        at, size, buffer = 0, worker.FRAME.size, self._in
+        while len(buffer) >= at + size:
+            (length,) = worker.FRAME.unpack_from(buffer, at)
+            if not worker.ANSWER.size <= length <= ANSWER_BYTES:
+                raise ValueError("an answer of that length")
+            if len(buffer) < at + size + length:
+                break
+            at += size
+            number, kind, micros, self._cpu_s = worker.ANSWER.unpack_from(buffer, at)
+            content = bytes(memoryview(buffer)[at + worker.ANSWER.size : at + length])
+            at += length
+            now = trio.current_time()
+            if kind == worker.READY:
+                if self.said_hello or number:
+                    raise ValueError("a second greeting")
+                self.said_hello, self._head_since = True, now
+                continue
+            if not self.flying or number != self._next:
+                raise ValueError("an answer to what was not asked")
+            job = self.flying[0]
+            done.append((job, result_of(kind, content, micros / 1e3), micros / 1e6))
+            self.flying.popleft()
+            self._next += 1
+            self._head_since = self.idle_since = now
+            self.expected_s = self.expected_s - job.expected_s if self.flying else 0.0
+        del buffer[:at]
+
+    # --- the end
+
+    def _look(self) -> None:
+        """See whether the run that is under way has had its time."""
+        self._watch = None
+        if self.closed:
+            return
+        self._read()  # what has come by now is in time
+        if self.closed or (not self.flying and self.said_hello):
+            return
+        wall_s = trio.current_time() - self._head_since
+        limit_s = WALL_S if self.said_hello else START_S
+        if wall_s < limit_s:
+            self._watch = self._timers.call_later(limit_s - wall_s, self._look)
+        elif not self.said_hello:
+            self.lose(None)
+        elif wall_s < STARVED_S and self._used_s() - self._cpu_s < worker.CPU_S:
+            self._watch = self._timers.call_later(STARVED_LOOK_S, self._look)
+        else:
+            self.lose(_TOOK_LONG)
+
+    def _used_s(self) -> float:
+        """Return the process's CPU, by the clock that the kernel keeps for it."""
+        try:
+            return time.clock_gettime((~self.process.pid << 3) | 2)
+        except OSError:
+            return float("inf")
+
+    def abort(self, error: BaseException | None) -> None:
+        """The other end hung up, or `ready` raised."""
+        if not self.closed and error is None:
+            self._read()  # answers from before its end
+        self.lose(None if error is None else _BROKE)
+
+    def lose(self, reason: str | None) -> None:
+        """End the process; the job that it is on fails for `reason`, or for what the process died of."""
+        if not self.closed:
+            self._shut()
+            self._conclude(reason, LOOKS)
+
+    def _conclude(self, reason: str | None, looks: int) -> None:
+        # A socket closes some moments before the kernel has the code of what it belonged to.
+        code = self.process.poll()
+        if code is None and looks:
+            self._timers.call_later(LOOK_S, partial(self._conclude, reason, looks - 1))
+            return
+        if reason is None and code == -signal.SIGPROF:
+            reason = worker.TOO_LONG
+        back = list(self.flying)
+        self.flying.clear()
+        guilty = None
+        if back and self.said_hello:
+            back[0].losses += 1
+            if reason is not None or back[0].losses > 1:
+                guilty = back.pop(0)
+        self._ended(self, back)
+        if guilty is not None:
+            self._answered(guilty, failure(reason or _BROKE), WALL_S)
+
+    def close(self) -> None:
+        """End the process, with nobody told. It is gone when this returns: a signal that nothing can
+        catch takes effect at once."""
+        if not self.closed:
+            self._shut()
+        self.process.wait()
+
+    def _shut(self) -> None:
+        self.closed = True
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        self._reactor.close(self._registration, self._socket)
+        if self.process.poll() is None:
+            # One that died by itself keeps the code that it died with.
+            self.process.kill()
+
+
+def _command(descriptor: int) -> list[str]:
+    """Return the command line of a worker: an interpreter that imports nothing of the server's."""
+    return [
+        sys.executable, "-I", "-S", "-B", worker.__file__, str(descriptor),
+        _library(), os.fspath(_FOLDER / "hardened.js"),
+    ]  # fmt: skip
+
+
+def _library() -> str:
+    """Return the file of the script engine, which is never loaded into this process."""
+    spec = importlib.util.find_spec("_quickjs")
+    if spec is None or spec.origin is None:
+        raise OSError("the library that runs scripts is not installed")
+    return spec.origin

@@ -1,0 +1,329 @@
+"""The pool: runs scripts in worker processes, so that whatever one does is its own workspace's trouble.
+
+Nothing here waits: jobs are queued, workers are written to when there is room, and answers come by the
+reactor. Workers are started when there is something to do, and leave when there is not.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+
+import structlog
+import trio
+from msgspec import Struct
+
+from engine.core.vocabulary import ErrorCategory
+from engine.errors import Refusal
+from engine.outbound.ports import Failure, Script, Transformed
+from engine.reactor import Reactor
+from engine.timers import Timers
+from engine.transforms.job import Job, Known, check_of, run_of
+from engine.transforms.link import Link
+from engine.transforms.waiting import Waiting
+
+WINDOW_JOBS = 32  # that a worker has at a time: enough that it never waits for the engine, and
+WINDOW_S = 0.004  # the CPU that they are taken to need: what one that comes may wait behind
+WINDOW_BYTES = 1024 * 1024  # of their bodies, beyond which there is one
+PATIENCE_S = (
+    60.0  # that a run waits for its turn: it is no attempt yet, so that this costs the tenant none
+)
+IDLE_S = 60.0  # without a job, after which a worker leaves
+SWEEP_S = 1.0
+KNOWN = 4_096  # scripts that are remembered; one that was forgotten proves itself anew
+BACKOFF_S = 0.1  # after a worker that did not start, doubling with each
+MOST_BACKOFF_S = 10.0
+
+OVERLOADED = Failure(ErrorCategory.TRANSFORM, "transforms are overloaded")
+_STOPPED = Failure(ErrorCategory.TRANSFORM, "the service is stopping")
+log = structlog.get_logger("angarium.transforms")
+
+
+class TransformStatistics(Struct, frozen=True):
+    """What the pool has done since the start, and what it has to do."""
+
+    workers: int
+    started: int
+    lost: int  # workers that had to be ended, or ended themselves
+    waiting: int
+    running: int
+    runs: int
+    failures: int
+    cpu_s: float  # of runs
+
+
+class TransformPool:
+    """Implements `engine.outbound.ports.Transforms`. Owner of the workers and of what waits for them."""
+
+    def __init__(self, reactor: Reactor, timers: Timers, workers: int) -> None:
+        """`workers`: processes at most. Half of them, at least one, are for scripts that are new or slow;
+        where there are more, the others are for those that have shown to be quick."""
+        self._reactor = reactor
+        self._timers = timers
+        self._for_any = max(1, workers // 2)
+        self._size = workers
+        self._links: list[Link | None] = [None] * workers  # the first of them take anything
+        self._slow_last = [False] * workers
+        self._waiting = Waiting()
+        self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+        self._kicked = False
+        self._sweeping = False
+        self._closed = False
+        self._not_before = 0.0  # trio's clock: no worker is started earlier
+        self._in_a_row = 0  # starts that came to nothing
+        self._started = self._lost = self._runs = self._failures = 0
+        self._cpu_s = 0.0
+
+    # --- what callers do
+
+    def run(
+        self,
+        script: Script,
+        body: bytes,
+        now_ms: int,
+        seed: str,
+        done: Callable[[Transformed | Failure], None],
+    ) -> None:
+        """Run a script, as the port says."""
+        known = self._known_of(script.workspace, script.source)
+        self._submit(run_of(known, body, now_ms, seed, trio.current_time(), done))
+
+    async def perform(
+        self, script: Script, body: bytes, now_ms: int, seed: str
+    ) -> Transformed | Failure:
+        """Run a script and wait for what it comes to."""
+        return await self._await(partial(self.run, script, body, now_ms, seed))
+
+    async def check(self, workspace: str, source: str) -> str | None:
+        """Return why a source is no script, with line and column; None where it is one.
+
+        Raises Refusal 503 `overloaded` where it cannot be said in time.
+        """
+        known = Known(workspace, source)
+        result = await self._await(
+            lambda done: self._submit(check_of(known, trio.current_time(), done))
+        )
+        if result is OVERLOADED or result is _STOPPED:
+            raise Refusal("overloaded", "scripts cannot be checked at the moment", (), 1)
+        return result.message if isinstance(result, Failure) else None
+
+    @staticmethod
+    async def _await(
+        begin: Callable[[Callable[[Transformed | Failure], None]], None],
+    ) -> Transformed | Failure:
+        over = trio.Event()
+        results: list[Transformed | Failure] = []
+
+        def done(result: Transformed | Failure) -> None:
+            results.append(result)
+            over.set()
+
+        begin(done)
+        await over.wait()
+        return results[0]
+
+    def statistics(self) -> TransformStatistics:
+        """Return how the pool does."""
+        links = [link for link in self._links if link is not None]
+        return TransformStatistics(
+            workers=len(links),
+            started=self._started,
+            lost=self._lost,
+            waiting=self._waiting.count,
+            running=sum(len(link.flying) for link in links),
+            runs=self._runs,
+            failures=self._failures,
+            cpu_s=round(self._cpu_s, 6),
+        )
+
+    def processes(self) -> list[int]:
+        """Return the workers' process ids."""
+        return [link.process.pid for link in self._links if link is not None]
+
+    async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Be there until cancelled; then end the workers. Runs that wait fail."""
+        task_status.started()
+        try:
+            await trio.sleep_forever()
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End all workers, and with them what they were doing."""
+        self._closed = True
+        left: list[Job] = []
+        for link in self._links:
+            if link is not None:
+                left += link.flying
+                link.close()
+        self._links = [None] * self._size
+        left += self._waiting.expired(float("inf"))
+        for job in left:
+            self._finish(job, _STOPPED)
+
+    # --- jobs
+
+    def _known_of(self, workspace: str, source: str) -> Known:
+        name = (workspace, source)
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = Known(workspace, source)
+            if len(self._known) > KNOWN:
+                self._known.popitem(last=False)
+        else:
+            self._known.move_to_end(name)
+        return known
+
+    def _submit(self, job: Job) -> None:
+        if self._closed:
+            self._timers.call_later(0, partial(self._finish, job, _STOPPED))
+        elif not self._waiting.add(job):
+            self._timers.call_later(0, partial(self._finish, job, OVERLOADED))
+        else:
+            self._kick()
+            self._sweep_later()
+
+    def _answered(self, job: Job, result: Transformed | Failure, cpu_s: float) -> None:
+        self._runs += 1
+        self._cpu_s += cpu_s
+        job.known.ran(cpu_s)
+        self._waiting.charge(job, cpu_s, trio.current_time())
+        if isinstance(result, Failure):
+            self._failures += 1
+        self._finish(job, result)
+
+    @staticmethod
+    def _finish(job: Job, result: Transformed | Failure) -> None:
+        try:
+            job.finish(result)
+        except Exception:  # one of the barriers: one answer
+            log.exception("a transform's result could not be taken")
+
+    # --- workers
+
+    def _kick(self, delay_s: float = 0.0) -> None:
+        """Look soon at what can be sent: what is submitted until then goes with it."""
+        if not self._kicked:
+            self._kicked = True
+            self._timers.call_later(delay_s, self._dispatch)
+
+    def _dispatch(self) -> None:
+        self._kicked = False
+        if self._closed:
+            return
+        # Those for quick scripts come first, so that the others are free for what is not.
+        for index in reversed(range(self._size)):
+            if not self._waiting.count:
+                return
+            self._fill(index)
+
+    def _fill(self, index: int) -> None:
+        link = self._links[index]
+        waiting = self._waiting
+        for_any = index < self._for_any
+        if link is None and not (waiting.quick or (for_any and waiting.slow)):
+            return
+        if link is not None and link.closed:
+            return  # it will say itself when it has ended
+        if link is not None and link.alone:
+            if link.flying:
+                return
+            link.alone = False
+        if for_any and waiting.slow and not (self._slow_last[index] and waiting.quick):
+            if link is not None and link.flying:
+                return  # it is let run dry, so that nobody waits behind what is not quick
+            job = waiting.take_slow(trio.current_time())
+            if job is not None:
+                self._slow_last[index] = True
+                self._send(index, [job], alone=True)
+                return
+        self._slow_last[index] = False
+        batch = self._batch(link)
+        if batch:
+            self._send(index, batch, alone=False)
+
+    def _batch(self, link: Link | None) -> list[Job]:
+        count = 0 if link is None else len(link.flying)
+        expected_s = 0.0 if link is None else link.expected_s
+        size = 0
+        batch: list[Job] = []
+        while (
+            count + len(batch) < WINDOW_JOBS
+            and (expected_s < WINDOW_S)
+            and size < WINDOW_BYTES
+            and (job := self._waiting.take_quick()) is not None
+        ):
+            batch.append(job)
+            expected_s += job.known.expected_s
+            size += job.size
+        return batch
+
+    def _send(self, index: int, jobs: list[Job], *, alone: bool) -> None:
+        link = self._links[index] or self._start(index)
+        if link is None:
+            for job in reversed(jobs):
+                self._waiting.add(job, first=True)
+            return
+        link.alone = alone
+        link.send(jobs)
+
+    def _start(self, index: int) -> Link | None:
+        now = trio.current_time()
+        if now < self._not_before:
+            self._timers.call_later(self._not_before - now, self._kick)
+            return None
+        ended = partial(self._ended, index)
+        try:
+            link = Link(self._reactor, self._timers, self._answered, self._freed, ended)
+        except OSError:
+            log.exception("a transform worker could not be started")
+            self._hold_back()
+            return None
+        self._started += 1
+        self._links[index] = link
+        return link
+
+    def _hold_back(self) -> None:
+        """Start no worker for a while: one did not come to greet."""
+        pause_s = min(MOST_BACKOFF_S, BACKOFF_S * 2 ** min(self._in_a_row, 10))
+        self._in_a_row += 1
+        self._not_before = trio.current_time() + pause_s
+        self._timers.call_later(pause_s, self._kick)
+
+    def _freed(self, link: Link) -> None:
+        if link.said_hello:
+            self._in_a_row = 0
+        if self._waiting.count:
+            self._dispatch()
+
+    def _ended(self, index: int, link: Link, back: list[Job]) -> None:
+        self._lost += 1
+        if self._links[index] is link:
+            self._links[index] = None
+        if not link.said_hello:
+            log.warning("a transform worker ended before it was there")
+            self._hold_back()
+        for job in reversed(back):
+            if not job.done:
+                self._waiting.add(job, first=True)
+        self._kick()
+
+    # --- from time to time
+
+    def _sweep_later(self) -> None:
+        if not self._sweeping:
+            self._sweeping = True
+            self._timers.call_later(SWEEP_S, self._sweep)
+
+    def _sweep(self) -> None:
+        self._sweeping = False
+        now = trio.current_time()
+        for job in self._waiting.expired(now - PATIENCE_S):
+            self._finish(job, OVERLOADED)
+        for index, link in enumerate(self._links):
+            if link is not None and not link.flying and now - link.idle_since > IDLE_S:
+                link.close()
+                self._links[index] = None
+        self._waiting.forget(now)
+        self._kick()  # a workspace that was held back may go on
+        if self._waiting.count or any(link is not None for link in self._links):
+            self._sweep_later()

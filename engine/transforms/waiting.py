@@ -1,0 +1,160 @@
+"""The jobs that wait, and whose is next: turns by workspace, each as long in CPU as every other's.
+
+What a run really took is charged afterwards, so that who takes long is passed over until the others had
+as much. Nothing here awaits.
+"""
+
+from collections import deque
+
+from msgspec import Struct
+
+from engine.transforms.job import Job
+
+TURN_S = 0.001  # of CPU a turn: some twenty plain scripts
+LEAST_S = 0.00005  # what a run is charged at least: the engine has its part in it, too
+MOST_JOBS = 10_000  # of a workspace that wait: as many as attempts are in flight at all, by default
+MOST_BYTES = 64 * 1024 * 1024  # of their bodies
+# A run's CPU beyond this counts against the workspace's share: plain scripts never come near.
+FREE_S = 0.001
+SHARE = 0.25  # of a core, beside what is free: the machine has others' work
+BURST_S = 0.5  # that may be owed before a workspace's slow scripts wait: ten of the worst
+
+
+class Tenant(Struct, eq=False):
+    """What waits for one workspace, and what it has had."""
+
+    workspace: str
+    quick: deque[Job]
+    slow: deque[Job]
+    bytes: int = 0
+    credit_s: float = 0.0  # of its turn; below 0 it took more than its turn
+    owed_s: float = 0.0  # of its share, at
+    owed_at: float = 0.0
+
+    def debt_s(self, now: float) -> float:
+        """Return what it has taken beyond its share."""
+        return max(0.0, self.owed_s - (now - self.owed_at) * SHARE)
+
+    def idle(self, now: float) -> bool:
+        """Whether nothing needs to be remembered of it."""
+        return not self.quick and not self.slow and self.debt_s(now) <= 0
+
+
+class Waiting:
+    """Owner of the queues: the pool. Quick scripts and others have turns of their own."""
+
+    def __init__(self) -> None:
+        self._tenants: dict[str, Tenant] = {}
+        self._quick: deque[Tenant] = deque()  # with something in it, in the order of their turns
+        self._slow: deque[Tenant] = deque()
+        self.count = 0
+
+    @property
+    def quick(self) -> bool:
+        """Whether a quick script waits."""
+        return bool(self._quick)
+
+    @property
+    def slow(self) -> bool:
+        """Whether another one waits."""
+        return bool(self._slow)
+
+    def add(self, job: Job, *, first: bool = False) -> bool:
+        """Have a job wait, `first` of its workspace where it comes back; return whether there is room."""
+        tenant = self._tenants.get(job.known.workspace)
+        if tenant is None:
+            name = job.known.workspace
+            tenant = self._tenants[name] = Tenant(name, deque(), deque())
+        if not first and (
+            len(tenant.quick) + len(tenant.slow) >= MOST_JOBS
+            or tenant.bytes + job.size > MOST_BYTES
+        ):
+            return False
+        quick = job.known.quick and not job.losses
+        queue, ring = (tenant.quick, self._quick) if quick else (tenant.slow, self._slow)
+        if not queue:
+            ring.append(tenant)
+        if first:
+            queue.appendleft(job)
+        else:
+            queue.append(job)
+        tenant.bytes += job.size
+        self.count += 1
+        return True
+
+    def take_quick(self) -> Job | None:
+        """Return the quick job whose turn it is."""
+        return self._take(self._quick, quick=True) if self._quick else None
+
+    def take_slow(self, now: float) -> Job | None:
+        """Return the other job whose turn it is, of a workspace that is within its share."""
+        allowed: deque[Tenant] = deque()
+        held: deque[Tenant] = deque()
+        for tenant in self._slow:
+            (held if tenant.debt_s(now) > BURST_S else allowed).append(tenant)
+        if not allowed:
+            return None
+        job = self._take(allowed, quick=False)
+        self._slow = allowed + held
+        return job
+
+    def soonest(self, now: float) -> float | None:
+        """Return in how many seconds a workspace that is held back may go on."""
+        waits = [(tenant.debt_s(now) - BURST_S) / SHARE for tenant in self._slow]
+        return max(0.0, min(waits)) if waits else None
+
+    def _take(self, ring: deque[Tenant], *, quick: bool) -> Job:
+        for _ in range(len(ring)):
+            if ring[0].credit_s > 0:
+                break
+            ring.rotate(-1)
+        else:
+            # All have had their turn. As many turns as it takes, at once: none gains by the jump.
+            turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
+            for tenant in ring:
+                tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
+            while ring[0].credit_s <= 0:
+                ring.rotate(-1)
+        tenant = ring[0]
+        queue = tenant.quick if quick else tenant.slow
+        job = queue.popleft()
+        tenant.bytes -= job.size
+        tenant.credit_s -= max(LEAST_S, job.known.expected_s)
+        self.count -= 1
+        if not queue:
+            ring.popleft()
+        elif tenant.credit_s <= 0:
+            ring.rotate(-1)
+        return job
+
+    def charge(self, job: Job, cpu_s: float, now: float) -> None:
+        """Count what a job took, over what it was taken to need."""
+        tenant = self._tenants.get(job.known.workspace)
+        if tenant is None:
+            return
+        tenant.credit_s -= max(LEAST_S, cpu_s) - max(LEAST_S, job.expected_s)
+        excess = cpu_s - FREE_S
+        if excess > 0:
+            tenant.owed_s = tenant.debt_s(now) + excess
+            tenant.owed_at = now
+        if tenant.idle(now):
+            del self._tenants[tenant.workspace]
+
+    def expired(self, before: float) -> list[Job]:
+        """Remove and return the jobs that have waited since before an instant."""
+        found: list[Job] = []
+        for tenant in self._tenants.values():
+            for queue in (tenant.quick, tenant.slow):
+                while queue and queue[0].since < before:
+                    job = queue.popleft()
+                    tenant.bytes -= job.size
+                    found.append(job)
+        self.count -= len(found)
+        self._quick = deque(tenant for tenant in self._quick if tenant.quick)
+        self._slow = deque(tenant for tenant in self._slow if tenant.slow)
+        return found
+
+    def forget(self, now: float) -> None:
+        """Let go of workspaces of which nothing needs to be remembered."""
+        for name in [name for name, tenant in self._tenants.items() if tenant.idle(now)]:
+            del self._tenants[name]

@@ -1,0 +1,282 @@
+"""The process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE`. It reads jobs and answers.
+
+It is a file of its own and imports next to nothing: it starts in some 15 ms, and what is not in it cannot
+be reached from it. What comes from it is not trusted by the engine.
+"""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # `signal` adds an eighth to the start
+import importlib.machinery
+import os
+import resource
+import sys
+import time
+from struct import Struct
+
+TYPE_CHECKING = False  # `typing` would double the time that a start takes
+if TYPE_CHECKING:
+    from typing import Any
+
+CPU_S = 0.050  # of one run, as the engine of the scripts counts it, at its own points
+# Natives do not look at that clock. The kernel does: its signal ends the process, with or without the
+# server. Its ticks are of up to 10 ms, and a compilation may come on top.
+HARD_CPU_S = 0.100
+HEAP = 32 * 1024 * 1024  # of one script
+# Of JavaScript's calls. The process has 8 MiB, and natives between two checks take little.
+STACK = 512 * 1024
+CONTEXTS = 64  # kept; 0.5 MB each at rest
+ADDRESS_SPACE = (
+    384 * 1024 * 1024
+)  # of the process: contexts at rest, a run, its strings, the interpreter
+RESIDENT = 96 * 1024 * 1024  # past it the contexts are let go; garbage may be as large as a heap
+NICE = 10  # the server and its database go first
+NOBODY = 65534
+
+FRAME = Struct("<I")
+JOB = Struct("<IdH")  # number, present in ms, length of the seed
+ANSWER = Struct("<IcId")  # number, kind, microseconds of CPU, seconds of CPU of the process so far
+
+SOURCE, RUN, CHECK, FORGET = b"S", b"R", b"C", b"X"
+READY, BODY, SKIP, FAILED, SOUND = b"H", b"B", b"N", b"F", b"K"
+REFUSED = b"E"  # failed as well, in plain words of this process
+READ_BYTES = 256 * 1024
+KEY = 16  # bytes that name a source
+
+_WRAP = (
+    '(function(){"use strict";\n',
+    '\n;return typeof transform === "function" ? transform : undefined;})',
+)
+TOO_LONG = "the script took more than 50 ms of CPU"
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_NAMED = 500  # characters of a complaint
+
+
+class BrokenScriptError(Exception):
+    """A source that does not compile."""
+
+
+class Runner:
+    """A script in a context of its own: compiled once, called again and again."""
+
+    __slots__ = ("_context", "_limited_s", "_run")
+
+    def __init__(self, library: Any, prelude: str, source: str) -> None:
+        """Raises BrokenScriptError."""
+        if "\0" in source:
+            raise BrokenScriptError("the source holds a NUL character")
+        require_script(library, source)
+        self._context = library.Context()
+        self._context.set_memory_limit(HEAP)
+        self._context.set_max_stack_size(STACK)
+        self._context.set_time_limit(CPU_S)
+        self._limited_s = CPU_S
+        prepare = self._context.eval(prelude)
+        try:
+            self._run = prepare(self._context.eval(_WRAP[0] + source + _WRAP[1]))
+        except library.JSException as error:
+            raise BrokenScriptError(said(error)) from None
+
+    def run(self, body: str, now_ms: float, seed: str) -> tuple[str, bool]:
+        """Call the script. Return what it came to, and whether the context may be used again."""
+        began = time.process_time()
+        if self._limited_s != CPU_S:
+            self._limit(CPU_S)
+        result: str = self._run(body, now_ms, seed)
+        # What is left in the queue of jobs belongs to this run, and to no later one.
+        pending = self._context.execute_pending_job
+        while pending():
+            left = began + CPU_S - time.process_time()
+            if left <= 0:
+                return (f'F\n"{TOO_LONG}"\n' if result == "P" else result), False
+            self._limit(left)
+        if result == "P":
+            result = self._run(None)
+        return result, True
+
+    def _limit(self, seconds: float) -> None:
+        self._context.set_time_limit(seconds)
+        self._limited_s = seconds
+
+
+def require_script(library: Any, source: str) -> None:
+    """Raise BrokenScriptError where a source is no script by itself.
+
+    What is one has its brackets in pairs, so that nothing of it ends the function that it is put into.
+    """
+    context = library.Context()
+    context.set_memory_limit(HEAP)
+    context.set_max_stack_size(STACK)
+    context.set_time_limit(CPU_S)
+    try:
+        context.eval('"use strict";throw 0;\n' + source)
+    except library.JSException as error:
+        if str(error).partition("\n")[0] != "0":
+            raise BrokenScriptError(said(error)) from None
+
+
+def said(error: Exception) -> str:
+    """Return what the engine says of a source, with the place."""
+    message, _, stack = str(error).partition("\n")
+    if message == "InternalError: interrupted":
+        message = TOO_LONG
+    for part in stack.split("<input>:")[1:]:
+        line, _, rest = part.partition(":")
+        column = rest.partition("\n")[0].rstrip(")")
+        if line.isdigit() and column.isdigit() and int(line) > 1:
+            return f"{message[: _NAMED - 50]} (line {int(line) - 1}, column {column})"
+    return message[:_NAMED]
+
+
+class Worker:
+    """Serves one socket until it ends."""
+
+    def __init__(self, descriptor: int, library: Any, prelude: str) -> None:
+        self._descriptor = descriptor
+        self._library = library
+        self._prelude = prelude
+        self._sources: dict[bytes, str] = {}
+        self._runners: dict[bytes, Runner] = {}  # the one that was used last is the last
+        self._memory = os.open("/proc/self/statm", os.O_RDONLY)
+
+    def serve(self) -> None:
+        """Read and answer. Ends when the other side does."""
+        self._write(0, READY, 0.0, b"")
+        buffer = bytearray()
+        while True:
+            try:
+                chunk = os.read(self._descriptor, READ_BYTES)
+            except OSError:
+                return  # the server went
+            if not chunk:
+                return
+            buffer += chunk
+            at = 0
+            while len(buffer) >= at + FRAME.size:
+                (length,) = FRAME.unpack_from(buffer, at)
+                if len(buffer) < at + FRAME.size + length:
+                    break
+                at += FRAME.size
+                self._take(bytes(memoryview(buffer)[at : at + length]))
+                at += length
+            del buffer[:at]
+
+    def _take(self, frame: bytes) -> None:
+        kind = frame[:1]
+        if kind == SOURCE:
+            self._sources[frame[1 : 1 + KEY]] = frame[1 + KEY :].decode("utf-8", "surrogatepass")
+        elif kind == FORGET:
+            self._sources.clear()
+            self._runners.clear()
+        else:
+            # The process ends when a job takes more: nothing in here can prevent that.
+            _signal.setitimer(_signal.ITIMER_PROF, HARD_CPU_S)
+            began = time.process_time()
+            number = FRAME.unpack_from(frame, 1)[0]
+            kind, content = self._check(frame) if kind == CHECK else self._run(frame)
+            self._write(number, kind, began, content)
+            self._stay_small()
+
+    def _check(self, frame: bytes) -> tuple[bytes, bytes]:
+        source = frame[1 + FRAME.size :].decode("utf-8", "surrogatepass")
+        try:
+            result, _ = Runner(self._library, self._prelude, source).run("", 0.0, "")
+        except BrokenScriptError as error:
+            return _refused(str(error))
+        except (self._library.JSException, UnicodeError, MemoryError) as error:
+            return _refused(said(error))
+        return (SOUND, b"") if result[:1] == "N" else _framed(result)
+
+    def _run(self, frame: bytes) -> tuple[bytes, bytes]:
+        _, now_ms, length = JOB.unpack_from(frame, 1)
+        at = 1 + JOB.size
+        key, seed = frame[at : at + KEY], frame[at + KEY : at + KEY + length].decode()
+        body = frame[at + KEY + length :].decode("utf-8", "replace")
+        began = time.process_time()
+        try:
+            runner = self._runner(key)
+            began = time.process_time()  # what comes once a version is nobody's fault
+            result, good = runner.run(body, now_ms, seed)
+        except BrokenScriptError as error:
+            return _refused(str(error))
+        except (self._library.JSException, UnicodeError, MemoryError) as error:
+            # A run that was broken off may have left anything behind: no other finds this context.
+            self._runners.pop(key, None)
+            return _refused(said(error))
+        if not good:
+            self._runners.pop(key, None)
+        if time.process_time() - began > CPU_S:
+            return _refused(TOO_LONG)
+        return _framed(result)
+
+    def _runner(self, key: bytes) -> Runner:
+        runner = self._runners.pop(key, None)
+        if runner is None:
+            if len(self._runners) >= CONTEXTS:
+                del self._runners[next(iter(self._runners))]
+            runner = Runner(self._library, self._prelude, self._sources[key])
+        self._runners[key] = runner
+        return runner
+
+    def _write(self, number: int, kind: bytes, began: float, content: bytes) -> None:
+        now = time.process_time()
+        head = ANSWER.pack(number, kind, int((now - began) * 1e6), now)
+        left = FRAME.pack(len(head) + len(content)) + head + content
+        while left:
+            left = left[os.write(self._descriptor, left) :]
+
+    def _stay_small(self) -> None:
+        if int(os.pread(self._memory, 64, 0).split()[1]) * _PAGE > RESIDENT:
+            self._runners.clear()
+
+
+def _refused(message: str) -> tuple[bytes, bytes]:
+    return REFUSED, message[:_NAMED].encode("utf-8", "replace")
+
+
+def _framed(result: str) -> tuple[bytes, bytes]:
+    """Return an answer of what the prelude says: its kind, and up to three lines of JSON."""
+    kind, _, content = result.partition("\n")
+    return kind.encode(), content.encode()
+
+
+def confine() -> None:
+    """Give up what a process has that a script's has no use for. What the kernel refuses is left out."""
+    os.chdir("/")
+    os.nice(NICE)
+    for what, limit in (
+        (resource.RLIMIT_AS, ADDRESS_SPACE),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, 0),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        resource.setrlimit(what, (limit, limit))
+    if os.geteuid() == 0:
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+def joined(prelude: str) -> str:
+    """Return the prelude as one line without comments."""
+    lines = (line.strip() for line in prelude.splitlines())
+    return " ".join(line for line in lines if line and not line.startswith("//"))
+
+
+def main() -> None:
+    """Be a worker, as the command line says."""
+    descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)
+    module = loader.create_module(
+        importlib.machinery.ModuleSpec("_quickjs", loader, origin=library)
+    )
+    loader.exec_module(module)
+    with open(prelude, encoding="utf-8") as file:
+        worker = Worker(descriptor, module, joined(file.read()))
+    confine()
+    worker.serve()
+
+
+if __name__ == "__main__":
+    main()
