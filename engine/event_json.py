@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from engine.complaints import malformed, of_msgspec
 from engine.errors import Detail, Refusal
+from engine.files.attachments import judge, read_attachments
 from engine.json_members import MAX_DEPTH, deepest, members, tile, without_surrogates
 
 EVENT_BYTES = 256 * 1024
@@ -57,23 +58,8 @@ class _Batch(Struct, forbid_unknown_fields=True):
     events: list[Raw]
 
 
-class _Source(Struct, forbid_unknown_fields=True):
-    kind: Annotated[str, Meta(pattern="^(URL|FILE|INLINE)$")]
-    uri: Annotated[str, Meta(min_length=1)]
-
-
-class _Attachment(Struct, forbid_unknown_fields=True):
-    source: _Source
-    fileType: str | None = None  # noqa: N815
-    contentType: str | None = None  # noqa: N815
-    sizeBytes: Annotated[float, Meta(ge=0)] | None = None  # noqa: N815
-    fileName: str | None = None  # noqa: N815
-    metadata: dict[str, Raw] | None = None
-
-
 _event = msgspec.json.Decoder(EventInput)
 _batch = msgspec.json.Decoder(_Batch)
-_attachments = msgspec.json.Decoder(list[_Attachment])
 _NAMES = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
 # "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is
 _AT = re.compile(r"^(.*?) - at `\$\.?(.*)`$", re.DOTALL)
@@ -194,15 +180,10 @@ def _check_attachments(event: EventInput) -> None:
         event.attachments = UNSET
         return
     try:
-        attachments = _attachments.decode(raw)
+        attachments = read_attachments(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _refusal(error, "attachments") from None
-    for index, attachment in enumerate(attachments):
-        if attachment.source.kind == "INLINE" and not attachment.source.uri.startswith("data:"):
-            raise invalid(f"attachments[{index}].source.uri", "must be a data: URI")
-        if attachment.source.kind == "FILE":
-            place = f"attachments[{index}].source.uri"
-            raise Refusal("not_found", f"{place}: no such file", (Detail(place, "no such file"),))
+    judge(attachments)
 
 
 def _walk(body: bytes, max_depth: int = MAX_DEPTH) -> list[tuple[str, int, int]]:

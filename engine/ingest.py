@@ -16,6 +16,7 @@ from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
 from engine.errors import Refusal
 from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
+from engine.files.attaching import NOTHING_ATTACHED, Attached, Attaching
 from engine.identity import MAX_FANOUT, Identity, created_at_ms, delivery_id
 from engine.json_members import MAX_DEPTH
 from engine.key_lookup import KeyedRefusal, KeyLookup, duplicates
@@ -53,14 +54,17 @@ class Ingest:
         identity: Identity,
         spawn: Spawn,
         keys: KeyLookup | None = None,
+        attaching: Attaching | None = None,
     ) -> None:
-        """`keys` None: what a schema refuses is refused, whatever its key."""
+        """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
+        place for attachments, and events keep them as they came."""
         self._judging = router.judging  # one for all that is judged of an event
         self._router = router
         self._submit = submit
         self._identity = identity
         self._spawn = spawn
         self._keys = keys
+        self._attaching = attaching
         self._checks = 0  # payloads that were held to a schema or to filters: some take long
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
@@ -77,6 +81,10 @@ class Ingest:
 
     def _single(self, environment: int, body: bytes, done: Done) -> None:
         accepted = self._accept(environment, body, MAX_DEPTH)
+        if accepted.event.attachments is not None and self._attaching is not None:
+            given = accepted, len(body)
+            self._spawn(self._guard, self._attached_single, done, environment, given)
+            return
         self._submit(
             Submission(
                 [accepted.event],
@@ -86,6 +94,41 @@ class Ingest:
                 lambda fate: done(receipt(accepted, fate)),
             )
         )
+
+    async def _attached_single(
+        self, environment: int, given: tuple[Accepted, int], done: Done
+    ) -> None:
+        """Make an event's attachments files, then submit it with them."""
+        assert self._attaching is not None
+        accepted, size = given
+        try:
+            attached = await self._attaching.attach(accepted)
+        except KeyedRefusal as refusal:
+            await self._refused_single(environment, refusal, done)
+            return
+        self._submit(
+            Submission(
+                [accepted.event],
+                accepted.deliveries,
+                [accepted.claim] if accepted.claim is not None else [],
+                size,
+                self._told(attached, lambda fate: done(receipt(accepted, fate))),
+                attached.files,
+            )
+        )
+
+    def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
+        """Return what is to be done with a fate, where files wait for it."""
+        attaching = self._attaching
+        if attaching is None or not attached.held:
+            return tell
+
+        def told(fate: Fate) -> None:
+            tell(fate)
+            if fate.refusal != "internal":  # else rows may come yet: the next start knows
+                self._spawn(attaching.let_go, attached)
+
+        return told
 
     async def _guard(
         self, work: Callable[..., Awaitable[None]], done: Done, environment: int, given: object
@@ -110,8 +153,14 @@ class Ingest:
 
     async def _batch(self, environment: int, body: bytes, done: Done) -> None:
         entries = await self._entries(environment, read_batch(body))
-        known = await self._known(environment, entries)
-        self._submit_batch(entries, known, len(body), done)
+        if self._attaching is None or not any(map(_brings_files, entries)):
+            known = await self._known(environment, entries)
+            self._submit_batch(entries, known, len(body), done, NOTHING_ATTACHED)
+            return
+        attached = await self._attaching.attach_all(entries)
+        async with self._attaching.let_go_unless_done(attached):
+            known = await self._known(environment, entries)
+            self._submit_batch(entries, known, len(body), done, attached)
 
     async def _known(
         self, environment: int, entries: list[Accepted | Refusal]
@@ -144,6 +193,7 @@ class Ingest:
         known: dict[str, Claimed],
         size: int,
         done: Done,
+        attached: Attached,
     ) -> None:
         """Submit what was accepted. `known` has what turned out to be a duplicate before its commit."""
         accepted = [
@@ -152,11 +202,8 @@ class Ingest:
             if isinstance(entry, Accepted) and entry.event.id not in known
         ]
         if not accepted:
-            done(
-                results(entries, Fate(lost=known))
-                if known
-                else none_valid([entry for entry in entries if isinstance(entry, Refusal)])
-            )
+            refusals = [entry for entry in entries if isinstance(entry, Refusal)]
+            done(results(entries, Fate(lost=known)) if known else none_valid(refusals))
             return
         deliveries = [delivery for entry in accepted for delivery in entry.deliveries]
         if len(deliveries) > BATCH_DELIVERIES:
@@ -170,7 +217,8 @@ class Ingest:
                 deliveries,
                 [entry.claim for entry in accepted if entry.claim is not None],
                 size,
-                lambda fate: done(results(entries, _with(fate, known))),
+                self._told(attached, lambda fate: done(results(entries, _with(fate, known)))),
+                attached.files,
             )
         )
 
@@ -248,6 +296,10 @@ class Ingest:
             given.idempotencyKey or None,
             bytes(given.attachments) if given.attachments is not UNSET else None,
         )
+
+
+def _brings_files(entry: Accepted | Refusal) -> bool:
+    return isinstance(entry, Accepted) and entry.event.attachments is not None
 
 
 def deliveries_of(

@@ -101,6 +101,13 @@ class Depot:
             except BlobsAwayError as error:
                 raise _no_place(error) from error
 
+    def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
+        """Hold content that a row had a moment ago. If the row is there when asked again, it stays."""
+        kept = Kept(environment, sha256, size)
+        kept.lend()
+        self._held[kept.key] += 1
+        return kept
+
     async def let_go(self, kept: Kept) -> None:
         """Hold it no longer: without a row it goes. Never raises: what fails is left to `settle_all`."""
         self._held[kept.key] -= 1

@@ -1,0 +1,160 @@
+"""Attachments as callers write them, judged, and as receivers see them: each a file of ours.
+
+Pure functions over an event's `attachments`. What the caller wrote of an entry stays byte for byte, but
+for its source: the content is nowhere twice, and no receiver learns a URL that was meant for us.
+"""
+
+import re
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from engine.errors import Detail, Refusal
+from engine.files.data_uri import Inline, read_data_uri
+from engine.files.records import FileRecord, SourceKind
+from engine.wire.target import parse_target
+
+ATTACHMENTS_MOST = 20  # of an event: their URLs travel in one header, 100 bytes and more each
+NAME_CHARACTERS = 1_024  # of a file's name: four times what any file system takes
+TYPE_CHARACTERS = 255  # of a media type, RFC 6838, with room for parameters
+_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_MEDIA_TYPE = re.compile(
+    r"[A-Za-z0-9!#$&^_.+-]{1,127}/[A-Za-z0-9!#$&^_.+-]{1,127}(?:[ \t]*;[\t -~]*)?"
+)
+
+_Name = Annotated[str, Meta(max_length=NAME_CHARACTERS)]
+_Type = Annotated[str, Meta(max_length=TYPE_CHARACTERS)]
+
+
+class AttachmentSource(Struct, forbid_unknown_fields=True):
+    """Where an attachment's content comes from."""
+
+    kind: Annotated[str, Meta(pattern="^(URL|FILE|INLINE)$")]
+    uri: Annotated[str, Meta(min_length=1)]
+
+
+class Attachment(Struct, forbid_unknown_fields=True):
+    """One attachment as a caller wrote it."""
+
+    source: AttachmentSource
+    fileType: _Type | None = None  # noqa: N815 - the wire's name
+    contentType: _Type | None = None  # noqa: N815
+    sizeBytes: Annotated[float, Meta(ge=0)] | None = None  # noqa: N815
+    fileName: _Name | None = None  # noqa: N815
+    metadata: Raw | UnsetType = UNSET
+
+    @property
+    def kind(self) -> SourceKind:
+        """The kind of its source."""
+        return SourceKind[self.source.kind]
+
+    def inline(self) -> Inline:
+        """Return what its `data:` URI holds. Raises ValueError."""
+        return read_data_uri(self.source.uri)
+
+
+_attachments = msgspec.json.Decoder(list[Attachment])
+_entries = msgspec.json.Decoder(list[dict[str, Raw]])
+_source = msgspec.json.Decoder(dict[str, Raw])
+_json = msgspec.json.Encoder().encode
+_NULL = b"null"
+_OBJECT = ord("{")
+
+
+def read_attachments(raw: bytes) -> list[Attachment]:
+    """Decode. Raises msgspec.DecodeError and UnicodeDecodeError."""
+    return _attachments.decode(raw)
+
+
+def judge(attachments: list[Attachment]) -> None:
+    """Refuse what cannot become files, naming the field; nothing is looked up."""
+    if len(attachments) > ATTACHMENTS_MOST:
+        raise _invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
+    for index, attachment in enumerate(attachments):
+        path = place(index)
+        _judge_source(attachment, path)
+        for name in ("fileName", "fileType", "contentType"):
+            if "\0" in (getattr(attachment, name) or ""):
+                raise _invalid(f"{path}.{name}", "must not contain NUL")
+        given = attachment.contentType
+        if given is not None and _MEDIA_TYPE.fullmatch(given) is None:
+            raise _invalid(f"{path}.contentType", "must be a media type such as image/png")
+        metadata = metadata_of(attachment)
+        if metadata is not None and metadata[0] != _OBJECT:
+            raise _invalid(f"{path}.metadata", "must be an object")
+
+
+def place(index: int) -> str:
+    """Return what an entry is called in errors."""
+    return f"attachments[{index}]"
+
+
+def no_such_file(index: int) -> Refusal:
+    """Return the refusal of an entry that names a file that is not there."""
+    path = f"{place(index)}.source.uri"
+    return Refusal("not_found", f"{path}: no such file", (Detail(path, "no such file"),))
+
+
+def metadata_of(attachment: Attachment) -> bytes | None:
+    """Return an entry's metadata as it came."""
+    if attachment.metadata is UNSET:
+        return None
+    raw = bytes(attachment.metadata)
+    return None if raw == _NULL else raw
+
+
+def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
+    """Return `attachments` as receivers get them: with the files that they became as their sources, and
+    with what is known of those where the caller said nothing."""
+    shown = []
+    for entry, file in zip(_entries.decode(raw), files, strict=True):
+        members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}
+        members["source"] = _json({"kind": SourceKind.FILE.name, "uri": file.id})
+        known: dict[str, object] = {
+            "fileName": file.file_name,
+            "fileType": file.file_type,
+            "contentType": file.content_type,
+            "sizeBytes": file.size,
+        }
+        for name, value in known.items():
+            if value is not None and members.get(name, _NULL) == _NULL:
+                members[name] = _json(value)
+        inside = b",".join(_json(name) + b":" + value for name, value in members.items())
+        shown.append(b"{" + inside + b"}")
+    return b"[" + b",".join(shown) + b"]"
+
+
+def files_named(raw: bytes) -> list[str]:
+    """Return the ids of the files that stored `attachments` name, in their order. Entries of other kinds
+    are from before files were kept: they are what they are."""
+    named = []
+    for entry in _entries.decode(raw):
+        source = _source.decode(entry["source"])
+        if bytes(source["kind"]) == b'"FILE"':
+            named.append(msgspec.json.decode(source["uri"], type=str))
+    return named
+
+
+def _judge_source(attachment: Attachment, path: str) -> None:
+    uri = attachment.source.uri
+    where = f"{path}.source.uri"
+    if attachment.kind is SourceKind.INLINE:
+        try:
+            attachment.inline()
+        except ValueError as error:
+            raise _invalid(where, str(error)) from None
+    elif attachment.kind is SourceKind.URL:
+        try:
+            parse_target(uri)
+        except Refusal as refusal:
+            raise _invalid(where, refusal.message) from None
+
+
+def is_file_id(uri: str) -> bool:
+    """Whether a text can be a file's id."""
+    return _UUID.fullmatch(uri) is not None
+
+
+def _invalid(path: str, message: str) -> Refusal:
+    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
