@@ -37,6 +37,7 @@ REMOTE = {
     "dlq": Entry("api.cli.remote.dlq", "Deliveries that died: retry or discard them."),
     "replay": Entry("api.cli.remote.replay", "Send past deliveries again."),
     "schemas": Entry("api.cli.remote.schemas", "What events of a type must look like."),
+    "transforms": Entry("api.cli.remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Entry("api.cli.remote.throughput", "An environment's rates, now."),
     "audit": Entry("api.cli.remote.audit", "Who changed what, when."),
     "embed": Entry("api.cli.remote.embed", "Sessions for end-customers' browsers."),

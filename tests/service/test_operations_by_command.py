@@ -161,6 +161,37 @@ async def test_schemas_by_commands(shell: Terminal, api: Caller, tmp_path: Path)
     assert inferred["created"]["version"] == 3
 
 
+async def test_transforms_by_commands(
+    shell: Terminal, api: Caller, receiver: Receiver, tmp_path: Path
+) -> None:
+    target = await destination(api, receiver.url())
+    file = tmp_path / "as text.js"
+    file.write_text("function transform(event) { console.log(1); return {n: event.data.n + 1}; }\n")
+    first = (await shell.ok("transforms", "create", target, str(file))).one
+    assert (first["name"], first["version"], first["status"]) == ("as text", 1, "DRAFT")
+    found = (await shell.ok("transforms", "run", first["id"], '{"data": {"n": 1}}')).one
+    assert (found["output"], found["logs"]) == ({"n": 2}, "1\n")
+    assert (await shell("transforms", "run", first["id"], '{"data": null}')).code == 1
+    event = await post(api, payload={"n": 5})
+    found = (await shell.ok("transforms", "run", first["id"], "--event", event)).one
+    assert found["output"] == {"n": 6}
+    assert (await shell.ok("transforms", "publish", first["id"])).one["status"] == "PUBLISHED"
+    more = ("--name", "second", "--publish")
+    second = (await shell.ok("transforms", "create", target, str(file), *more)).one
+    assert (second["name"], second["version"], second["status"]) == ("second", 2, "PUBLISHED")
+    listed = (await shell.ok("transforms", "list", target)).lines
+    assert [(each["version"], each["status"]) for each in listed] == [
+        (2, "PUBLISHED"),
+        (1, "SUPERSEDED"),
+    ]
+    assert (await shell.ok("transforms", "get", first["id"], "--source")).out == file.read_text()
+    assert (await shell.ok("transforms", "get", first["id"])).one["version"] == 1
+    assert (await shell("transforms", "delete", second["id"])).code == 1
+    assert (await shell.ok("transforms", "unpublish", second["id"])).one["status"] == "SUPERSEDED"
+    assert (await shell.ok("transforms", "delete", second["id"])).one == {"success": True}
+    assert (await shell("transforms", "create", target, "no such file.js")).code == 2
+
+
 async def test_a_filter_is_made_previewed_and_removed(
     shell: Terminal, api: Caller, receiver: Receiver
 ) -> None:

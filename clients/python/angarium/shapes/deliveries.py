@@ -26,15 +26,19 @@ class Attempt(TypedDict):
     responseTruncated: bool
     errorCategory: str | None
     errorMessage: str | None
+    transformVersion: int | None
+    logs: str | None  # what the transform script printed
 
 
 class SentRequest(TypedDict):
-    """The request as last sent, without its signature and with masked values."""
+    """The request as last sent, without its signature and with masked values. `body` is null where it
+    cannot be made again, which `note` explains."""
 
     method: str
     url: str
     headers: dict[str, str]
-    body: str
+    body: str | None
+    note: str | None
 
 
 class Delivery(TypedDict):
@@ -50,6 +54,7 @@ class Delivery(TypedDict):
     priority: Priority
     originKind: OriginKind
     isReplay: bool
+    skipped: bool  # its transform script returned null: nothing was sent
     attemptCount: int
     errorCategory: str | None
     responseStatus: int | None
