@@ -78,7 +78,7 @@ def judge(attachments: list[Attachment]) -> None:
             if "\0" in (getattr(attachment, name) or ""):
                 raise _invalid(f"{path}.{name}", "must not contain NUL")
         given = attachment.contentType
-        if given is not None and _MEDIA_TYPE.fullmatch(given) is None:
+        if given is not None and not is_media_type(given):
             raise _invalid(f"{path}.contentType", "must be a media type such as image/png")
         metadata = metadata_of(attachment)
         if metadata is not None and metadata[0] != _OBJECT:
@@ -149,6 +149,11 @@ def _judge_source(attachment: Attachment, path: str) -> None:
             parse_target(uri)
         except Refusal as refusal:
             raise _invalid(where, refusal.message) from None
+
+
+def is_media_type(text: str) -> bool:
+    """Whether a text is a media type, with or without parameters."""
+    return _MEDIA_TYPE.fullmatch(text) is not None
 
 
 def is_file_id(uri: str) -> bool:

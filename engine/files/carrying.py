@@ -1,0 +1,162 @@
+"""Has the files of events there before an attempt is sent, fetching what is not, and signs their URLs.
+
+Whatever many destinations ask for at once is looked up and fetched once: all who wait are told alike. A
+failure is kept for a moment, so that a thousand deliveries of one event are not a thousand requests to
+a source that is down. Nothing here decides when to try again.
+"""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+import structlog
+import trio
+from msgspec import Struct, structs
+
+from engine.core.records import Event
+from engine.core.vocabulary import ErrorCategory
+from engine.files.attachments import files_named
+from engine.files.fetching import Sources
+from engine.files.payload import payload_of
+from engine.files.ports import FileStore
+from engine.files.records import FileRecord, FileState
+from engine.files.urls import FileUrls
+from engine.outbound.ports import Carried, Failure
+from engine.ports import StoreAwayError
+from engine.wire.body import outbound_body
+from engine.wire.fetch import SourceError
+
+HEADER = b"angarium-file-url"
+KNOWN_S = (
+    60.0  # how long files are known to be there: retention takes days, and rows are asked again
+)
+KNOWN_EVENTS = 4_096  # some KB each with twenty attachments, mostly less than one
+# How long a source that failed is not asked again. Retries of many destinations spread over minutes, so
+# that this is two requests a second at the most; the shortest schedule waits longer.
+FAILED_S = 0.5
+SPARED_MOST_S = 60.0  # what a source's Retry-After may ask for
+AWAY_S = 0.5  # between two questions to a database that is away: attempts wait, as all do
+GONE = "the file is gone: it was removed with its event's retention"
+
+log = structlog.get_logger("angarium.files")
+Key = tuple[int, str]
+Done = Callable[[Carried | Failure], None]
+
+
+class Known(Struct, frozen=True):
+    """What was found out of an event's files, until an instant of trio's clock."""
+
+    result: tuple[FileRecord, ...] | Failure
+    until: float
+
+
+class FileCarrier:
+    """Implements `engine.outbound.ports.Files`. Owner of what is known for a while, and of who waits."""
+
+    def __init__(
+        self,
+        files: FileStore,
+        sources: Sources,
+        urls: FileUrls,
+        spawn: Callable[[Callable[..., Awaitable[object]], Event], None],
+    ) -> None:
+        self._files = files
+        self._sources = sources
+        self._urls = urls
+        self._spawn = spawn
+        self._known: dict[Key, Known] = {}
+        self._waiting: dict[Key, list[tuple[Event, Done]]] = {}
+
+    def carry(self, event: Event, done: Done) -> None:
+        """Have every file there; see the port."""
+        if event.file is None and not files_named(event.attachments or b"[]"):
+            done(Carried(outbound_body(event), ()))
+            return
+        key = (event.environment, event.id)
+        known = self._known.get(key)
+        if known is not None and known.until > trio.current_time():
+            done(self._told(event, known.result))
+            return
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            waiting.append((event, done))
+            return
+        self._waiting[key] = [(event, done)]
+        self._spawn(self._prepare, event)
+
+    # --- once for all who wait
+
+    async def _prepare(self, event: Event) -> None:
+        key = (event.environment, event.id)
+        result: tuple[FileRecord, ...] | Failure
+        keep_s = KNOWN_S
+        try:
+            result = tuple([await self._ready(file) for file in await self._rows(event)])
+        except SourceError as error:
+            result = Failure(error.category, error.message)
+            keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
+        except Exception:  # a barrier: the attempts of one event, which fail and cost nobody else
+            log.exception("the files of an event could not be prepared", event_id=event.id)
+            result = Failure(ErrorCategory.INTERNAL, "the file could not be prepared")
+            keep_s = FAILED_S
+        except BaseException:  # the process ends: what was in flight is sent again after its start
+            del self._waiting[key]
+            raise
+        self._remember(key, Known(result, trio.current_time() + keep_s))
+        for each, done in self._waiting.pop(key):
+            try:
+                done(self._told(each, result))
+            except Exception:  # the same, of one attempt
+                log.exception("an attempt with files broke", event_id=event.id)
+
+    async def _rows(self, event: Event) -> list[FileRecord]:
+        """Return an event's files, in order. Raises SourceError where one is gone."""
+        found = await _patiently(partial(self._files.of_event, event.environment, event.id))
+        by_id = {file.id: file for file in found}
+        named = [event.file] if event.file is not None else []
+        named += files_named(event.attachments or b"[]")
+        files = [by_id.get(identifier) for identifier in named]
+        there = [file for file in files if file is not None]
+        if len(there) < len(files):
+            raise SourceError(ErrorCategory.INTERNAL, GONE)
+        return there
+
+    async def _ready(self, file: FileRecord) -> FileRecord:
+        if file.state is FileState.STORED:
+            return file
+        if file.state is FileState.FAILED:
+            words = file.error or "the file's source never gave it"
+            raise SourceError(ErrorCategory.INTERNAL, words)
+        while True:
+            try:
+                return await self._sources.fetch(file)
+            except StoreAwayError:
+                await trio.sleep(AWAY_S)
+
+    def _remember(self, key: Key, known: Known) -> None:
+        self._known.pop(key, None)
+        while len(self._known) >= KNOWN_EVENTS:
+            del self._known[next(iter(self._known))]
+        self._known[key] = known
+
+    # --- for each attempt
+
+    def _told(self, event: Event, result: tuple[FileRecord, ...] | Failure) -> Carried | Failure:
+        if isinstance(result, Failure):
+            return result
+        if event.file is not None:
+            payload = payload_of(result[0])
+            if payload != event.payload:
+                # It was read before the file was fetched. The event is others' too: they count its
+                # bytes, so that it stays as it is.
+                event = structs.replace(event, payload=payload, body=None)
+        urls = [self._urls.url(file.environment, file.id).encode() for file in result]
+        return Carried(outbound_body(event), ((HEADER, b", ".join(urls)),))
+
+
+async def _patiently(question: Callable[[], Awaitable[list[FileRecord]]]) -> list[FileRecord]:
+    """Ask until the database answers."""
+    while True:
+        try:
+            return await question()
+        except StoreAwayError:
+            await trio.sleep(AWAY_S)

@@ -1,0 +1,107 @@
+"""Fetches a file from its source into the depot, and makes its row and its event's payload final.
+
+What the source does wrong is a `SourceError`; nothing is left of a file that did not come whole.
+"""
+
+from collections.abc import Callable
+
+from msgspec import Struct, structs
+
+from engine.core.vocabulary import ErrorCategory
+from engine.errors import Refusal
+from engine.files.attachments import TYPE_CHARACTERS, is_media_type
+from engine.files.depot import Depot
+from engine.files.payload import payload_of
+from engine.files.ports import FileStore
+from engine.files.records import FILE_BYTES, MIB, FilePurpose, FileRecord, FileState
+from engine.wire.fetch import Fetcher, Source, SourceError
+
+
+class FetchStatistics(Struct, frozen=True):
+    """Counted since the start."""
+
+    fetched: int
+    failed: int
+    under_way: int
+
+
+class Sources:
+    """Fetches, one file at a time for each who asks. Owner of nothing but its counts."""
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        depot: Depot,
+        files: FileStore,
+        workspace_of: Callable[[int], str | None],
+    ) -> None:
+        """`workspace_of` an environment: whose share of fetches is used."""
+        self._fetcher = fetcher
+        self._depot = depot
+        self._files = files
+        self._workspace_of = workspace_of
+        self._fetched = self._failed = self._under_way = 0
+
+    async def fetch(self, file: FileRecord) -> FileRecord:
+        """Return a PENDING file as it is when it is STORED. Raises SourceError and StoreError."""
+        self._under_way += 1
+        try:
+            stored = await self._fetch(file)
+        except SourceError:
+            self._failed += 1
+            raise
+        finally:
+            self._under_way -= 1
+        self._fetched += 1
+        return stored
+
+    def statistics(self) -> FetchStatistics:
+        """Return what was done so far."""
+        return FetchStatistics(self._fetched, self._failed, self._under_way)
+
+    async def _fetch(self, file: FileRecord) -> FileRecord:
+        workspace = self._workspace_of(file.environment)
+        if file.source_url is None or workspace is None:
+            raise SourceError(ErrorCategory.INTERNAL, "the file has no source to be fetched from")
+        async with self._fetcher.get(file.source_url, workspace) as source:
+            if source.length is not None and source.length > FILE_BYTES:
+                raise _too_large()
+            return await self._kept(file, source)
+
+    async def _kept(self, file: FileRecord, source: Source) -> FileRecord:
+        try:
+            async with self._depot.keep(file.environment, source.chunks(), FILE_BYTES) as kept:
+                stored = structs.replace(
+                    file,
+                    state=FileState.STORED,
+                    size=kept.size,
+                    sha256=kept.sha256,
+                    content_type=file.content_type or _plausible(source.content_type),
+                )
+                payload = payload_of(stored) if file.purpose is FilePurpose.UPLOAD else None
+                if await self._files.stored(stored, payload):
+                    return stored
+        except Refusal as refusal:
+            if refusal.code == "payload_too_large":
+                raise _too_large() from None
+            words = "the file could not be kept: the file store does not take it now"
+            raise SourceError(ErrorCategory.INTERNAL, words) from None
+        return await self._found(file)
+
+    async def _found(self, file: FileRecord) -> FileRecord:
+        """Return a file that was not PENDING any more."""
+        found = await self._files.get(file.environment, file.id)
+        if found is None or found.state is not FileState.STORED:
+            raise SourceError(ErrorCategory.INTERNAL, "the file is gone")
+        return found
+
+
+def _plausible(content_type: str | None) -> str | None:
+    """Return what a source says of its type where it can be one: it is a stranger's word."""
+    fits = content_type is not None and len(content_type) <= TYPE_CHARACTERS
+    return content_type if fits and content_type and is_media_type(content_type) else None
+
+
+def _too_large() -> SourceError:
+    words = f"the file's source has more than {FILE_BYTES // MIB} MiB"
+    return SourceError(ErrorCategory.PROTOCOL, words)
