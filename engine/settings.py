@@ -134,6 +134,13 @@ class Settings(BaseModel):
         lt=1,
         description="share of the descriptor limit for clients; a tenth is kept in reserve",
     )
+    transform_workers: int = Field(
+        2,
+        ge=1,
+        le=64,
+        description="processes that run transform scripts, started when there is one to run; half of "
+        "them, at least one, take new and slow scripts, so that from two on quick ones do not wait",
+    )
     descriptor_share_outbound: float = Field(
         0.45, gt=0, lt=1, description="share of the descriptor limit for receivers"
     )

@@ -16,7 +16,7 @@ from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
 from api.composition.control_plane import services_of
-from api.composition.outbound import AsTheyCame, outbound_of
+from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.door.front import FrontDoor
 from api.gate import Gate
@@ -52,6 +52,7 @@ from engine.templates.catalog import catalog_of
 from engine.templates.renderer import Renderer
 from engine.throughput import Throughput
 from engine.timers import Timers
+from engine.transforms.pool import TransformPool
 from engine.wire.client import WireClient
 from engine.witness import Witness
 from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
@@ -106,7 +107,7 @@ class Server:
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
-        self.transforms = AsTheyCame()
+        self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
         self.outbound = outbound_of(self)
@@ -236,6 +237,7 @@ class Server:
         return [
             Child(name="timers", run=self.timers.run),
             Child(name="reactor", run=self.reactor.run),
+            Child(name="transforms", run=self.transforms.serve, restarts=ALWAYS),
             Child(name="commands", run=self.commands.serve),
             Child(name="background", run=self.background.run),
             Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from engine.core.records import Event
 from engine.outbound import OutboundSender
-from engine.outbound.ports import Carried, Failure, Script, Transformed
+from engine.outbound.ports import Carried, Failure
 from engine.wire.body import outbound_body
 
 if TYPE_CHECKING:
@@ -25,24 +25,3 @@ class AsTheyCame:
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
         """Pass the body on."""
         done(Carried(outbound_body(event), ()))
-
-    def run(
-        self,
-        script: Script,
-        body: bytes,
-        now_ms: int,
-        seed: str,
-        done: Callable[[Transformed | Failure], None],
-    ) -> None:
-        """Pass the body on."""
-        done(Transformed(body))
-
-    async def perform(
-        self, script: Script, body: bytes, now_ms: int, seed: str
-    ) -> Transformed | Failure:
-        """Return the body."""
-        return Transformed(body)
-
-    async def check(self, workspace: str, source: str) -> str | None:
-        """Find nothing wrong."""
-        return None
