@@ -6,7 +6,7 @@ from typing import Protocol
 
 from quart import Blueprint
 
-from api.budget import Streams
+from api.budget import BodyBudget, Streams
 from api.gate import Gate
 from engine.actors.reports import DestinationReport, Totals
 from engine.control.commands import Commands
@@ -24,6 +24,9 @@ from engine.control.sessions import EmbedSessions
 from engine.control.transforms import TransformScripts
 from engine.control.workspace_settings import SettingsOfWorkspaces
 from engine.delivery_log import DeliveryLog, EventLog
+from engine.files.depot import Depot
+from engine.files.library import FileLibrary
+from engine.files.uploads import Uploads
 from engine.filters.failures import FilterFailures
 from engine.models import Models
 from engine.observability import Analytics, AuditLog
@@ -51,6 +54,16 @@ class Directory(Protocol):
 
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileServices:
+    """What routes of files call."""
+
+    uploads: Uploads
+    depot: Depot
+    library: FileLibrary
+    spooled: BodyBudget  # what uploads hold on disk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +97,8 @@ class Services:
     trials: Trials
     remake: Remake
     filter_failures: FilterFailures
+    files: FileServices
+    bodies: BodyBudget  # what requests hold in memory
     delivery_log: DeliveryLog
     event_log: EventLog
     horizon: Horizon

@@ -15,6 +15,7 @@ from api.resources import (
     dlq,
     embed,
     events,
+    files,
     health,
     ingestion,
     keys,
@@ -46,6 +47,7 @@ def docs_html() -> bytes:
 ROUTES: tuple[Route, ...] = (
     *ingestion.ROUTES,
     *events.ROUTES,
+    *files.ROUTES,
     *destinations.ROUTES,
     *templates.ROUTES,
     *health.ROUTES,

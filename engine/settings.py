@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 PREFIX = "ANGARIUM_"
 KIB = 1024
 MIB = 1024 * KIB
+GIB = 1024 * MIB
 LARGEST_SHARES = 0.95
 _TEMPLATE = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -101,6 +102,27 @@ class Settings(BaseModel):
     )
     body_bytes_workspace: int = Field(
         32 * MIB, ge=MIB, description="the same of one workspace, so that none takes it all"
+    )
+
+    # --- files
+    file_store: str | None = Field(
+        None,
+        pattern=r"^s3://[^/?#\s]+(/[^?#\s]*)?(\?[^#\s]*)?$",
+        description="where files are: s3://BUCKET/PREFIX?region=...&endpoint=..., credentials from the"
+        " AWS_* variables; none: in the data dir",
+    )
+    file_spool_bytes: int = Field(
+        2 * GIB,
+        ge=32 * MIB,
+        description="bytes on disk of files being received: 80 of the largest; past it 503",
+    )
+    file_spool_bytes_workspace: int = Field(
+        GIB, ge=32 * MIB, description="the same of one workspace, so that none takes it all"
+    )
+    file_disk_reserve: int = Field(
+        512 * MIB,
+        ge=0,
+        description="bytes of the data dir's disk that files leave free, for the database; past it 503",
     )
 
     # --- bounds of delivery

@@ -35,7 +35,7 @@ class DiskSpool:
     def __init__(self, folder: Path, reserve: int) -> None:
         """`folder` is that of all processes; `reserve` bytes of its disk are left free."""
         self._all = folder
-        self._own = folder / uuid.uuid4().hex
+        self._own = folder / "none"  # yet
         self._reserve = reserve
         self._lock: int | None = None
         self._limit = trio.CapacityLimiter(THREADS)
@@ -83,10 +83,12 @@ class DiskSpool:
             self._all / _LOCK
         )  # two that start at once must not take each other for dead
         try:
-            self._own.mkdir(mode=0o700)
-            self._lock = _locked(self._own / _LOCK)
+            own = self._all / uuid.uuid4().hex
+            own.mkdir(mode=0o700)
+            self._lock = _locked(own / _LOCK)
+            self._own = own
             for other in self._all.iterdir():
-                if other != self._own and other.is_dir() and _is_dead(other):
+                if other != own and other.is_dir() and _is_dead(other):
                     shutil.rmtree(other)
                     log.info("spool.cleared", folder=other.name)
         finally:

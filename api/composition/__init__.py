@@ -16,6 +16,7 @@ from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
 from api.composition.control_plane import services_of
+from api.composition.filing import Filing
 from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.door.front import FrontDoor
@@ -107,6 +108,7 @@ class Server:
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        self.filing = Filing(self, box)
         self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
@@ -191,13 +193,9 @@ class Server:
             sessions=self.tokens.credential,
             last_use=self.last_use.seen,
         )
-        ingest = Ingest(
-            self.router,
-            self.intake.submit,
-            self.identity,
-            self.background.spawn,
-            KeyLookup(PostgresClaims(self.bridge.pool), now),
-        )
+        keys = KeyLookup(PostgresClaims(self.bridge.pool), now)
+        ingest = Ingest(self.router, self.intake.submit, self.identity, self.background.spawn, keys)
+        self.uploads = self.filing.uploads(self, ingest, keys)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)
         app = make_app(services_of(self, gate, ingestion))
@@ -209,7 +207,8 @@ class Server:
         """Bring the database up to date and take it over."""
         await self.upkeep.ensure()
         await migrate(self.upkeep)
-        await self.ownership.take(self.upkeep)
+        taken = await self.ownership.take(self.upkeep)
+        self.filing.alone = not taken.live_writers
         await self.housekeeping.run_once()
         await self.loader.load()
         self.loaded_at = trio.current_time()
@@ -252,6 +251,7 @@ class Server:
             Child(name="own events", run=self.own_events.run, restarts=ALWAYS),
             Child(name="filter failures", run=self.filter_failures.run, restarts=ALWAYS),
             Child(name="last use", run=self.last_use.run, restarts=ALWAYS),
+            Child(name="files", run=self.filing.run, restarts=ALWAYS),
             Child(name="housekeeping", run=self._keep_house, restarts=ALWAYS),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from api.budget import BodyBudget
 from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
-from api.services import Services
+from api.services import FileServices, Services
 from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
@@ -113,6 +114,15 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         trials=Trials(server.transforms),
         remake=Remake(tables.transforms, server.transforms, server.outbound.templates),
         filter_failures=server.filter_failures,
+        files=FileServices(
+            uploads=server.uploads,
+            depot=server.filing.depot,
+            library=server.filing.library,
+            spooled=BodyBudget(
+                server.settings.file_spool_bytes, server.settings.file_spool_bytes_workspace
+            ),
+        ),
+        bodies=ingestion.bodies,
         delivery_log=deliveries,
         event_log=events,
         horizon=horizon,

@@ -24,6 +24,7 @@ with nothing lost.
 
 TAGS = {
     "Events": "What happened. Events come in here, one by one or in batches, and can be read afterwards.",
+    "Files": "What is uploaded, or came with events, and is delivered by signed URLs.",
     "Destinations": "Where events are delivered to, and how: order, rate, retries, signing.",
     "Destination templates": "The catalog of services that destinations can be made for, with what each \
 is sent.",

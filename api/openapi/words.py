@@ -5,6 +5,7 @@ from typing import Any
 AT = "2026-11-20T12:00:00.000Z"
 LATER = "2026-11-20T12:00:01.250Z"
 EVENT = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"
+FILE = "01939b2e-7d4b-7c90-a1d2-4e6f8a0b2c11"
 DESTINATION = "01939b2a-11f0-7c3e-9d52-2b7f4c6e8a01"
 DELIVERY = "01939b2e-7d4d-7b11-8e64-0c9d3f5a7b22"
 CUSTOMER = "01939b29-5e01-7d2f-a1b7-6c8e0f2a4d33"
@@ -50,6 +51,7 @@ PATHS = {
     "destinations": DESTINATION,
     "dlq": DELIVERY,
     "events": EVENT,
+    "files": FILE,
     "replay-jobs": JOB,
     "routing-rules": RULE,
     "schemas": SCHEMA,
@@ -126,6 +128,16 @@ MODELS: dict[str, dict[str, Any]] = {
         "url": "https://portal.example.com/#token=anges_bWFkZSB1cCwgb2Ygbm9ib2R5",
     },
     "Error": {"path": "name", "message": "is required"},
+    "File": {
+        "id": FILE,
+        "fileName": "invoice-1042.pdf",
+        "contentType": "application/pdf",
+        "fileType": "invoice",
+        "sizeBytes": 48_213,
+        "sha256": "5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9",
+        "metadata": {"invoice": 1042},
+        "error": None,
+    },
     "FilterErrors": {"count": 3, "lastMessage": "no such key: total"},
     "InferredSchema": {"sampled": 100, "conflicts": [], "created": None},
     "KeyRotated": _KEY,

@@ -81,6 +81,7 @@ from storage.replays import PostgresJobs
 from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox
 from tests.api.issued import Issued, logged
+from tests.api.no_files import no_files
 from tests.door.house import Client
 from tests.outbound.fakes import Unchanged
 
@@ -418,6 +419,8 @@ class House:
             rule_store=self.tables.rules,
             catalog=CATALOG,
             templates=Renderer(CATALOG),
+            files=no_files(self.bridge, self.models, self.plans),
+            bodies=self.ingestion.bodies,
             schemas=self.schemas,
             schema_store=self.tables.schemas,
             inference=Inference(self.log, self.tables.schemas, self.schemas),

@@ -3,6 +3,7 @@
 Nothing of it is a fake; its answers are held to the OpenAPI document as those of `tests.api.house`.
 """
 
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -96,6 +97,15 @@ async def open_service(
     bridge: Bridge, within_s: float = 60, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
     """Run a server on a test's database for as long as the block does."""
+    with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
+        async with _open_service(bridge, within_s, {"data_dir": folder, **settings}) as house:
+            yield house
+
+
+@asynccontextmanager
+async def _open_service(
+    bridge: Bridge, within_s: float, settings: dict[str, Any]
+) -> AsyncIterator[ServiceHouse]:
     given = {
         "bind": "127.0.0.1:0",
         "egress_allow": "127.0.0.0/8",

@@ -1,0 +1,65 @@
+"""The files' side of the composition: where their bytes are, and who keeps, reads and removes them."""
+
+from typing import TYPE_CHECKING
+
+import trio
+
+from engine.files.depot import Depot
+from engine.files.library import FileLibrary
+from engine.files.uploads import Uploads
+from engine.ingest import Ingest
+from engine.key_lookup import KeyLookup
+from engine.plans import Horizon
+from storage.blobs import open_blobs
+from storage.files import PostgresFiles
+from storage.spool import DiskSpool
+
+if TYPE_CHECKING:
+    from api.composition import Server
+    from storage.secretbox import SecretBox
+
+FOLDER = "files"  # below the data folder
+INCOMING = "incoming"  # in there, beside a folder for each environment, whose names are numbers
+# What another process had under way when this one took over is judged by the second look only: it may
+# write for as long as its own grace time, and would leave what this one has just removed.
+SECOND_LOOK_S = 60.0
+
+
+class Filing:
+    """Everything of a process that files need."""
+
+    def __init__(self, server: "Server", box: "SecretBox") -> None:
+        settings = server.settings
+        folder = settings.data_dir / FOLDER
+        self.spool = DiskSpool(folder / INCOMING, settings.file_disk_reserve)
+        self.blobs = open_blobs(settings.file_store, folder)
+        self.store = PostgresFiles(server.bridge.pool, box)
+        self.depot = Depot(self.spool, self.blobs, self.store)
+        self.library = FileLibrary(
+            self.store, self.blobs, Horizon(server.plans, server.clock.now), server.plans
+        )
+        self.alone = True  # whether no other process was alive when this one took over
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Have a spool, clear what dead processes left in theirs, and remove content without a file."""
+        try:
+            await self.spool.open()
+        finally:
+            task_status.started()  # events are taken also where files cannot be
+        try:
+            await self.depot.run(0.0 if self.alone else SECOND_LOOK_S)
+        finally:
+            with trio.CancelScope(shield=True):
+                await self.spool.close()
+
+    def uploads(self, server: "Server", ingest: Ingest, keys: KeyLookup) -> Uploads:
+        """Return what makes events of files."""
+        return Uploads(
+            ingest,
+            keys,
+            server.intake.submit,
+            server.identity,
+            self.store,
+            self.depot,
+            server.background.spawn,
+        )

@@ -1,0 +1,120 @@
+"""A form of multipart/form-data (RFC 7578) as it comes: small text fields, and one file as a stream."""
+
+import re
+from collections.abc import AsyncIterator
+
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.http import parse_options_header
+from werkzeug.sansio.multipart import (
+    NEED_DATA,
+    Data,
+    Epilogue,
+    Event,
+    Field,
+    File,
+    MultipartDecoder,
+    Preamble,
+)
+
+from engine.control.documents import invalid
+from engine.errors import Refusal
+
+FILE = "file"  # the name of the part
+PARTS = 16  # twice the fields that there are
+TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
+BUFFER_BYTES = 256 * 1024  # held while a boundary or a part's head is looked for
+_BOUNDARY = re.compile(rb"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
+
+
+class MultipartForm:
+    """One body. Read `file` to its end, then `rest`; `fields` has what was said by then."""
+
+    def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
+        """Raises Refusal where `content_type` has no usable boundary."""
+        boundary = parse_options_header(content_type)[1].get("boundary", "").encode("latin-1")
+        if _BOUNDARY.fullmatch(boundary) is None or boundary.endswith(b" "):
+            raise Refusal("invalid_request", "Content-Type has no boundary")
+        self.fields: dict[str, str] = {}
+        self.file_name: str | None = None
+        self.content_type: str | None = None
+        self._decoder = MultipartDecoder(boundary, BUFFER_BYTES, max_parts=PARTS)
+        self._chunks = chunks
+        self._text_bytes = 0
+        self._ended = False
+
+    async def file(self) -> AsyncIterator[bytes]:
+        """Return the file's content. Raises Refusal for a form that has none, or is malformed."""
+        while True:
+            event = await self._next()
+            if isinstance(event, Field):
+                await self._field(event)
+            elif isinstance(event, File):
+                break
+            elif isinstance(event, Epilogue):
+                raise invalid(FILE, "is required: a part of that name with a filename")
+        if event.name != FILE:
+            raise invalid(event.name or "a part", "only the part named file may be a file")
+        self.file_name = event.filename or None
+        self.content_type = event.headers.get("content-type")
+        more = True
+        while more:
+            data = await self._data()
+            more = data.more_data
+            if data.data:
+                yield data.data
+
+    async def rest(self) -> None:
+        """Read what comes after the file. Raises Refusal."""
+        while not self._ended:
+            event = await self._next()
+            if isinstance(event, Field):
+                await self._field(event)
+            elif isinstance(event, File):
+                raise invalid(event.name or "a part", "one file is the most")
+
+    async def _field(self, field: Field) -> None:
+        name = field.name
+        if not name or len(name) > TEXT_BYTES:
+            raise Refusal("invalid_request", "a part of the form has no name")
+        if name in self.fields:
+            raise invalid(name, "is given twice")
+        parts: list[bytes] = []
+        more = True
+        while more:
+            data = await self._data()
+            more = data.more_data
+            parts.append(data.data)
+            self._text_bytes += len(data.data)
+            if self._text_bytes > TEXT_BYTES:
+                raise Refusal("payload_too_large", f"text fields have at most {TEXT_BYTES} bytes")
+        try:
+            text = b"".join(parts).decode()
+        except UnicodeDecodeError:
+            raise invalid(name, "is not UTF-8") from None
+        if "\0" in text:
+            raise invalid(name, "must not contain NUL")
+        if text:  # what a form in a browser was not given is empty
+            self.fields[name] = text
+
+    async def _data(self) -> Data:
+        event = await self._next()
+        assert isinstance(event, Data)  # so it is between a part's head and its end
+        return event
+
+    async def _next(self) -> Event:
+        try:
+            while True:
+                event = self._decoder.next_event()
+                if event is NEED_DATA:
+                    await self._feed()
+                elif not isinstance(event, Preamble):
+                    self._ended = isinstance(event, Epilogue)
+                    return event
+        except RequestEntityTooLarge:
+            raise Refusal("payload_too_large", "the form has too many or too large parts") from None
+        except ValueError:  # of the parser, and text that is not UTF-8
+            raise Refusal("invalid_request", "the form is malformed") from None
+
+    async def _feed(self) -> None:
+        chunk = await anext(self._chunks, None)
+        self._decoder.receive_data(chunk)

@@ -1,0 +1,185 @@
+"""Files: uploaded in three forms, listed, shown, and read. `api.uploading` knows the forms."""
+
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import Field
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import EnvironmentName, PageQuery
+from api.routes import ANY_TYPE, INGEST, JSON, READ, Embed, Route
+from api.shapes.files import FileItem, FileReceipt
+from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
+from engine.control.instant import Instant
+from engine.errors import Refusal
+from engine.files.draft import FileInput
+from engine.files.records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
+from engine.identity import created_at_ms
+from engine.instants import iso
+
+TAG = "Files"
+LISTING = "/files"
+FORM = {
+    "type": "object",
+    "required": ["file"],
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "With a filename."},
+        **{
+            name: {"type": "string"}
+            for name in (
+                "fileName",
+                "contentType",
+                "fileType",
+                "eventType",
+                "customerExternalId",
+                "idempotencyKey",
+            )
+        },
+        "metadata": {"type": "string", "description": "A JSON object."},
+    },
+}
+
+
+class FileQuery(PageQuery):
+    """Filters of files."""
+
+    environment: EnvironmentName | None = None
+    state: Literal["PENDING", "STORED", "FAILED"] | None = None
+    purpose: Literal["UPLOAD", "ATTACHMENT"] | None = None
+    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    from_: Instant | None = Field(None, alias="from", description="Created at or after.")
+    to: Instant | None = Field(None, description="Created before.")
+
+    def which(self) -> FileFilter:
+        """Return what is to be shown."""
+        return FileFilter(
+            from_ms=self.from_,
+            to_ms=self.to,
+            state=None if self.state is None else FileState[self.state],
+            purpose=None if self.purpose is None else FilePurpose[self.purpose],
+            customer=self.customer_external_id,
+        )
+
+
+def view(call: Call, file: FileRecord) -> dict[str, Any]:
+    """Return a file as answers show it."""
+    return {
+        "id": file.id,
+        "environment": call.environment_name.name,
+        "state": file.state.name,
+        "purpose": file.purpose.name,
+        "fileName": file.file_name,
+        "contentType": file.content_type,
+        "fileType": file.file_type,
+        "sizeBytes": file.size,
+        "sha256": _hex(file),
+        "metadata": None if file.metadata is None else orjson.Fragment(file.metadata),
+        "source": file.source.name,
+        "customerExternalId": file.customer,
+        "eventId": file.event,
+        "error": file.error,
+        "createdAt": iso(created_at_ms(file.id)),
+        "expiresAt": iso(call.services.files.library.expires_at_ms(file)),
+    }
+
+
+async def upload(call: Call) -> Answer:
+    """Take a file."""
+    async with received(call) as (fields, content):
+        receipt = await call.services.files.uploads.accept(call.number, fields, content)
+    document = {
+        "id": receipt.file.id,
+        "eventId": receipt.file.event,
+        "sizeBytes": receipt.file.size,
+        "sha256": _hex(receipt.file),
+        "duplicate": receipt.duplicate,
+        "deliveries": receipt.deliveries,
+    }
+    return Answer(202, document)
+
+
+async def listing(call: Call) -> Answer:
+    """List files, newest first."""
+    query = call.query_as(FileQuery)
+    below = position(LISTING, call.number, query.cursor)
+    found = await call.services.files.library.page(call.number, query.which(), below, query.limit)
+    items = [view(call, file) for file in found.items]
+    return Answer(200, page(items, LISTING, call.number, found.below))
+
+
+async def get(call: Call) -> Answer:
+    """Show one file."""
+    return Answer(200, view(call, await _found(call)))
+
+
+async def _found(call: Call) -> FileRecord:
+    file = await call.services.files.library.get(call.number, call.identifier())
+    if file is None:
+        raise Refusal("not_found", "no such file")
+    return file
+
+
+def _hex(file: FileRecord) -> str | None:
+    return None if file.sha256 is None else file.sha256.hex()
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/files",
+        name="uploadFile",
+        summary="Upload a file",
+        description="It becomes an event, whose payload is the file's record, with FILE deliveries that "
+        "carry a signed URL. Three forms: JSON, with at most 1 MiB of content, or with a URL that is "
+        "fetched; multipart/form-data with one part `file`; and any other Content-Type, where the body "
+        "is the file and the rest is said in the query. At most 25 MiB. 202 once file, event and "
+        "deliveries are durable. The same `idempotencyKey` answers with the first file; with another "
+        "file, name, types or customer it is a 400.",
+        tag=TAG,
+        scopes=INGEST,
+        embed=Embed.REFUSED,
+        handler=upload,
+        query=UploadQuery,
+        body=FileInput,
+        streams=True,
+        ingestion=True,
+        content_types=(JSON, MULTIPART, ANY_TYPE),
+        body_schemas={MULTIPART: FORM},
+        body_bytes=FILE_BYTES + OVERHEAD_BYTES,
+        responses={202: FileReceipt},
+        codes=("schema_violation", "idempotency_mismatch"),
+        example={
+            "fileName": "invoice-1042.txt",
+            "contentType": "text/plain",
+            "content": "VG90YWw6IDk5LjUwCg==",
+            "customerExternalId": "acme",
+        },
+    ),
+    Route(
+        method="GET",
+        path="/files",
+        name="listFiles",
+        summary="List files",
+        description="Those that were uploaded, and those that came with events.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=listing,
+        query=FileQuery,
+        responses={200: shapes.Page[FileItem]},
+    ),
+    Route(
+        method="GET",
+        path="/files/{id}",
+        name="getFile",
+        summary="Show a file",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=get,
+        responses={200: FileItem},
+        refusals=(404,),
+    ),
+)

@@ -1,0 +1,167 @@
+"""The forms that a file is uploaded in: JSON, multipart/form-data, or its bytes as they are.
+
+Each becomes the same: what is said of the file, and its content, kept, or the URL where it is. Of a body
+no more is held than a part at a time; but of JSON, which is small, all of it.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from werkzeug.http import parse_options_header
+
+from api.bodies import read_object
+from api.call import Call
+from api.multipart import MultipartForm
+from api.queries import EnvironmentName, Query
+from engine.control.documents import invalid, read
+from engine.errors import Refusal
+from engine.files.draft import INLINE_BYTES, FileFields, FileInput
+from engine.files.records import FILE_BYTES, SourceKind
+from engine.files.uploads import Content
+
+JSON = "application/json"
+MULTIPART = "multipart/form-data"
+UNSAID = "application/x-www-form-urlencoded"  # the type that clients state who were told none
+JSON_BYTES = INLINE_BYTES * 3 // 2  # base64 is 4/3 of its content, and the rest is small
+OVERHEAD_BYTES = 128 * 1024  # of a form around its file
+RETRY_S = 2  # files take seconds, not minutes
+
+
+class UploadQuery(Query):
+    """What is said of a file whose bytes are the body. With another body it is said there."""
+
+    environment: EnvironmentName | None = None
+    file_name: str | None = None
+    file_type: str | None = None
+    metadata: str | None = None
+    event_type: str | None = None
+    customer_external_id: str | None = None
+    idempotency_key: str | None = None
+
+    def said(self) -> dict[str, str]:
+        """Return what is said, by the names of fields."""
+        return self.model_dump(by_alias=True, exclude_none=True, exclude={"environment"})
+
+
+@asynccontextmanager
+async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
+    """Receive a file, in whatever form, and hold its content while the block runs. Raises Refusal."""
+    said = call.query_as(UploadQuery).said()
+    content_type = call.headers.get("content-type", "")
+    essence = content_type.partition(";")[0].strip(" \t").lower()
+    if essence in (JSON, MULTIPART) and said:
+        raise invalid(next(iter(said)), "stands in the body of this form")
+    if essence == JSON:
+        async with _as_json(call) as found:
+            yield found
+    elif essence == MULTIPART:
+        form = MultipartForm(content_type, call.chunks)
+        async with _kept(call, form.file(), FILE_BYTES) as content:
+            await form.rest()
+            stated = {"fileName": form.file_name, "contentType": form.content_type}
+            yield _fields({**_present(stated), **form.fields}), content
+    else:
+        stated = {
+            "fileName": _named(call.headers.get("content-disposition", "")),
+            "contentType": None if essence == UNSAID else content_type or None,
+        }
+        fields = _fields({**_present(stated), **said})  # before the body: it may be refused by then
+        async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
+            yield fields, content
+
+
+@asynccontextmanager
+async def _as_json(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
+    bodies, workspace = call.services.bodies, call.environment.workspace
+    body = bytearray()
+    drawn = 0
+    try:
+        async for chunk in call.chunks:
+            if len(body) + len(chunk) > JSON_BYTES:
+                raise Refusal("payload_too_large", f"as JSON a file has at most {JSON_BYTES} bytes")
+            if not bodies.draw(workspace, len(chunk)):
+                raise _no_room("too many request bodies at once")
+            drawn += len(chunk)
+            body += chunk
+        fields = read(FileInput, read_object(bytes(body)))
+        body = bytearray()
+        inline = fields.inline()
+        if inline is None:
+            yield fields, Content(SourceKind.URL, url=fields.url())
+            return
+        data, content_type = inline
+        kind = SourceKind.CONTENT if fields.content is not None else SourceKind.INLINE
+        if content_type is not None and fields.content_type is None:
+            fields = fields.model_copy(update={"content_type": content_type})
+        async with _kept(call, _once(data), INLINE_BYTES, kind) as content:
+            yield fields, content
+    finally:
+        if drawn:
+            bodies.give_back(workspace, drawn)
+
+
+@asynccontextmanager
+async def _kept(
+    call: Call,
+    chunks: AsyncIterator[bytes],
+    at_most: int,
+    kind: SourceKind = SourceKind.CONTENT,
+) -> AsyncIterator[Content]:
+    """Keep a stream, within what uploads may take of the disk."""
+    spooled, workspace = call.services.files.spooled, call.environment.workspace
+    drawn = 0
+
+    async def drawing() -> AsyncIterator[bytes]:
+        nonlocal drawn
+        async for chunk in chunks:
+            if not spooled.draw(workspace, len(chunk)):
+                raise _no_room("too many files are being received")
+            drawn += len(chunk)
+            yield chunk
+
+    try:
+        async with call.services.files.depot.keep(call.number, drawing(), at_most) as kept:
+            yield Content(kind, kept)
+    finally:
+        if drawn:
+            spooled.give_back(workspace, drawn)
+
+
+def _fields(said: dict[str, str]) -> FileFields:
+    """Return what was said in texts. Raises Refusal."""
+    document: dict[str, Any] = dict(said)
+    metadata = said.get("metadata")
+    if metadata is not None:
+        try:
+            document["metadata"] = read_object(metadata.encode())
+        except Refusal as refusal:
+            raise invalid("metadata", refusal.message.replace("the body", "it")) from None
+    return read(FileFields, document)
+
+
+def _present(stated: dict[str, str | None]) -> dict[str, str]:
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _named(disposition: str) -> str | None:
+    """Return the file name of a Content-Disposition, also one that is no ASCII (RFC 8187)."""
+    return parse_options_header(disposition)[1].get("filename") or None
+
+
+def _no_room(message: str) -> Refusal:
+    return Refusal("overloaded", message, retry_after_s=RETRY_S)
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+async def _some(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Return a body that must not be empty: who sends none meant something else."""
+    empty = True
+    async for chunk in chunks:
+        empty = empty and not chunk
+        yield chunk
+    if empty:
+        raise Refusal("invalid_request", "the body is empty: it is the file")

@@ -1,0 +1,49 @@
+"""The files of a house that can receive none: a whole server is needed for that."""
+
+from pathlib import Path
+
+from obstore.store import MemoryStore
+
+from api.budget import BodyBudget
+from api.services import FileServices
+from engine.files.depot import Depot
+from engine.files.library import FileLibrary
+from engine.files.uploads import Uploads
+from engine.identity import Identity
+from engine.ingest import Ingest
+from engine.key_lookup import KeyLookup
+from engine.models import Models
+from engine.plans import Horizon, Plans
+from engine.router import Router
+from engine.submission import OVERLOADED, Submission
+from storage.blobs import ObjectBlobs
+from storage.bridge import Bridge
+from storage.claims import PostgresClaims
+from storage.files import PostgresFiles
+from storage.secretbox import SecretBox
+from storage.spool import DiskSpool
+
+
+def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
+    """Return the services, with rows that can be read and no place for bytes."""
+
+    def refuse(submission: Submission) -> None:
+        submission.settle(OVERLOADED)
+
+    def spawn(*_: object) -> None:
+        raise AssertionError("nothing is to be done in the background")
+
+    def now() -> float:
+        return 0.0
+
+    store = PostgresFiles(bridge.pool, SecretBox([b"k" * 32]))
+    blobs = ObjectBlobs(MemoryStore())
+    depot = Depot(DiskSpool(Path("/nowhere"), 0), blobs, store)
+    keys = KeyLookup(PostgresClaims(bridge.pool), now)
+    ingest = Ingest(Router(models), refuse, Identity(), spawn, keys)
+    return FileServices(
+        uploads=Uploads(ingest, keys, refuse, Identity(), store, depot, spawn),
+        depot=depot,
+        library=FileLibrary(store, blobs, Horizon(plans, now), plans),
+        spooled=BodyBudget(0, 0),
+    )
