@@ -5,7 +5,8 @@ from typing import Any
 
 from api.call import Call
 from engine.control.headers import MASK, is_secret
-from engine.delivery_log import DeliveryDetail
+from engine.control.templated import shown_headers
+from engine.delivery_log import DeliveryDetail, SentVersion
 from engine.errors import Refusal
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
@@ -23,6 +24,7 @@ async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | N
     own = {
         name: MASK if value is None else value for name, value in json.loads(detail.sent.headers)
     }
+    own = _of_template(call, detail.sent, own)
     further = {
         name: MASK if is_secret(name) else value
         for name, value in (
@@ -56,6 +58,16 @@ async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | N
         "body": None if made.body is None else made.body.decode("utf-8", "replace"),
         "note": made.note,
     }
+
+
+def _of_template(call: Call, sent: SentVersion, own: dict[str, str]) -> dict[str, str]:
+    """Put the headers that the template makes of its configuration, which win over the destination's."""
+    if sent.template is None or sent.config is None:
+        return own
+    definition = call.services.catalog.get(sent.template)
+    made = {} if definition is None else shown_headers(definition, sent.config)
+    named = {name.lower() for name in made}
+    return {name: value for name, value in own.items() if name.lower() not in named} | made
 
 
 def _host(url: str) -> str:

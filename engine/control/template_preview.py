@@ -11,7 +11,8 @@ from msgspec import Struct
 from engine.control.documents import invalid, merged
 from engine.control.headers import MASK, Headers
 from engine.control.headers import shown as shown_headers
-from engine.control.templated import CONFIG_BYTES
+from engine.control.templated import CONFIG_BYTES, judged
+from engine.control.templated import shown_headers as template_headers
 from engine.core.destination import Template
 from engine.errors import Detail, Refusal
 from engine.outbound.ports import Failure, Templates
@@ -49,7 +50,9 @@ def previewed(
     Secrets may be masked or left out: nobody needs them to see a message.
     """
     config = _config(definition, given, stored)
-    errors = _errors(definition, config)
+    unknown = {name for name, value in config.items() if value is None}
+    known = {name: MASK if name in unknown else value for name, value in config.items()}
+    errors = _errors(definition, known, {f"config.{name}" for name in unknown})
     if errors:
         return Preview(None, errors)
     shown = {name: None if name in definition.secrets else value for name, value in config.items()}
@@ -60,16 +63,12 @@ def previewed(
     layers = (  # each name from the last that has it, as on the wire
         {"content-type": "application/json", "user-agent": USER_AGENT.decode()},
         shown_headers(headers),
-        dict(definition.target(shown).headers),
+        template_headers(definition, text),
         {name.decode("latin-1"): value.decode("latin-1") for name, value in rendered.headers},
     )
-    # where the URL itself is the secret, its host is known if the secret is
-    url = definition.target(
-        {name: MASK if value is None else value for name, value in config.items()}
-    )
-    return Preview(
-        Sketch(url.shown_url, _layered(layers), rendered.body.decode("utf-8", "replace"))
-    )
+    url = definition.target(known).shown_url  # also of a host that only a secret tells
+    body_text = rendered.body.decode("utf-8", "replace")
+    return Preview(Sketch(url, _layered(layers), body_text))
 
 
 def _config(
@@ -91,12 +90,13 @@ def _config(
     return config
 
 
-def _errors(definition: Definition, config: dict[str, Any]) -> tuple[Detail, ...]:
-    """Return what is wrong with a configuration, but for secrets that are not known."""
+def _errors(
+    definition: Definition, config: dict[str, Any], unknown: set[str]
+) -> tuple[Detail, ...]:
+    """Return what is wrong with a configuration, but for the places that are not known."""
     try:
-        definition.check(config)
+        judged(definition, config)
     except Refusal as refusal:
-        unknown = {f"config.{name}" for name, value in config.items() if value is None}
         return tuple(detail for detail in refusal.details if detail.path not in unknown)
     return ()
 

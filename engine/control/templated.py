@@ -32,7 +32,7 @@ def required(catalog: Catalog, template: str) -> Definition:
 def created(definition: Definition, given: Mapping[str, Any]) -> Template:
     """Return the configuration of a new destination, defaults filled in. Raises Refusal 400."""
     _refuse_masks(definition, given, {})
-    return _judged(definition, merged({}, given))
+    return _configured(definition, merged({}, given))
 
 
 def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
@@ -41,7 +41,7 @@ def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) 
     present = json.loads(stored.config)
     _refuse_masks(definition, patch, present)
     changes = {name: value for name, value in patch.items() if not _masked(definition, name, value)}
-    following = _judged(definition, merged(present, changes))
+    following = _configured(definition, merged(present, changes))
     if led_to(definition, stored) != led_to(definition, following):
         _require_anew(definition, present, following, changes)
     return following
@@ -63,9 +63,28 @@ def led_to(definition: Definition, template: Template) -> tuple[bool, str, int] 
 
 def destined(definition: Definition, template: Template) -> Destined:
     """Return where requests go. Raises Refusal where the template does not take the configuration."""
-    config = json.loads(template.config)
-    definition.check(config)
-    return definition.target(config)
+    return judged(definition, json.loads(template.config))
+
+
+def judged(definition: Definition, config: dict[str, Any]) -> Destined:
+    """Return where requests of a configuration go. Raises Refusal `invalid_request`."""
+    try:
+        definition.check(config)
+        return definition.target(config)
+    except Refusal:
+        raise
+    except Exception as error:  # a file's expressions, on values that its example does not have
+        message = "the template cannot make a request of it"
+        detail = Detail("config", message)
+        raise Refusal("invalid_request", f"config: {message}", (detail,)) from error
+
+
+def shown_headers(definition: Definition, shown: bytes) -> dict[str, str]:
+    """Return the headers that a template makes of what was kept of a configuration, secrets masked."""
+    try:
+        return dict(definition.target(json.loads(shown)).headers)
+    except Exception:  # of a version that today's template does not take any more
+        return {}
 
 
 def masked(shown: bytes) -> dict[str, Any]:
@@ -83,13 +102,15 @@ def changed_secrets(before: DestinationRecord, after: DestinationRecord) -> list
     return [name for name in secrets if name in old and old[name] != new[name]]
 
 
-def _judged(definition: Definition, config: dict[str, Any]) -> Template:
+def _configured(definition: Definition, config: dict[str, Any]) -> Template:
+    parse_target(judged(definition, config).url)
     complete = {
         name: value for name, value in definition.complete(config).items() if value is not None
     }
-    definition.check(complete)
-    parse_target(definition.target(complete).url)
-    text = json.dumps(complete, ensure_ascii=False).encode()
+    try:
+        text = json.dumps(complete, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        raise invalid("config", "holds a number that is too large") from None
     if len(text) > CONFIG_BYTES:
         raise invalid("config", f"is larger than {CONFIG_BYTES} bytes")
     shown = {
