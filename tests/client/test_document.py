@@ -50,6 +50,15 @@ CALLS: dict[str, tuple[Any, Any]] = {
         lambda c: list(c.destinations.deliveries(ID)),
         shapes.Delivery,
     ),
+    "GET /destination-templates": (lambda c: c.templates.list(), shapes.DestinationTemplate),
+    "GET /destination-templates/{id}": (
+        lambda c: c.templates.get("slack"),
+        shapes.DestinationTemplate,
+    ),
+    "POST /destination-templates/{id}/preview": (
+        lambda c: c.templates.preview("slack"),
+        shapes.TemplatePreview,
+    ),
     "POST /routing-rules": (lambda c: c.routing_rules.create("n", ID, ["*"]), shapes.RoutingRule),
     "GET /routing-rules": (lambda c: c.routing_rules.list(), shapes.RoutingRule),
     "GET /routing-rules/{id}": (lambda c: c.routing_rules.get(ID), shapes.RoutingRule),
@@ -236,6 +245,7 @@ def test_every_filter_of_a_list_can_be_given(name: str) -> None:
         ("POST /embed/sessions", "embed_sessions.create", {}),
         ("POST /destinations", "destinations.create", {}),
         ("POST /destinations#1", "destinations.create_from_template", {}),
+        ("POST /destination-templates/{id}/preview", "templates.preview", {}),
         ("POST /routing-rules", "routing_rules.create", {}),
         ("POST /schemas", "schemas.create", {}),
         ("POST /schemas/infer", "schemas.infer", {}),

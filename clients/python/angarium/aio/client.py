@@ -14,6 +14,7 @@ from angarium.aio.events import AsyncEvents
 from angarium.aio.replays import AsyncReplayJobs
 from angarium.aio.rules import AsyncRoutingRules
 from angarium.aio.schemas import AsyncSchemas
+from angarium.aio.templates import AsyncTemplates
 from angarium.aio.transforms import AsyncTransformScripts
 from angarium.aio.workspace import AsyncWorkspace
 from angarium.calls import Call
@@ -51,6 +52,7 @@ class AsyncClient:
         self.routing_rules = AsyncRoutingRules(self.send)
         self.deliveries = AsyncDeliveries(self.send)
         self.dlq = AsyncDlq(self.send)
+        self.templates = AsyncTemplates(self.send)
         self.schemas = AsyncSchemas(self.send)
         self.transform_scripts = AsyncTransformScripts(self.send)
         self.replay_jobs = AsyncReplayJobs(self.send)

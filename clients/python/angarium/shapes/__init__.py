@@ -68,6 +68,12 @@ from angarium.shapes.transforms import (
     TransformRun,
     TransformScript,
 )
+from angarium.shapes.templates import (
+    DestinationTemplate,
+    SketchedRequest,
+    TemplateExample,
+    TemplatePreview,
+)
 from angarium.shapes.vocabulary import (
     CredentialKind,
     DeliveryKind,
@@ -126,6 +132,7 @@ __all__ = [
     "Destination",
     "DestinationChange",
     "DestinationStatus",
+    "DestinationTemplate",
     "DlqEntry",
     "DlqStatus",
     "EmbedContext",
@@ -165,7 +172,10 @@ __all__ = [
     "Scope",
     "SentRequest",
     "Signing",
+    "SketchedRequest",
     "Success",
+    "TemplateExample",
+    "TemplatePreview",
     "TestResult",
     "Throughput",
     "ThroughputPoint",

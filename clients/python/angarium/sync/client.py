@@ -20,6 +20,7 @@ from angarium.sync.events import Events
 from angarium.sync.replays import ReplayJobs
 from angarium.sync.rules import RoutingRules
 from angarium.sync.schemas import Schemas
+from angarium.sync.templates import Templates
 from angarium.sync.transforms import TransformScripts
 from angarium.sync.workspace import Workspace
 
@@ -52,6 +53,7 @@ class Client:
         self.routing_rules = RoutingRules(self.send)
         self.deliveries = Deliveries(self.send)
         self.dlq = Dlq(self.send)
+        self.templates = Templates(self.send)
         self.schemas = Schemas(self.send)
         self.transform_scripts = TransformScripts(self.send)
         self.replay_jobs = ReplayJobs(self.send)
