@@ -40,6 +40,7 @@ REMOTE = {
     "transforms": Entry("api.cli.remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Entry("api.cli.remote.throughput", "An environment's rates, now."),
     "audit": Entry("api.cli.remote.audit", "Who changed what, when."),
+    "workspace": Entry("api.cli.remote.workspace", "Customers' portals, and what customers may do."),
     "embed": Entry("api.cli.remote.embed", "Sessions for end-customers' browsers."),
 }
 COMMANDS = LOCAL | REMOTE

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from api.bodies import BODY_BYTES
-from api.routes import Route
+from api.routes import Embed, Route
 from api.table import ROUTES
+from engine.control.transforms import SOURCE_BYTES
 from engine.core.vocabulary import Scope
 from engine.event_json import BATCH_BYTES, EVENT_BYTES
 
@@ -18,7 +18,7 @@ TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that nothing has
 HOOK = "https://example.com/hooks"
 
-# Part 4 of the specification, but transforms and files: what each endpoint can answer at least.
+# Part 4 of the specification, but files: what each endpoint can answer at least.
 SPECIFIED = """
 GET /auth/context 200 401
 POST /events 202 400 401
@@ -50,6 +50,10 @@ GET /schemas/types/{eventType}/versions 200
 GET /schemas/types/{eventType}/active 200 404
 GET /schemas/{id} 200 404
 POST /schemas/{id}/activate 200 400 404 409
+POST /transform-scripts 201 400 402 404 413
+GET /transform-scripts/{id} 200 404
+POST /transform-scripts/{id}/publish 200 402 404
+GET /destinations/{destinationId}/transform-scripts 200 404
 POST /replay-jobs 201 400
 GET /replay-jobs 200
 GET /replay-jobs/{id} 200 404
@@ -91,6 +95,7 @@ NAMES = {
     "routing-rules": "rule",
     "destination-templates": "template",
     "schemas": "schema",
+    "transform-scripts": "script",
     "deliveries": "delivery",
     "replay-jobs": "job",
     "dlq": "dead",
@@ -100,6 +105,8 @@ NAMES = {
 RULE = {"name": "r", "destinationId": "{destination}", "eventTypes": ["never"]}
 EVENT = {"eventType": "of.nobody", "payload": {}}
 SCHEMA = {"eventType": "of.schemas", "schema": {"type": "object"}}
+SOURCE = "function transform(event) { return event; }"
+SCRIPT = {"destinationId": "{destination}", "name": "s", "source": SOURCE}
 
 # What succeeds: by operation the body, and the target where it is not the thing that all cases share.
 BODIES: dict[str, Any] = {
@@ -113,16 +120,21 @@ BODIES: dict[str, Any] = {
     "POST /routing-rules/preview": {"event": EVENT},
     "POST /schemas": SCHEMA,
     "POST /schemas/infer": {"eventType": "of.nobody"},
+    "POST /transform-scripts": SCRIPT,
+    "POST /transform-scripts/{id}/run": {"event": {"type": "of.nobody", "data": {}}},
     "POST /replay-jobs": {"destinationId": "{destination}"},
     "POST /dlq/retry": {"destinationId": "{destination}", "dryRun": True},
     "POST /dlq/discard": {"destinationId": "{destination}", "dryRun": True},
     "POST /api-keys": {"name": "k", "scope": "read"},
     "POST /embed/sessions": {"customerExternalId": "c1"},
+    "PATCH /workspace": {"branding": {"name": "Acme"}},
 }
 TARGETS = {
     "DELETE /destinations/{id}": "/destinations/{spare}",
     "DELETE /routing-rules/{id}": "/routing-rules/{spare_rule}",
     "POST /schemas/{id}/deprecate": "/schemas/{active}/deprecate",
+    "POST /transform-scripts/{id}/unpublish": "/transform-scripts/{live_script}/unpublish",
+    "DELETE /transform-scripts/{id}": "/transform-scripts/{spare_script}",
     "POST /replay-jobs/{id}/cancel": "/replay-jobs/{running}/cancel",
     "DELETE /api-keys/{id}": "/api-keys/{spare_key}",
     "GET /observability/throughput": "/observability/throughput?environment=DEVELOPMENT",
@@ -246,6 +258,59 @@ PARTICULAR = [
         body={},
     ),
     Case(
+        operation="POST /transform-scripts",
+        status=400,
+        code="invalid_request",
+        body={**SCRIPT, "source": "function transform("},
+    ),
+    Case(
+        operation="POST /transform-scripts",
+        status=413,
+        code="payload_too_large",
+        body={**SCRIPT, "source": "/" * (SOURCE_BYTES + 1)},
+    ),
+    Case(
+        operation="POST /transform-scripts",
+        status=404,
+        code="not_found",
+        body={**SCRIPT, "destinationId": NOBODY},
+    ),
+    Case(
+        operation="POST /transform-scripts",
+        status=402,
+        code="plan_limit",
+        caller="small",
+        body={**SCRIPT, "destinationId": "{smalls}"},
+    ),
+    Case(
+        operation="POST /transform-scripts",
+        status=409,
+        code="conflict",
+        body={**SCRIPT, "destinationId": "{archived}"},
+    ),
+    Case(
+        operation="POST /transform-scripts/{id}/publish",
+        status=402,
+        code="plan_limit",
+        caller="lapsed",
+        target="/transform-scripts/{lapsed_script}/publish",
+        body={},
+    ),
+    *(
+        Case(
+            operation=f"{method} /transform-scripts/{{id}}{action}",
+            status=409,
+            code="conflict",
+            target=f"/transform-scripts/{script}{action}",
+            body={},
+        )
+        for method, script, action in (
+            ("POST", "{archived_script}", "/publish"),
+            ("POST", "{script}", "/unpublish"),
+            ("DELETE", "{live_script}", ""),
+        )
+    ),
+    Case(
         operation="POST /replay-jobs",
         status=404,
         code="not_found",
@@ -296,7 +361,10 @@ PARTICULAR = [
     ),
 ]
 # What routes can answer with and no request can provoke at will.
-RACES = {("DELETE /api-keys/{id}", 409): "others change the key at the very same moment"}
+RACES = {
+    ("DELETE /api-keys/{id}", 409): "others change the key at the very same moment",
+    ("PATCH /workspace", 409): "others change the settings at the very same moment",
+}
 
 
 def operation_of(route: Route) -> str:
@@ -309,6 +377,7 @@ def general_cases(route: Route) -> list[Case]:
     some of them end what they are asked of."""
     name = operation_of(route)
     body = BODIES.get(name, {} if route.action else None)
+    caller = "browser" if route.embed is Embed.ONLY else "api"
     guarded, ingesting = route.scopes is not None, route.handler is None
     cases = [
         Case(operation=name, status=405, code="method_not_allowed", target=f"PUT {route.path}")
@@ -325,7 +394,14 @@ def general_cases(route: Route) -> list[Case]:
         query = TARGETS.get(name, route.path)
         target = query + ("&" if "?" in query else "?") + "bogus=1"
         cases.append(
-            Case(operation=name, status=400, code="invalid_request", target=target, body=body)
+            Case(
+                operation=name,
+                status=400,
+                code="invalid_request",
+                target=target,
+                body=body,
+                caller=caller,
+            )
         )
     if route.body is not None or route.action:
         wrong = {"Content-Type": "text/plain"}
@@ -343,7 +419,8 @@ def general_cases(route: Route) -> list[Case]:
         target = re.sub(r"{\w+}", NOBODY, route.path)
         cases.append(Case(operation=name, status=404, code="not_found", target=target, body=body))
     for status in route.responses:
-        cases.append(Case(operation=name, status=status, target=TARGETS.get(name, ""), body=body))
+        target = TARGETS.get(name, "")
+        cases.append(Case(operation=name, status=status, target=target, body=body, caller=caller))
     return cases
 
 
@@ -357,7 +434,7 @@ def _forbidden(route: Route) -> dict[str, Any]:
 
 
 def _too_large(route: Route) -> bytes:
-    most = BODY_BYTES if route.handler is not None else EVENT_BYTES
+    most = route.body_bytes if route.handler is not None else EVENT_BYTES
     return b" " * ((BATCH_BYTES if route.path == "/events/batch" else most) + 1)
 
 

@@ -162,6 +162,10 @@ async def _embed(stage: Stage) -> tuple[str, Json]:
     return "/embed/sessions", {"customerExternalId": "acme"}
 
 
+async def _workspace(stage: Stage) -> tuple[str, Json]:
+    return "/workspace", {"customerMay": {"replay": False}}
+
+
 WRITES: dict[str, tuple[Write, str]] = {
     "createDestination": (_create_destination, "destination.create"),
     "updateDestination": (_update_destination, "destination.update"),
@@ -185,6 +189,7 @@ WRITES: dict[str, tuple[Write, str]] = {
     "rotateApiKey": (_rotate_key, "api_key.rotate"),
     "revokeApiKey": (_revoke_key, "api_key.revoke"),
     "createEmbedSession": (_embed, "embed_session.create"),
+    "updateWorkspace": (_workspace, "workspace.update"),
 }
 _ROUTES = [route for route in ROUTES if route.scopes == MANAGE and route.method != "GET"]
 

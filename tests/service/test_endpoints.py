@@ -18,6 +18,7 @@ from tests.service.statuses import (
     NAMES,
     RACES,
     SCHEMA,
+    SCRIPT,
     TABLE,
     Case,
     all_cases,
@@ -36,6 +37,7 @@ ingest_per_minute = 1
 [plans.pro]
 control_per_minute = 100000
 destinations = 1
+transforms = 0
 """
 NO_RETRY: dict[str, list[int]] = {"retrySchedule": []}
 
@@ -85,6 +87,7 @@ class World:
         await self._destinations()
         await self._deliveries()
         await self._schemas()
+        await self._scripts()
         await self._jobs()
         keys = [await self._made("/api-keys", {"name": "k", "scope": "read"}) for _ in range(2)]
         self.ids["key"], self.ids["spare_key"] = keys
@@ -101,10 +104,14 @@ class World:
         mine = self.tenant = await house.tenant("of callers")
         self.callers["ingester"] = await house.caller(mine, Scope.INGEST)
         self.callers["reader"] = await house.caller(mine, Scope.READ)
+        session = {"customerExternalId": "c1", "ttlSeconds": 900}
+        token = (await self.api("POST", "/embed/sessions", session)).json["token"]
+        self.callers["browser"] = house.caller_with(token)
         self.callers["poor"] = await house.caller(await house.tenant("poor", "free"))
         small = await house.caller(await house.tenant("small", "pro"))
-        await destination(small, self.receiver.url())
+        self.ids["smalls"] = await destination(small, self.receiver.url())
         self.callers["small"] = small
+        self.callers["lapsed"] = await house.caller(await house.tenant("lapsed"))
 
     async def _destinations(self) -> None:
         api, url = self.api, self.receiver.url()
@@ -112,6 +119,8 @@ class World:
             self.ids[name] = await destination(api, url, ["never"])
         rules = (await api("GET", "/routing-rules")).json["items"]
         self.ids["rule"], self.ids["spare_rule"] = rules[0]["id"], rules[1]["id"]
+        body = {**SCRIPT, "destinationId": self.ids["archived"]}
+        self.ids["archived_script"] = await self._made("/transform-scripts", body)
         assert (await api("DELETE", f"/destinations/{self.ids['archived']}")).status == 200
 
     async def _deliveries(self) -> None:
@@ -147,6 +156,18 @@ class World:
         self.ids["schema"] = await self._made("/schemas", SCHEMA)
         self.ids["draft"] = await self._made("/schemas", SCHEMA)
 
+    async def _scripts(self) -> None:
+        for name, target in (("script", ""), ("spare_script", ""), ("live_script", "other")):
+            body = {**SCRIPT, "destinationId": self.ids[target or "destination"]}
+            self.ids[name] = await self._made("/transform-scripts", body)
+        path = f"/transform-scripts/{self.ids['live_script']}/publish"
+        assert (await self.api("POST", path)).status == 200
+        lapsed = self.callers["lapsed"]
+        body = {**SCRIPT, "destinationId": await destination(lapsed, self.receiver.url())}
+        made = await lapsed("POST", "/transform-scripts", body)
+        self.ids["lapsed_script"] = made.json["id"]
+        await self.house.keys.set_plan("lapsed", "pro")
+
     async def _jobs(self) -> None:
         api, held = self.api, self.ids["held"]
         self.ids["finished"] = await self._made("/replay-jobs", {"destinationId": held})
@@ -179,7 +200,7 @@ class World:
         if not target.startswith("/"):
             method, _, target = target.partition(" ")
         kind = NAMES.get(path.split("/")[1], "")
-        for name in ("id", "deliveryId"):
+        for name in ("id", "deliveryId", "destinationId"):
             target = target.replace(f"{{{name}}}", f"{{{kind}}}")
         body = case.body
         if body is not None and not isinstance(body, bytes):

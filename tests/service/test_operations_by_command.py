@@ -243,3 +243,32 @@ async def test_an_embed_session_is_made_and_sees_its_customer(
     assert (context["kind"], context["customerExternalId"]) == ("EMBED_SESSION", "acme")
     assert (await embedded("audit", "list")).code == 5
     assert (await shell("embed", "session", "acme", "--ttl", "5")).code == 2
+    drawn = (await embedded.ok("embed", "context")).one
+    assert (drawn["customerExternalId"], drawn["permissions"]["replay"]) == ("acme", True)
+    assert (await shell("embed", "context")).code == 5, "it is for sessions alone"
+
+
+async def test_the_workspace_is_shown_and_set(shell: Terminal) -> None:
+    assert (await shell.ok("workspace", "show")).one["allowedOrigins"] == []
+    words = ("--brand", "Acme", "--color", "primary=#0B5FFF", "--locale", "de", "--deny", "replay")
+    origins = ("--origin", "https://a.example", "--origin", "http://localhost:3000")
+    logo = ("--logo-url", "https://acme.example.com/logo.svg")
+    changed = (await shell.ok("workspace", "set", *words, *origins, *logo)).one
+    assert changed["branding"]["name"] == "Acme"
+    assert changed["branding"]["colors"]["primary"] == "#0b5fff"
+    assert changed["allowedOrigins"] == ["https://a.example", "http://localhost:3000"]
+    assert changed["customerMay"]["replay"] is False
+    data = ("--data", '{"branding": {"name": null, "locale": "fr"}}', "--locale", "en")
+    changed = (await shell.ok("workspace", "set", *data, "--no-origins", "--allow", "replay")).one
+    assert (changed["branding"]["name"], changed["branding"]["locale"]) == (None, "en")
+    assert (changed["allowedOrigins"], changed["customerMay"]["replay"]) == ([], True)
+    assert (await shell.ok("workspace", "show")).one == changed
+    unknown = await shell("workspace", "set", "--deny", "everything")
+    assert (unknown.code, "customerMay.everything" in unknown.err) == (1, True)
+    for wrong in (
+        (),
+        ("--origin", "https://a.example", "--no-origins"),
+        ("--allow", "replay", "--deny", "replay"),
+        ("--color", "red"),
+    ):
+        assert (await shell("workspace", "set", *wrong)).code == 2, wrong

@@ -18,3 +18,11 @@ def session(session: Session, customer: str, ttl: int | None) -> None:
     """Make a token with which an end-customer's browser sees its own destinations, and no others."""
     with session.client() as client:
         session.output.one(client.embed_sessions.create(customer, ttl_seconds=ttl))
+
+
+@command.command("context")
+@over_http
+def context(session: Session) -> None:
+    """Show what a portal draws itself from; the key is a session's token."""
+    with session.client() as client:
+        session.output.one(client.embed_sessions.context())

@@ -1,0 +1,80 @@
+"""`angarium workspace`: how customers' portals look, whence they call, and what customers may do."""
+
+from typing import Any
+
+import click
+
+from api.cli.remote.drafts import data_option, put
+from api.cli.remote.parameters import PAIR
+from api.cli.remote.session import Session, over_http
+
+
+@click.group(
+    "workspace", help="The key's workspace: customers' portals, and what customers may do."
+)
+def command() -> None:
+    """Group the commands on the workspace."""
+
+
+@command.command("show")
+@over_http
+def show(session: Session) -> None:
+    """Show the workspace and its settings."""
+    with session.client() as client:
+        session.output.one(client.workspace.get())
+
+
+@command.command("set")
+@click.option("--brand", metavar="NAME", help="What portals are headed with.")
+@click.option("--logo-url", metavar="URL", help="https only.")
+@click.option(
+    "--color", "colors", type=PAIR, multiple=True, metavar="NAME=#RRGGBB",
+    help="Of primary, accent, background and text; may be repeated.",
+)  # fmt: skip
+@click.option("--locale", metavar="TAG", help="Such as en, de-CH, zh-Hant-TW.")
+@click.option("--support-url", metavar="URL", help="Where customers find help; https only.")
+@click.option(
+    "--origin", "origins", multiple=True, metavar="ORIGIN",
+    help="That pages may call from, such as https://portal.example.com; may be repeated. They replace "
+    "those that are listed.",
+)  # fmt: skip
+@click.option("--no-origins", is_flag=True, help="Let no page call.")
+@click.option(
+    "--allow", "allowed", multiple=True, metavar="ABILITY",
+    help="Let customers do it: one of `customerMay`, as `show` has them; may be repeated.",
+)  # fmt: skip
+@click.option(
+    "--deny", "denied", multiple=True, metavar="ABILITY", help="Do not let them; may be repeated."
+)
+@data_option
+@over_http
+def set_(session: Session, **given: Any) -> None:
+    """Change what is given, in all environments, at once."""
+    change = change_of(given)
+    if not change:
+        raise click.UsageError("nothing to change: give at least one flag")
+    with session.client() as client:
+        session.output.one(client.workspace.update(change))
+
+
+def change_of(given: dict[str, Any]) -> Any:
+    """Return the API's body of flags; what was not given is absent."""
+    body = dict(given["data"] or {})
+    branding: dict[str, Any] = {}
+    put(branding, name=given["brand"], logoUrl=given["logo_url"], locale=given["locale"])
+    put(branding, supportUrl=given["support_url"], colors=dict(given["colors"]) or None)
+    if branding:
+        body["branding"] = {**(body.get("branding") or {}), **branding}
+    if given["origins"] and given["no_origins"]:
+        raise click.UsageError("--origin and --no-origins contradict each other")
+    if given["origins"] or given["no_origins"]:
+        body["allowedOrigins"] = list(given["origins"])
+    both = set(given["allowed"]) & set(given["denied"])
+    if both:
+        raise click.UsageError(
+            f"--allow and --deny contradict each other: {', '.join(sorted(both))}"
+        )
+    may = dict.fromkeys(given["allowed"], True) | dict.fromkeys(given["denied"], False)
+    if may:
+        body["customerMay"] = {**(body.get("customerMay") or {}), **may}
+    return body
