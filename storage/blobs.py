@@ -8,19 +8,22 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import obstore
 import trio
 from obstore.exceptions import BaseError, NotFoundError
-from obstore.store import ClientConfig, LocalStore, ObjectStore, RetryConfig, S3Config, S3Store
+from obstore.store import LocalStore, S3Store
 
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
 
+if TYPE_CHECKING:  # the library has these names for checkers only
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
+
 THREADS = 16  # a piece is read in less than a millisecond here, and in some 50 from a store
 # Who uploads waits for it: two tries of an answer within so long, then it is a 503.
-_RETRIES = RetryConfig(max_retries=2, retry_timeout=timedelta(seconds=10))
+_RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _CONNECT_S = 5
 _TIMEOUT_S = 30  # for 25 MiB to a store that is slow
 _OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"})
@@ -30,7 +33,7 @@ T = TypeVar("T")
 class ObjectBlobs:
     """`engine.files.ports.BlobStore` on whatever store: what it acknowledges is durable."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: "ObjectStore") -> None:
         self._store = store
         self._limit = trio.CapacityLimiter(THREADS)
 
@@ -144,16 +147,17 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
     unknown = sorted(set(given) - _OPTIONS)
     if unknown:
         raise ValueError(f"the file store's address has unknown options: {', '.join(unknown)}")
-    config = S3Config()
+    config: S3Config = {}
     if "region" in given:
         config["region"] = given["region"]
     if "endpoint" in given:
         config["endpoint"] = given["endpoint"]
     if "virtual_hosted_style" in given:
         config["virtual_hosted_style_request"] = given["virtual_hosted_style"] == "true"
-    client = ClientConfig(
-        connect_timeout=timedelta(seconds=_CONNECT_S), timeout=timedelta(seconds=_TIMEOUT_S)
-    )
+    client: ClientConfig = {
+        "connect_timeout": timedelta(seconds=_CONNECT_S),
+        "timeout": timedelta(seconds=_TIMEOUT_S),
+    }
     if given.get("allow_http") == "true":
         client["allow_http"] = True
     prefix = parts.path.strip("/") or None
