@@ -64,15 +64,15 @@ from angarium.shapes.schemas import (
     InferredSchema,
     SchemaVersion,
 )
-from angarium.shapes.transforms import (
-    TransformRun,
-    TransformScript,
-)
 from angarium.shapes.templates import (
     DestinationTemplate,
     SketchedRequest,
     TemplateExample,
     TemplatePreview,
+)
+from angarium.shapes.transforms import (
+    TransformRun,
+    TransformScript,
 )
 from angarium.shapes.vocabulary import (
     CredentialKind,
