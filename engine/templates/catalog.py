@@ -1,6 +1,7 @@
 """The catalog: every template that destinations can be made from, read once at the start."""
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from engine.settings import Settings
@@ -45,10 +46,17 @@ def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = 
     for template in added:
         if template not in paths:
             raise TemplateFileError(f"template_hosts: there is no template {template}")
-    return Catalog(
-        read_template(path, frozenset(added.get(identifier, ())))
-        for identifier, path in paths.items()
-    )
+    definitions = []
+    for identifier, path in paths.items():
+        read = _ours if path.parent == FOLDER else read_template
+        definitions.append(read(path, frozenset(added.get(identifier, ()))))
+    return Catalog(definitions)
+
+
+@cache
+def _ours(path: Path, added: frozenset[str]) -> Definition:
+    """Return one of our templates: compiled once in a process, which may make several catalogs."""
+    return read_template(path, added)
 
 
 def _files(folder: Path) -> list[Path]:

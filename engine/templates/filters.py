@@ -15,6 +15,7 @@ from jinja2 import Undefined
 from engine.templates.fitting import fitted
 from engine.templates.values import Numeral, as_text, encoded, indented
 
+LONGEST_LINE = 4_096  # no service shows a longer one
 MOST_FACTS = 50  # no service shows more fields than that
 _BREAK = "\u200b"  # a space of no width: parts what a service would read as one
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
@@ -100,7 +101,7 @@ def _quiet(text: str) -> str:
 
 
 def _unfenced(text: str) -> str:
-    return text.replace("`", "`" + _BREAK) if "``" in text else text
+    return text.replace("`", "`" + _BREAK)
 
 
 def _slack_code(text: str) -> str:
@@ -125,8 +126,8 @@ def join(value: Any, between: str) -> str:
 
 
 def line(value: Any) -> str:
-    """Return a value as text on one line."""
-    return _CONTROL.sub(" ", as_text(value)).strip()
+    """Return a value as text on one line, of at most `LONGEST_LINE` characters."""
+    return _CONTROL.sub(" ", as_text(value)[:LONGEST_LINE]).strip()
 
 
 def identifier(value: Any, limit: int) -> str:

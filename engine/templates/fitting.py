@@ -7,6 +7,9 @@ from collections.abc import Callable
 import msgspec
 
 ELLIPSIS = "…"
+STRETCH = (
+    512  # characters escaped at a time: few calls for a long text, little to search for its end
+)
 
 
 def _utf16(text: str) -> int:
@@ -32,7 +35,8 @@ MEASURES: dict[str, Callable[[str], int]] = {
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
     """Return a text escaped, or as much of its beginning as leaves room for an ellipsis.
 
-    `escape` must never shorten, and never make a longer text shorter than one that it begins with.
+    `escape` goes by single characters and never shortens. The cost is that of what is returned, however
+    long the text is.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:
@@ -40,11 +44,29 @@ def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> st
         if measure(whole) <= limit:
             return whole
     room = limit - measure(ELLIPSIS)
-    least, most = 0, max(0, min(len(text), room))
+    if room < 0:
+        return ""
+    pieces: list[str] = []
+    for start in range(0, min(len(text), room), STRETCH):
+        piece = text[start : start + STRETCH]
+        escaped = escape(piece)
+        size = measure(escaped)
+        if size > room:
+            pieces.append(_beginning(piece, room, measure, escape))
+            break
+        pieces.append(escaped)
+        room -= size
+    return "".join(pieces) + ELLIPSIS
+
+
+def _beginning(
+    text: str, room: int, measure: Callable[[str], int], escape: Callable[[str], str]
+) -> str:
+    least, most = 0, min(len(text), room)
     while least < most:
         middle = (least + most + 1) // 2
         if measure(escape(text[:middle])) <= room:
             least = middle
         else:
             most = middle - 1
-    return escape(text[:least]) + ELLIPSIS if room >= 0 else ""
+    return escape(text[:least])

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from jinja2 import StrictUndefined, TemplateSyntaxError, nodes
-from jinja2.exceptions import TemplateAssertionError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeVisitor
 
@@ -108,6 +107,10 @@ class _Judge(NodeVisitor):
             raise LeafError(f"{type(node).__name__} is not in the language of templates")
         if isinstance(node, nodes.Name) and node.name not in self._names:
             raise LeafError(f"there is no {node.name}; there are {', '.join(sorted(self._names))}")
+        if isinstance(node, nodes.Filter) and node.name not in FILTERS:
+            raise LeafError(f"there is no filter {node.name}")
+        if isinstance(node, nodes.Test) and node.name not in TESTS:
+            raise LeafError(f"there is no test {node.name}")
         super().generic_visit(node, *args, **kwargs)
 
 
@@ -116,9 +119,7 @@ def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
     try:
         tree = ENVIRONMENT.parse(leaf)
         _Judge(names).visit(tree)
-        # The compiler alone finds filters and tests that do not exist.
-        ENVIRONMENT.compile(ENVIRONMENT.parse(leaf))
-    except (TemplateSyntaxError, TemplateAssertionError) as error:
+    except TemplateSyntaxError as error:
         raise LeafError(f"{leaf!r}: {error.message}") from error
     return tree
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import urlencode
 
+import structlog
 from jinja2 import TemplateError
 
 from engine.core.vocabulary import ErrorCategory
@@ -16,6 +17,7 @@ from engine.templates.language import OMIT
 from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, as_text, decoded, encoded
 
+log = structlog.get_logger("angarium.templates")
 LARGEST_BODY = 1024 * 1024  # that any template makes: four events
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
@@ -50,6 +52,11 @@ class Message:
             return _failure(str(fault))
         except TemplateError as error:
             return _failure(f"the template cannot render this event: {error.message}")
+        except (
+            Exception
+        ):  # a template that was tried by its example alone; the event is not to blame
+            log.exception("a template could not render an event", event=event_id)
+            return _failure("the template cannot render this event")
 
     def _rendered(
         self, config: Mapping[str, Any], body: bytes, event_type: str, event_id: str | None

@@ -3,15 +3,15 @@ but the libraries' own decoders, which end in an error where a value is nested t
 """
 
 import json
+import re
 from typing import Any
 
 import msgspec
 
 from engine.json_members import without_surrogates
 
-EXACT_DIGITS = (
-    15  # an integer of so many digits is the same in every reader; a longer one stays text
-)
+EXACT_DIGITS = 15  # an integer of so many is the same in every reader; a longer one stays text
+_LONG = re.compile(rb"[0-9]{%d}" % (EXACT_DIGITS + 1))
 
 
 class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no fault of ours
@@ -44,17 +44,17 @@ def _refused(name: str) -> None:
     raise ValueFault(f"{name} is not JSON")
 
 
-_decoder = json.JSONDecoder(
-    parse_float=Numeral, parse_int=_integer, parse_constant=_refused, strict=True
-)
+_decoder = json.JSONDecoder(parse_float=Numeral, parse_constant=_refused)
+_exact = json.JSONDecoder(parse_float=Numeral, parse_int=_integer, parse_constant=_refused)
 
 
 def decoded(text: bytes) -> Any:
     """Return a JSON text as values. Raises ValueFault. A lone surrogate becomes U+FFFD."""
     try:
-        if b"\\u" in text:
+        if b"\\ud" in text or b"\\uD" in text:  # what surrogates begin with
             text = without_surrogates(text, b"\\ufffd")
-        return _decoder.decode(text.decode())
+        decoder = _exact if _LONG.search(text) else _decoder
+        return decoder.decode(text.decode())
     except (ValueError, RecursionError) as error:
         raise ValueFault("the body is not JSON, or is nested too deeply") from error
 
@@ -76,8 +76,20 @@ def encoded(value: Any) -> bytes:
         raise ValueFault("the value is nested too deeply") from error
 
 
+# What was indented last: a template shows the same data twice, as text and as HTML. It is held, so that
+# its identity stays its own; values are never changed.
+_latest: tuple[object, str] = (None, "null")
+
+
 def indented(value: Any) -> str:
     """Return a value as JSON on several lines. Raises ValueFault."""
+    global _latest
+    if value is not _latest[0] or not isinstance(value, dict | list):
+        _latest = value, _indented(value)
+    return _latest[1]
+
+
+def _indented(value: Any) -> str:
     try:
         return msgspec.json.format(encoded(value), indent=2).decode()
     except RecursionError as error:
