@@ -29,7 +29,7 @@ class CircuitSignal(IntEnum):
     LAST_STRAW = 2  # the failure that fills the row
     PROBE = 3  # the probe was sent
     PROBE_FAILURE = 4
-    PROBE_VOID = 5  # the probe ended in a failure that is not the destination's
+    PROBE_VOID = 5  # the probe ended in a failure that is not the destination's, or was not sent
     REPAIR = 6  # the URL was changed or the destination enabled: probe at once
 
 
@@ -86,6 +86,11 @@ class Circuit:
         if self.suspects:
             self.suspects = set()
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
+
+    def spared(self, delivery: str, now: float) -> bool:
+        """Hear of an attempt that sent nothing, since there was nothing to send: it says nothing of the
+        destination. Returns whether the state changed."""
+        return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
     def failed(
         self, delivery: str, category: ErrorCategory | None, now: float, *, own: bool = False

@@ -78,6 +78,11 @@ class Gates:
         if troubled and circuit.succeeded():
             self.changed = True
 
+    def skipped(self, delivery: Delivery, now: float) -> None:
+        """Hear of a success for which nothing was sent."""
+        if self.circuit.spared(delivery.id, now):
+            self.changed = True
+
     def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
         """Hear of a failed attempt."""
         own = delivery.event.origin is Origin.OWN

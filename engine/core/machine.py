@@ -155,7 +155,10 @@ class DestinationMachine:
             known.next_attempt_at = None
             self.uncommitted[known.id] = known
             self._counters.succeeded(outcome.duration_ms, now)
-            self._gates.succeeded()
+            if outcome.skipped:
+                self._gates.skipped(known, now)
+            else:
+                self._gates.succeeded()
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
             return

@@ -58,6 +58,11 @@ def a_failure(
     )
 
 
+def a_skip(now: float = NOW) -> Outcome:
+    """What a transform script that returned null comes to."""
+    return Outcome(now, 1, True, skipped=True, transform_version=1)
+
+
 def a_410(now: float = NOW) -> Outcome:
     return a_failure(now, ErrorCategory.DESTINATION_GONE, status=410)
 

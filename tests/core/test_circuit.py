@@ -153,6 +153,19 @@ def test_a_probe_that_says_nothing_is_followed_by_another_at_once() -> None:
     assert circuit.may_probe(NOW + 1.5)
 
 
+def test_a_delivery_that_was_skipped_says_nothing_of_the_destination() -> None:
+    circuit = Circuit()
+    fail(circuit, 9, 9)
+    assert circuit.spared("skipped", NOW) is False
+    circuit.failed("last straw", ErrorCategory.DNS, NOW)
+    assert state_of(circuit) is CircuitState.OPEN  # the row was not ended by it
+    circuit.probed("probe", NOW + 1)
+    assert circuit.spared("another", NOW + 1) is False
+    assert circuit.spared("probe", NOW + 1.5) is True
+    assert state_of(circuit) is CircuitState.OPEN
+    assert circuit.may_probe(NOW + 1.5)  # nothing was sent: another may go at once
+
+
 def test_a_repair_makes_the_probe_due_and_the_waits_short_again() -> None:
     circuit = an_open_one()
     circuit.reopen(NOW, NOW + 60, 7, NOW)

@@ -36,7 +36,7 @@ def happen(world: World, chance: Random) -> None:
     elif pick < 0.60:
         world.answer_read(fail=chance.random() < 0.1)
     elif pick < 0.76:
-        kinds_of_end = ["success"] * 4 + ["failure"] * 4 + ["timeout", "transform", "busy"]
+        kinds_of_end = ["success"] * 4 + ["failure"] * 4 + ["timeout", "transform", "busy", "skip"]
         if chance.random() < 0.02:
             kinds_of_end = ["gone"]
         world.judge(chance.randrange(100), OUTCOMES[chance.choice(kinds_of_end)](world.now))

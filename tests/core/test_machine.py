@@ -21,6 +21,7 @@ from tests.core.making import (
     a_destination,
     a_failure,
     a_machine,
+    a_skip,
     a_success,
     commit,
     seqs,
@@ -47,6 +48,20 @@ def test_what_arrives_is_sent_in_order_up_to_the_concurrency() -> None:
     assert step(machine).send == []
     machine.judged(first[1], a_success(), NOW)
     assert seqs(step(machine).send) == [4]
+
+
+@pytest.mark.parametrize("ordering", [Ordering.STRICT, Ordering.KEY])
+def test_what_is_skipped_is_delivered_and_frees_its_lane_at_once(ordering: Ordering) -> None:
+    machine = a_machine(ordering=ordering)
+    first, _ = fill(machine, 2, lane="c:1")
+    assert seqs(step(machine).send) == [1]
+    machine.judged(first, a_skip(), NOW)
+    commands = step(machine)
+    (settled,) = commands.settle
+    assert (settled.status, settled.skipped) == (DeliveryStatus.DELIVERED, True)
+    assert settled.attempt is not None
+    assert settled.attempt.outcome.transform_version == 1
+    assert seqs(commands.send) == [2]
 
 
 def test_the_shell_may_allow_less() -> None:

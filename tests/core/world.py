@@ -26,7 +26,7 @@ from engine.core.vocabulary import (
     ErrorCategory,
     Ordering,
 )
-from tests.core.making import NOW, a_410, a_delivery, a_destination, a_failure, a_success
+from tests.core.making import NOW, a_410, a_delivery, a_destination, a_failure, a_skip, a_success
 from tests.core.store import UNSETTLED, Answer, Store
 
 
@@ -480,6 +480,7 @@ def is_correction(settlement: Settlement) -> bool:
 
 OUTCOMES: dict[str, Callable[[float], Outcome]] = {
     "success": a_success,
+    "skip": a_skip,
     "failure": a_failure,
     "timeout": lambda now: a_failure(now, ErrorCategory.TIMEOUT, status=None),
     "transform": lambda now: a_failure(now, ErrorCategory.TRANSFORM, status=None),
