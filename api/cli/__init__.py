@@ -32,6 +32,7 @@ REMOTE = {
     "auth": Entry("api.cli.remote.auth", "Show who a key is."),
     "events": Entry("api.cli.remote.events", "Send and look up events."),
     "destinations": Entry("api.cli.remote.destinations", "Receivers: make, change, test, watch."),
+    "templates": Entry("api.cli.remote.templates", "Services that destinations can be made for."),
     "rules": Entry("api.cli.remote.rules", "Routing rules: which events go where."),
     "deliveries": Entry("api.cli.remote.deliveries", "Look up deliveries, and follow new ones."),
     "dlq": Entry("api.cli.remote.dlq", "Deliveries that died: retry or discard them."),
@@ -40,7 +41,9 @@ REMOTE = {
     "transforms": Entry("api.cli.remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Entry("api.cli.remote.throughput", "An environment's rates, now."),
     "audit": Entry("api.cli.remote.audit", "Who changed what, when."),
-    "workspace": Entry("api.cli.remote.workspace", "Customers' portals, and what customers may do."),
+    "workspace": Entry(
+        "api.cli.remote.workspace", "Customers' portals, and what customers may do."
+    ),
     "embed": Entry("api.cli.remote.embed", "Sessions for end-customers' browsers."),
 }
 COMMANDS = LOCAL | REMOTE

@@ -1,11 +1,12 @@
 """`angarium destinations`: receivers, and how they do."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from api.cli.errors import FAILED
+from api.cli.remote.configuration import config_options, given_config, typed
 from api.cli.remote.drafts import (
     destination_body,
     destination_options,
@@ -16,11 +17,16 @@ from api.cli.remote.parameters import paged
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
 
+if TYPE_CHECKING:
+    from angarium import Client
+    from angarium.shapes import DestinationTemplate
+
 COLUMNS = (
     Column("ID", "id"),
     Column("STATUS", "status"),
     Column("ORDERING", "delivery.ordering"),
     Column("CUSTOMER", "customerExternalId"),
+    Column("TEMPLATE", "templateId"),
     Column("NAME", "name"),
     Column("URL", "url"),
 )
@@ -82,7 +88,9 @@ def get(session: Session, destination_id: str) -> None:
 
 @command.command("create")
 @click.argument("name")
-@click.argument("address", metavar="URL")
+@click.argument("address", metavar="[URL]", required=False)
+@click.option("--template", metavar="ID", help="Of `angarium templates list`; instead of a URL.")
+@config_options
 @click.option("--customer", metavar="EXTERNAL_ID", help="Tie it to this end-customer's events.")
 @click.option(
     "--algorithm", type=click.Choice(("HMAC_SHA256", "ED25519"), case_sensitive=False),
@@ -91,12 +99,21 @@ def get(session: Session, destination_id: str) -> None:
 @destination_options
 @secret_option
 @over_http
-def create(session: Session, secret_file: Path | None, **given: Any) -> None:
-    """Make a destination called NAME that receives at URL. Its secret is shown this once."""
+def create(session: Session, secret_file: Path | None, template: str | None, **given: Any) -> None:
+    """Make a destination called NAME that receives at URL, or one of a template. Its secret is shown this
+    once."""
     from angarium.calls import Call
 
+    values = given_config(given)
+    if (given["address"] is None) is (template is None) and not given["data"]:
+        raise click.UsageError("give either a URL or --template")
+    if values and template is None:
+        raise click.UsageError("--config is of a template: give --template")
     body = destination_body(given)
     with session.client() as client:
+        if template is not None:
+            config = typed(values, client.templates.get(template))
+            body |= {"templateId": template, "config": (body.get("config") or {}) | config}
         made = client.send(Call[Any]("POST", "/destinations", body=body, repeatable=False))
         session.output.one(keep_secret(made, secret_file))
 
@@ -108,6 +125,10 @@ def create(session: Session, secret_file: Path | None, **given: Any) -> None:
 @click.option(
     "--remove-header", "removed_headers", multiple=True, metavar="NAME", help="May be repeated."
 )
+@config_options
+@click.option(
+    "--remove-config", "removed_config", multiple=True, metavar="NAME", help="May be repeated."
+)
 @click.option("--no-rate-limit", is_flag=True, help="Send as fast as it goes.")
 @click.option("--rotate-secret", is_flag=True, help="Make a new secret; both sign for 24 hours.")
 @destination_options
@@ -118,17 +139,30 @@ def update(
     destination_id: str,
     rotate_secret: bool,
     secret_file: Path | None,
+    removed_config: tuple[str, ...],
     **given: Any,
 ) -> None:
     """Change what is given; it acts on every attempt not yet begun."""
     change: Any = destination_body(given)
+    values = given_config(given)
     if rotate_secret:
         change["rotateSecret"] = True
-    if not change:
+    if not (change or values or removed_config):
         raise click.UsageError("nothing to change: give at least one flag")
     with session.client() as client:
+        if values or removed_config:
+            config = typed(values, _template_of(client, destination_id)) if values else {}
+            removed = dict.fromkeys(removed_config)
+            change["config"] = (change.get("config") or {}) | config | removed
         changed = client.destinations.update(destination_id, change)
         session.output.one(keep_secret(changed, secret_file))
+
+
+def _template_of(client: "Client", destination_id: str) -> "DestinationTemplate":
+    template = client.destinations.get(destination_id)["templateId"]
+    if template is None:
+        raise click.UsageError("the destination is of no template")
+    return client.templates.get(template)
 
 
 @command.command("enable")

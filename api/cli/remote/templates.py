@@ -1,0 +1,109 @@
+"""`angarium templates`: the catalog of services that destinations can be made for."""
+
+from typing import Any
+
+import click
+
+from api.cli.errors import FAILED
+from api.cli.remote.configuration import config_options, given_config, typed
+from api.cli.remote.parameters import JSON, JSON_HELP, paged
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+COLUMNS = (
+    Column("ID", "id"),
+    Column("CATEGORY", "category"),
+    Column("NAME", "name"),
+    Column("DESCRIPTION", "description"),
+)
+FIELDS = (
+    Column("FIELD", "name"),
+    Column("TYPE", "type"),
+    Column("REQUIRED", "required"),
+    Column("SECRET", "secret"),
+    Column("TITLE", "title"),
+    Column("DESCRIPTION", "description"),
+)
+the_id = click.argument("template_id", metavar="ID")
+
+
+@click.group("templates", help="The catalog of services that destinations can be made for.")
+def command() -> None:
+    """Group the commands on templates."""
+
+
+@command.command("list")
+@paged
+@over_http
+def list_(session: Session, limit: int | None, cursor: str | None) -> None:
+    """List the catalog, by name."""
+    with session.client() as client:
+        session.output.listing(
+            lambda count, after: client.templates.list(limit=count, cursor=after),
+            COLUMNS,
+            limit,
+            cursor,
+        )
+
+
+@command.command("show")
+@the_id
+@over_http
+def show(session: Session, template_id: str) -> None:
+    """Show a template. In a table, the fields of its configuration."""
+    with session.client() as client:
+        found = client.templates.get(template_id)
+    if not session.output.for_people:
+        session.output.one(found)
+        return
+    schema = found["configSchema"]
+    session.output.rows(
+        [
+            {
+                **field,
+                "name": name,
+                "required": name in schema["required"],
+                "secret": field.get("secret", False),
+            }
+            for name, field in schema["properties"].items()
+        ],
+        FIELDS,
+    )
+    session.output.one(
+        {
+            "defaults": found["defaults"],
+            "documentationUrls": found["documentationUrls"],
+            "example": found["example"],
+        }
+    )
+
+
+@command.command("preview")
+@the_id
+@click.option("--destination", metavar="ID", help="Begin with this one's configuration.")
+@click.option(
+    "--event", type=JSON, metavar="JSON",
+    help=f"An event as it is ingested or sent out ({JSON_HELP}). [the template's example]",
+)  # fmt: skip
+@click.option("--event-id", metavar="ID", help="An event that was sent.")
+@config_options
+@over_http
+def preview(
+    session: Session,
+    template_id: str,
+    destination: str | None,
+    event: Any,
+    event_id: str | None,
+    **given: Any,
+) -> None:
+    """Show what the service would be sent; exit code 1 where it cannot be. Nothing is sent, and no secret
+    is needed."""
+    values = given_config(given)
+    with session.client() as client:
+        config = typed(values, client.templates.get(template_id)) if values else None
+        found = client.templates.preview(
+            template_id, config, event=event, event_id=event_id, destination_id=destination
+        )
+    session.output.one(found)
+    if found["request"] is None:
+        raise click.exceptions.Exit(FAILED)
