@@ -196,7 +196,7 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
             allowance: Allowance = g.allowance or services.gate.anonymous()
             for name, value in allowance.headers():
                 response.headers[name.decode().title()] = value.decode()
-        if response.status_code == 204:
+        if response.status_code in (204, 304):
             del response.headers["Content-Type"]
             response.headers.pop("Content-Length", None)
         return response

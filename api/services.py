@@ -27,6 +27,7 @@ from engine.delivery_log import DeliveryLog, EventLog
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
 from engine.files.uploads import Uploads
+from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
 from engine.models import Models
 from engine.observability import Analytics, AuditLog
@@ -64,6 +65,7 @@ class FileServices:
     depot: Depot
     library: FileLibrary
     spooled: BodyBudget  # what uploads hold on disk
+    urls: FileUrls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

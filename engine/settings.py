@@ -72,6 +72,11 @@ class Settings(BaseModel):
         description="TEMPLATE=HOST[:PORT], comma separated: where else a template may "
         "send to, by http too, such as slack=proxy.internal:8443",
     )
+    public_url: str | None = Field(
+        None,
+        pattern=r"^https?://[^\s?#]+$",
+        description="where receivers reach this server, for files' signed URLs; none: where it listens",
+    )
     portal_url: str | None = Field(
         None,
         pattern="^https?://[^\\s#]+$",
@@ -110,6 +115,13 @@ class Settings(BaseModel):
         pattern=r"^s3://[^/?#\s]+(/[^?#\s]*)?(\?[^#\s]*)?$",
         description="where files are: s3://BUCKET/PREFIX?region=...&endpoint=..., credentials from the"
         " AWS_* variables; none: in the data dir",
+    )
+    file_url_lifetime: float = Field(
+        86_400.0,
+        ge=60,
+        le=30 * 86_400,
+        description="seconds that a file's signed URL is valid: a day, for receivers that queue what they"
+        " get; each attempt brings a new one",
     )
     file_spool_bytes: int = Field(
         2 * GIB,

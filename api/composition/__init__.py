@@ -15,6 +15,7 @@ from api.app import make_app
 from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
+from api.composition.carrying import Carrying
 from api.composition.control_plane import services_of
 from api.composition.filing import Filing
 from api.composition.outbound import outbound_of
@@ -109,6 +110,7 @@ class Server:
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
         self.filing = Filing(self, box)
+        self.carrying = Carrying(self, box)
         self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
@@ -194,7 +196,14 @@ class Server:
             last_use=self.last_use.seen,
         )
         keys = KeyLookup(PostgresClaims(self.bridge.pool), now)
-        ingest = Ingest(self.router, self.intake.submit, self.identity, self.background.spawn, keys)
+        ingest = Ingest(
+            self.router,
+            self.intake.submit,
+            self.identity,
+            self.background.spawn,
+            keys,
+            self.carrying.attaching,
+        )
         self.uploads = self.filing.uploads(self, ingest, keys)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)
@@ -252,6 +261,7 @@ class Server:
             Child(name="filter failures", run=self.filter_failures.run, restarts=ALWAYS),
             Child(name="last use", run=self.last_use.run, restarts=ALWAYS),
             Child(name="files", run=self.filing.run, restarts=ALWAYS),
+            Child(name="unrouted files", run=self.carrying.unrouted.run, restarts=ALWAYS),
             Child(name="housekeeping", run=self._keep_house, restarts=ALWAYS),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),

@@ -118,6 +118,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             uploads=server.uploads,
             depot=server.filing.depot,
             library=server.filing.library,
+            urls=server.carrying.urls,
             spooled=BodyBudget(
                 server.settings.file_spool_bytes, server.settings.file_spool_bytes_workspace
             ),

@@ -21,6 +21,7 @@ from engine.errors import STATUS_OF_CODE
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
+NOT_MODIFIED = 304  # a success without content
 _BYTES = {"type": "string", "description": "Bytes, as they are.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}
 
@@ -111,8 +112,10 @@ class Operations:
             responses[str(status)] = {
                 "description": _first_line(model),
                 "headers": header_references() | _own_headers(route),
-                "content": {route.content_type.partition(";")[0]: self._answer(route, model)},
             }
+            if status != NOT_MODIFIED:
+                kind = route.content_type.partition(";")[0]
+                responses[str(status)]["content"] = {kind: self._answer(route, model)}
         for status in statuses_of_errors(route):
             codes = _codes(route, status)
             shared = not RARE.intersection(codes)

@@ -9,6 +9,14 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import EnvironmentName, PageQuery
+from api.resources.content import (
+    CONTENT_HEADERS,
+    CONTENT_RESPONSES,
+    CONTENT_TYPE,
+    DESCRIPTION,
+    UNSATISFIABLE,
+    content_answer,
+)
 from api.routes import ANY_TYPE, INGEST, JSON, READ, Embed, Route
 from api.shapes.files import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
@@ -21,6 +29,10 @@ from engine.instants import iso
 
 TAG = "Files"
 LISTING = "/files"
+_ABSENT = {
+    FileState.PENDING: "the file has not been fetched from its source yet",
+    FileState.FAILED: "the file's source never gave it",
+}
 FORM = {
     "type": "object",
     "required": ["file"],
@@ -114,6 +126,14 @@ async def get(call: Call) -> Answer:
     return Answer(200, view(call, await _found(call)))
 
 
+async def content(call: Call) -> Answer:
+    """Answer with a file's bytes."""
+    file = await _found(call)
+    if file.state is not FileState.STORED:
+        raise Refusal("conflict", _ABSENT[file.state])
+    return await content_answer(call, file)
+
+
 async def _found(call: Call) -> FileRecord:
     file = await call.services.files.library.get(call.number, call.identifier())
     if file is None:
@@ -181,5 +201,21 @@ ROUTES = (
         handler=get,
         responses={200: FileItem},
         refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/files/{id}/content",
+        name="getFileContent",
+        summary="Read a file",
+        description=DESCRIPTION,
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=content,
+        responses=CONTENT_RESPONSES,
+        content_type=CONTENT_TYPE,
+        answer_headers=CONTENT_HEADERS,
+        refusals=(404, 409),
+        codes=(UNSATISFIABLE,),
     ),
 )

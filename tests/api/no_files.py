@@ -9,6 +9,7 @@ from api.services import FileServices
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
 from engine.files.uploads import Uploads
+from engine.files.urls import FileUrls
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.key_lookup import KeyLookup
@@ -46,4 +47,5 @@ def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
         depot=depot,
         library=FileLibrary(store, blobs, Horizon(plans, now), plans),
         spooled=BodyBudget(0, 0),
+        urls=FileUrls({b"key ": b"k" * 32}, lambda: "https://angarium.example", 60.0, now),
     )

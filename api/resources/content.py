@@ -1,0 +1,147 @@
+"""A file's bytes as an answer: whole, a part, or nothing new; always a download, never a page.
+
+The bytes, the name and the type are strangers' words, and our origin has sessions: whatever they are,
+no browser renders or runs them here.
+"""
+
+import base64
+from collections.abc import AsyncIterator
+
+from pydantic import BaseModel
+from quart import request
+
+from api.call import Answer, Call
+from api.envelope import envelope
+from engine.errors import Refusal
+from engine.files.naming import disposition, inert_type
+from engine.files.ports import BlobMissingError, BlobsAwayError
+from engine.files.ranges import Part, UnsatisfiableError, is_known, part_of
+from engine.files.records import FileRecord
+
+PART_BYTES = 64 * 1024  # what an answer holds at a time
+RETRY_S = 2  # about what an object store that falters needs
+CONTENT_TYPE = "application/octet-stream"  # of the document: the file's own may be another
+CONTENT_HEADERS = {
+    "Accept-Ranges": "`bytes`.",
+    "Content-Disposition": "`attachment`, with the file's name made harmless.",
+    "ETag": "The content's SHA-256, for `If-None-Match` and `If-Range`.",
+    "Repr-Digest": "The same, of the whole file (RFC 9530).",
+}
+UNSATISFIABLE = "range_not_satisfiable"
+DESCRIPTION = (
+    "`Range` asks for a part (one range; of several the whole is sent), `If-Range` for it only while the "
+    "content is the same, `If-None-Match` for the content only where it is another. The type is the "
+    "file's own where nothing executes it, else `application/octet-stream`."
+)
+# Belt and braces: the types that are told are inert, `attachment` saves them, and if some browser shows
+# one all the same, it runs nothing, loads nothing, and has no origin.
+_GUARDED = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Content-Security-Policy", "default-src 'none'; sandbox"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cache-Control", "private, no-store"),
+)
+
+
+class FileContent(BaseModel):
+    """The file's bytes."""
+
+
+class FilePart(BaseModel):
+    """The part of the file that `Range` asks for; `Content-Range` says which."""
+
+
+class FileUnchanged(BaseModel):
+    """The caller has the content already, as its `If-None-Match` says."""
+
+
+CONTENT_RESPONSES: dict[int, type[BaseModel]] = {
+    200: FileContent,
+    206: FilePart,
+    304: FileUnchanged,
+}
+
+
+async def content_answer(call: Call, file: FileRecord, account: str | None = None) -> Answer:
+    """Return the answer with a STORED file's bytes, as the request asks for them. `account`: whose
+    streams it counts as one of, where the caller is not known.
+
+    Raises Refusal where they cannot be read now.
+    """
+    assert file.sha256 is not None
+    assert file.size is not None
+    tag = f'"{file.sha256.hex()}"'
+    digest = base64.b64encode(file.sha256).decode()
+    headers = (("ETag", tag), ("Accept-Ranges", "bytes"), *_GUARDED)
+    if is_known(call.headers.get("if-none-match"), tag):
+        return Answer(304, body=b"", headers=headers)
+    wanted = call.headers.get("range") if request.method == "GET" else None
+    try:
+        part = part_of(file.size, wanted, call.headers.get("if-range"), tag)
+    except UnsatisfiableError:
+        words = f"the content has {file.size} bytes"
+        return Answer(
+            416,
+            body=envelope(UNSATISFIABLE, words, call.request_id),
+            headers=(*headers, ("Content-Range", f"bytes */{file.size}")),
+        )
+    described: tuple[tuple[str, str], ...] = (
+        *headers,
+        ("Content-Disposition", disposition(file.file_name)),
+        ("Repr-Digest", f"sha-256=:{digest}:"),
+    )
+    if not part.whole:
+        described += (("Content-Range", f"bytes {part.start}-{part.end - 1}/{file.size}"),)
+    return Answer(
+        200 if part.whole else 206,
+        content_type=inert_type(file.content_type),
+        headers=described,
+        chunks=await _begun(call, file, part),
+        length=part.end - part.start,
+        account=account,
+    )
+
+
+async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[bytes]:
+    """Return the bytes of a part, of which the first are there: so that what cannot be read is an error,
+    and no answer that breaks off."""
+    if request.method == "HEAD" or part.start == part.end:
+        return Slices(b"", None)
+    pieces = call.services.files.library.open(file, part.start, part.end)
+    try:
+        first = await anext(pieces)
+    except StopAsyncIteration:
+        raise Refusal("internal", "the file's content is not whole") from None
+    except BlobMissingError:
+        raise Refusal("internal", "the file's content is not there") from None
+    except BlobsAwayError:
+        words = "the file cannot be read now: try again"
+        raise Refusal("overloaded", words, retry_after_s=RETRY_S) from None
+    return Slices(first, pieces)
+
+
+class Slices:
+    """Pieces of a file in parts that an answer may hold. Closing it closes where they come from, also
+    where nobody has read any."""
+
+    def __init__(self, first: bytes, pieces: AsyncIterator[bytes] | None) -> None:
+        self._held = memoryview(first)
+        self._pieces = pieces
+
+    def __aiter__(self) -> "Slices":
+        return self
+
+    async def __anext__(self) -> bytes:
+        if not self._held:
+            if self._pieces is None:
+                raise StopAsyncIteration
+            self._held = memoryview(await anext(self._pieces))
+        part, self._held = self._held[:PART_BYTES], self._held[PART_BYTES:]
+        return bytes(part)
+
+    async def aclose(self) -> None:
+        """Close."""
+        close = getattr(self._pieces, "aclose", None)
+        if close is not None:
+            await close()

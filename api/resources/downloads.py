@@ -1,0 +1,55 @@
+"""Downloads by signed URL: for whoever was given one. A bad token is a path that does not exist."""
+
+from api.call import Answer, Call
+from api.resources.content import (
+    CONTENT_HEADERS,
+    CONTENT_RESPONSES,
+    CONTENT_TYPE,
+    DESCRIPTION,
+    UNSATISFIABLE,
+    content_answer,
+)
+from api.routes import ANYONE, Embed, Route
+from engine.errors import Refusal
+from engine.files.records import FileState
+
+TAG = "Files"
+TOKEN = {"type": "string", "minLength": 80, "maxLength": 80}
+
+
+async def download(call: Call) -> Answer:
+    """Answer with the file that a token lets its bearer read."""
+    files = call.services.files
+    # A token that is forged, changed or too old, and a file that is gone, are all the same to a stranger.
+    missing = Refusal("not_found", "no such file, or its URL has expired")
+    reading = files.urls.reading(call.path["token"])
+    if reading is None:
+        raise missing
+    environment = call.services.models.environments.get(reading.environment)
+    file = await files.library.get(reading.environment, reading.file)
+    if environment is None or file is None or file.state is not FileState.STORED:
+        raise missing
+    return await content_answer(call, file, account=environment.workspace)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/downloads/{token}",
+        name="downloadFile",
+        summary="Read a file by its signed URL",
+        description="The URLs that deliveries carry in `angarium-file-url`. Needs no credential: the URL "
+        f"is one, for this file, until it expires.\n\n{DESCRIPTION}",
+        tag=TAG,
+        scopes=ANYONE,
+        embed=Embed.SHARED,
+        handler=download,
+        responses=CONTENT_RESPONSES,
+        content_type=CONTENT_TYPE,
+        answer_headers=CONTENT_HEADERS,
+        refusals=(404,),
+        codes=(UNSATISFIABLE,),
+        environment=False,
+        path_schemas={"token": TOKEN},
+    ),
+)
