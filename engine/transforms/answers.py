@@ -14,11 +14,10 @@ from engine.event_json import check_type
 from engine.outbound.ports import Failure, Headers, Transformed
 from engine.transforms import worker
 
-OUTPUT_BYTES = 1024 * 1024
 LOG_BYTES = 4096
 MESSAGE_CHARACTERS = 500
 # An answer, at its largest: a result, headers, logs, each character of which JSON may write as six.
-ANSWER_BYTES = OUTPUT_BYTES + 256 * 1024
+ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were longer
 
 
@@ -41,8 +40,6 @@ def result_of(kind: bytes, content: bytes, cpu_ms: float) -> Transformed | Failu
         return failure(_string(first).replace("\n", " "), logs)
     if kind != worker.BODY:
         raise ValueError("no such answer")
-    if len(first) > OUTPUT_BYTES:
-        return failure("the result is larger than 1 MiB", logs)
     if not meta:
         return Transformed(first, logs=logs, duration_ms=cpu_ms)
     try:

@@ -196,10 +196,11 @@
     }
   };
 
-  // --- what a call comes to: lines of JSON, which hold no line ends of their own
+  // --- what a call comes to: lines of JSON, which hold no line ends of their own. They are joined, never
+  // added: the library takes no string that the engine keeps in pieces.
   const LARGEST = 1048576;
   const MARKS = ["$body", "$headers", "$type"];
-  const failed = (message) => "F\n" + stringify(message.slice(0, NAMED)) + "\n";
+  const failed = (message) => ["F", stringify(message.slice(0, NAMED)), ""];
   const json = (value) => {
     const result = stringify(value);
     if (result === undefined) {
@@ -262,11 +263,11 @@
     if (complaint !== null) {
       return complaint;
     }
-    return "B\n" + result + "\n" + stringify([type, headers === null ? [] : pairs(headers)]);
+    return ["B", result, stringify([type, headers === null ? [] : pairs(headers)])];
   };
   const concluded = (result, event) => {
     if (result === null) {
-      return "N\n\n";
+      return ["N", "", ""];
     }
     if (typeof result === "object") {
       if (hasOwn(result, "$body") || hasOwn(result, "$headers") || hasOwn(result, "$type")) {
@@ -274,11 +275,14 @@
       }
     }
     const body = json(result);
-    return fits(body, result) ?? "B\n" + body + "\n";
+    return fits(body, result) ?? ["B", body, ""];
   };
   const closed = (conclusion) => {
     deaf = true;
-    return logged ? conclusion + "\n" + stringify(logs) : conclusion;
+    if (logged) {
+      conclusion.push(stringify(logs));
+    }
+    return conclusion.join("\n");
   };
 
   // --- frozen, all that can be reached; properties that programs like to shadow stay assignable below
@@ -361,10 +365,10 @@
       try {
         const transform = factory();
         if (typeof transform !== "function") {
-          return failed("there is no function transform(event)");
+          return closed(failed("there is no function transform(event)"));
         }
         if (body === "") {
-          return "N\n\n";
+          return "N";
         }
         const event = parse(body);
         const result = transform(event);

@@ -25,6 +25,7 @@ HARD_CPU_S = 0.100
 HEAP = 32 * 1024 * 1024  # of one script
 # Of JavaScript's calls. The process has 8 MiB, and natives between two checks take little.
 STACK = 512 * 1024
+OUTPUT = 1024 * 1024  # bytes of a result
 CONTEXTS = 64  # kept; 0.5 MB each at rest
 ADDRESS_SPACE = (
     384 * 1024 * 1024
@@ -47,6 +48,7 @@ _WRAP = (
     '(function(){"use strict";\n',
     '\n;return typeof transform === "function" ? transform : undefined;})',
 )
+TOO_LARGE = b'"the result is larger than 1 MiB"'
 TOO_LONG = "the script took more than 50 ms of CPU"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _NAMED = 500  # characters of a complaint
@@ -236,8 +238,12 @@ def _refused(message: str) -> tuple[bytes, bytes]:
 
 def _framed(result: str) -> tuple[bytes, bytes]:
     """Return an answer of what the prelude says: its kind, and up to three lines of JSON."""
-    kind, _, content = result.partition("\n")
-    return kind.encode(), content.encode()
+    kind, _, text = result.partition("\n")
+    content = text.encode()
+    if content.find(b"\n") > OUTPUT:
+        beside = content.split(b"\n", 2)[2:]
+        return FAILED, b"\n".join((TOO_LARGE, b"", *beside))
+    return kind.encode(), content
 
 
 def confine() -> None:

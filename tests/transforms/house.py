@@ -1,0 +1,94 @@
+"""A pool with what it stands on, and what tests ask of its processes."""
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from engine.outbound.ports import Failure, Script, Transformed
+from engine.reactor import Reactor
+from engine.timers import Timers
+from engine.transforms.pool import TransformPool
+
+NOW_MS = 1_767_225_600_123
+EVENT = {
+    "type": "order.created",
+    "timestamp": "2026-01-01T00:00:00.123Z",
+    "id": "evt_1",
+    "data": {"order": 42, "total": 19.9, "items": [{"price": 1.5, "name": "Ü"}] * 5},
+}
+BODY = json.dumps(EVENT).encode()
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+@asynccontextmanager
+async def open_pool(workers: int = 2) -> AsyncIterator[TransformPool]:
+    """Run a pool while the block does."""
+    reactor, timers = Reactor(_raise), Timers(_raise)
+    pool = TransformPool(reactor, timers, workers)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(reactor.run)
+        nursery.start_soon(timers.run)
+        try:
+            yield pool
+        finally:
+            pool.close()
+            nursery.cancel_scope.cancel()
+    reactor.shut()
+
+
+def function(body: str, before: str = "") -> str:
+    """Return a source."""
+    return f"{before}\nfunction transform(event) {{ {body} }}"
+
+
+async def performed(
+    pool: TransformPool,
+    source: str,
+    body: bytes = BODY,
+    workspace: str = "ours",
+    seed: str = "evt_1",
+) -> Transformed | Failure:
+    """Run a source."""
+    return await pool.perform(Script(workspace, "script", source), body, NOW_MS, seed)
+
+
+async def value_of(
+    pool: TransformPool, source: str, body: bytes = BODY, seed: str = "evt_1"
+) -> object:
+    """Run a source that returns a body, and return that."""
+    result = await performed(pool, source, body, seed=seed)
+    assert isinstance(result, Transformed), result
+    return json.loads(result.body)
+
+
+def children() -> list[int]:
+    """Return the worker processes that this process has, those that are dead and not waited for too."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if int(stat[1]) == os.getpid() and (stat[0] == "Z" or b"worker.py" in command):
+                found.append(int(entry.name))
+    return found
+
+
+def descriptors() -> int:
+    """Return how many descriptors this process has."""
+    return len(os.listdir("/proc/self/fd"))
+
+
+def resident_mb(pid: int) -> float:
+    """Return the memory of a process in MB."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

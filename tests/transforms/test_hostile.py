@@ -1,0 +1,81 @@
+"""The book of hostile scripts, against real workers: each is bounded, and nobody else notices."""
+
+import json
+from itertools import cycle, islice
+
+import pytest
+import trio
+
+from engine.outbound.ports import Failure, Transformed
+from tests.transforms.book import BOOK, HEALTHY, Page
+from tests.transforms.house import (
+    NOW_MS,
+    children,
+    descriptors,
+    open_pool,
+    performed,
+    resident_mb,
+    value_of,
+)
+
+WELL = {"runs": 1, "seen": 1, "id": "evt_1", "at": NOW_MS, "map": [1]}
+RUNS = 1_000
+BOUND_S = (
+    5.0  # of any of them, a start included: far beyond 250 ms, since the machine has other work
+)
+LARGEST_MB = 140  # of a worker after all of them: its contexts, and what the allocator keeps
+
+
+def test_the_book_has_forty_pages_and_more() -> None:
+    assert len(BOOK) >= 40
+    assert len({page.name for page in BOOK}) == len(BOOK)
+
+
+def judge(page: Page, result: Transformed | Failure) -> None:
+    """Hold a result against the book."""
+    if isinstance(page.ends, tuple):
+        assert isinstance(result, Failure), (page.name, result)
+        assert any(part in result.message for part in page.ends), (page.name, result.message)
+        assert len(result.message) <= 500
+        assert "/" not in result.message.replace("A-Za-z0-9._:/-", ""), result.message
+        assert "<input>" not in result.message
+    else:
+        assert isinstance(result, Transformed), (page.name, result)
+        assert json.loads(result.body) == page.ends
+    assert result.logs is None or len(result.logs) <= 4096
+
+
+@pytest.mark.parametrize("group", range(8))
+async def test_each_is_bounded_and_the_next_run_is_as_ever(group: int) -> None:
+    async with open_pool() as pool:
+        for page in BOOK[group::8]:
+            with trio.fail_after(BOUND_S):
+                judge(page, await performed(pool, page.source, workspace="hostile"))
+            assert await value_of(pool, HEALTHY) == WELL
+            # The same worker, most likely, and the same source: nothing of the first run is left.
+            assert await value_of(pool, HEALTHY) == WELL
+    assert children() == []
+
+
+async def test_a_thousand_leave_no_worker_no_descriptor_and_bounded_memory() -> None:
+    pages = [page for page in BOOK if not page.burns]
+    burners = cycle(page for page in BOOK if page.burns)
+    before = descriptors()
+    async with open_pool() as pool:
+        assert await value_of(pool, HEALTHY) == WELL
+        limit = trio.CapacityLimiter(16)
+
+        async def one(number: int, page: Page) -> None:
+            async with limit:  # of ever other tenants, so that no share keeps them apart
+                judge(page, await performed(pool, page.source, workspace=f"hostile {number}"))
+
+        async with trio.open_nursery() as nursery:
+            for number, page in enumerate(islice(cycle(pages), RUNS)):
+                nursery.start_soon(one, number, next(burners) if number % 20 == 0 else page)
+        assert pool.statistics().runs >= RUNS
+        assert len(children()) <= 2
+        assert set(pool.processes()) == set(children())
+        assert all(resident_mb(pid) < LARGEST_MB for pid in pool.processes())
+        assert await value_of(pool, HEALTHY) == WELL
+    assert children() == []
+    assert descriptors() == before
