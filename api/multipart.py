@@ -1,7 +1,7 @@
 """A form of multipart/form-data (RFC 7578) as it comes: small text fields, and one file as a stream."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
@@ -42,7 +42,7 @@ class MultipartForm:
         self._text_bytes = 0
         self._ended = False
 
-    async def file(self) -> AsyncIterator[bytes]:
+    async def file(self) -> AsyncGenerator[bytes]:
         """Return the file's content. Raises Refusal for a form that has none, or is malformed."""
         while True:
             event = await self._next()

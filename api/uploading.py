@@ -4,9 +4,9 @@ Each becomes the same: what is said of the file, and its content, kept, or the U
 no more is held than a part at a time; but of JSON, which is small, all of it.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, cast
 
 from werkzeug.http import parse_options_header
 
@@ -52,23 +52,38 @@ async def received(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
     essence = content_type.partition(";")[0].strip(" \t").lower()
     if essence in (JSON, MULTIPART) and said:
         raise invalid(next(iter(said)), "stands in the body of this form")
-    if essence == JSON:
-        async with _as_json(call) as found:
+    # Who gives up half way leaves no iterator behind for the collector to find.
+    async with aclosing(cast("AsyncGenerator[bytes]", call.chunks)):
+        if essence == JSON:
+            form = _as_json(call)
+        elif essence == MULTIPART:
+            form = _as_form(call, content_type)
+        else:
+            form = _as_it_is(call, None if essence == UNSAID else content_type or None, said)
+        async with form as found:
             yield found
-    elif essence == MULTIPART:
-        form = MultipartForm(content_type, call.chunks)
-        async with _kept(call, form.file(), FILE_BYTES) as content:
-            await form.rest()
-            stated = {"fileName": form.file_name, "contentType": form.content_type}
-            yield _fields({**_present(stated), **form.fields}), content
-    else:
-        stated = {
-            "fileName": _named(call.headers.get("content-disposition", "")),
-            "contentType": None if essence == UNSAID else content_type or None,
-        }
-        fields = _fields({**_present(stated), **said})  # before the body: it may be refused by then
-        async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
-            yield fields, content
+
+
+@asynccontextmanager
+async def _as_form(call: Call, content_type: str) -> AsyncIterator[tuple[FileFields, Content]]:
+    form = MultipartForm(content_type, call.chunks)
+    async with _kept(call, form.file(), FILE_BYTES) as content:
+        await form.rest()
+        stated = {"fileName": form.file_name, "contentType": form.content_type}
+        yield _fields({**_present(stated), **form.fields}), content
+
+
+@asynccontextmanager
+async def _as_it_is(
+    call: Call, content_type: str | None, said: dict[str, str]
+) -> AsyncIterator[tuple[FileFields, Content]]:
+    stated = {
+        "fileName": _named(call.headers.get("content-disposition", "")),
+        "contentType": content_type,
+    }
+    fields = _fields({**_present(stated), **said})  # before the body: it may be refused by then
+    async with _kept(call, _some(call.chunks), FILE_BYTES) as content:
+        yield fields, content
 
 
 @asynccontextmanager
@@ -104,7 +119,7 @@ async def _as_json(call: Call) -> AsyncIterator[tuple[FileFields, Content]]:
 @asynccontextmanager
 async def _kept(
     call: Call,
-    chunks: AsyncIterator[bytes],
+    chunks: AsyncGenerator[bytes],
     at_most: int,
     kind: SourceKind = SourceKind.CONTENT,
 ) -> AsyncIterator[Content]:
@@ -112,7 +127,7 @@ async def _kept(
     spooled, workspace = call.services.files.spooled, call.environment.workspace
     drawn = 0
 
-    async def drawing() -> AsyncIterator[bytes]:
+    async def drawing() -> AsyncGenerator[bytes]:
         nonlocal drawn
         async for chunk in chunks:
             if not spooled.draw(workspace, len(chunk)):
@@ -121,7 +136,11 @@ async def _kept(
             yield chunk
 
     try:
-        async with call.services.files.depot.keep(call.number, drawing(), at_most) as kept:
+        async with (
+            aclosing(chunks),
+            aclosing(drawing()) as stream,
+            call.services.files.depot.keep(call.number, stream, at_most) as kept,
+        ):
             yield Content(kind, kept)
     finally:
         if drawn:
@@ -153,11 +172,11 @@ def _no_room(message: str) -> Refusal:
     return Refusal("overloaded", message, retry_after_s=RETRY_S)
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
+async def _once(data: bytes) -> AsyncGenerator[bytes]:
     yield data
 
 
-async def _some(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def _some(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     """Return a body that must not be empty: who sends none meant something else."""
     empty = True
     async for chunk in chunks:

@@ -11,6 +11,7 @@ from storage.old_counters import delete_old_minutes
 from storage.partitions import Range, make_partitions
 from storage.retention import (
     delete_expired_keys,
+    delete_old_files,
     delete_old_replays,
     remove_old_partitions,
 )
@@ -29,6 +30,7 @@ class Housework:
     expired_keys: int
     old_minutes: int
     old_replays: int
+    old_files: int
 
 
 class Housekeeping:
@@ -66,4 +68,5 @@ class Housekeeping:
             expired_keys=await delete_expired_keys(self._connection, now_ms),
             old_minutes=await delete_old_minutes(self._connection, now_ms, self._retention_days),
             old_replays=await delete_old_replays(self._connection, now_ms, self._retention_days),
+            old_files=await delete_old_files(self._connection, now_ms, self._retention_days),
         )

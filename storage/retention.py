@@ -22,12 +22,37 @@ from storage.partitions import (
     day_of,
     existing_partitions,
     finish_detaching,
+    lowest_id,
+    midnight_ms,
 )
 
 log = structlog.get_logger("angarium.storage")
 
 CHUNK = 5_000  # rows deleted by one statement: some 20 ms, so that nobody waits for its locks
 PAUSE_S = 0.05  # between two, so that they take a fraction of the disk
+# Whoever asks about a hash meanwhile waits for its mark, or asks again: see `file_suspects`.
+_OLD_FILES = """
+    WITH old AS MATERIALIZED (
+        SELECT environment, id, event FROM files
+        WHERE event < $1::uuid AND (event, id) > ($3::uuid, $4::uuid)
+        ORDER BY event, id LIMIT $2::bigint
+    ), orphans AS MATERIALIZED (
+        SELECT o.environment, o.id FROM old o WHERE NOT EXISTS (
+            SELECT FROM events e WHERE e.environment = o.environment AND e.id = o.event
+        )
+    ), gone AS (
+        DELETE FROM files f USING orphans o WHERE f.environment = o.environment AND f.id = o.id
+        RETURNING f.environment, f.sha256
+    ), marked AS (
+        INSERT INTO file_suspects AS s (environment, sha256)
+        SELECT DISTINCT environment, sha256 FROM gone WHERE sha256 IS NOT NULL
+        ORDER BY environment, sha256
+        ON CONFLICT (environment, sha256) DO UPDATE SET marks = s.marks + 1
+    )
+    SELECT (SELECT count(*) FROM old), (SELECT count(*) FROM gone),
+           (SELECT event::text FROM old ORDER BY event DESC, id DESC LIMIT 1),
+           (SELECT id::text FROM old ORDER BY event DESC, id DESC LIMIT 1)
+"""
 _UNSETTLED = tuple(
     int(status)
     for status in (DeliveryStatus.PENDING, DeliveryStatus.DELIVERING, DeliveryStatus.RETRYING)
@@ -105,6 +130,24 @@ async def _needed(connection: Connection, partition: Partition, kept: Iterable[s
     else:
         found = False
     return bool(found)
+
+
+async def delete_old_files(connection: Connection, now_ms: int, retention_days: int) -> int:
+    """Delete the files of events that were removed, and mark their content; return how many.
+
+    While an event is there, for whatever reason, its files are.
+    """
+    before = lowest_id(midnight_ms(day_of(now_ms) - timedelta(days=retention_days)))
+    total = 0
+    after = (lowest_id(0), lowest_id(0))
+    while True:
+        rows = await connection.fetch(_OLD_FILES, before, CHUNK, *after)
+        looked_at, deleted, event, file = rows[0]
+        total += deleted
+        if looked_at < CHUNK:
+            return total
+        after = event, file
+        await trio.sleep(PAUSE_S)
 
 
 async def delete_expired_keys(connection: Connection, now_ms: int) -> int:
