@@ -170,7 +170,7 @@ async def test_transforms_by_commands(
     first = (await shell.ok("transforms", "create", target, str(file))).one
     assert (first["name"], first["version"], first["status"]) == ("as text", 1, "DRAFT")
     found = (await shell.ok("transforms", "run", first["id"], '{"data": {"n": 1}}')).one
-    assert (found["output"], found["logs"]) == ({"n": 2}, "1\n")
+    assert (found["output"], found["logs"]) == ({"n": 2}, "1")
     assert (await shell("transforms", "run", first["id"], '{"data": null}')).code == 1
     event = await post(api, payload={"n": 5})
     found = (await shell.ok("transforms", "run", first["id"], "--event", event)).one
