@@ -14,7 +14,10 @@ with nothing lost.
 - Whatever belongs to another workspace, environment or customer is a 404, and so is a malformed id in a
   path.
 - An API key fixes the environment. An MCP key names it: header `X-Environment`, or the query parameter or
-  body field `environment` where there is one. An embed session sees what belongs to its customer alone.
+  body field `environment` where there is one. An embed session sees what belongs to its customer alone,
+  and does what its workspace lets customers do.
+- Pages in browsers may call from origins that the workspace lists (`PATCH /workspace`): every answer to
+  them has CORS headers, and a request from another page is a 403.
 - An action and a DELETE take `{}`, an empty body or none.
 - HEAD is answered like GET, without a body. OPTIONS answers 204 with `Allow`; another method is a 405,
   with `Allow` as well.
