@@ -107,6 +107,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.control.records",
         "engine.control.ports",
         "engine.control.headers",
+        "engine.workspace_settings",
     )
     found = [
         f"{name_of(path)} imports {name}"
