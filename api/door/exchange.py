@@ -1,7 +1,7 @@
 """One request that the application answers: where its connection and its task meet.
 
 The connection side never awaits; `receive` and `send` are the ASGI side. What is held between them is
-bounded: the connection stops reading at 64 KiB, and `send` waits until what it wrote has left.
+bounded: the connection reads once for each `receive`, and `send` waits until what it wrote has left.
 """
 
 from collections.abc import Mapping
@@ -130,6 +130,11 @@ class Exchange:
                 await app(scope, self.receive, self.send)
         except Exception as error:  # one of the barriers: one request of the adapter
             failure = None if self._gone else error
+        except BaseExceptionGroup as group:  # it failed, and was cancelled from outside as well
+            cancelled, failed = group.split(trio.Cancelled)
+            failure = failed if isinstance(failed, ExceptionGroup) and not self._gone else None
+            if cancelled is not None:
+                raise cancelled from None
         finally:
             if self.started or self._gone:
                 self._side.exchanged(self, self._complete)

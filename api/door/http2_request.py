@@ -87,6 +87,7 @@ class _Request:
         self._draws = False
         if self.refusal is not None:  # the body has not ended
             self._progress = Progress(self._limits)
+            self._progress.stream()
             self.scope.deadline = float("inf")
             if self._receiving:
                 self._await_body()

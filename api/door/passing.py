@@ -1,6 +1,6 @@
 """Requests of an HTTP/1.1 connection that the application answers: their bodies in, its answers out.
 
-A body waits at the client while there is enough of it here. Nothing here awaits.
+A body waits at the client until the application has taken what was read. Nothing here awaits.
 """
 
 from api.cors import Headers
@@ -8,7 +8,7 @@ from api.door.answering import PASSED, Answering
 from api.door.body import Body, ChunkedBody, LengthBody
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
-from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.limits import NO_WORKSPACE
 from api.door.progress import Progress
 from api.ingestion import no_room
 from engine.errors import Refusal
@@ -19,12 +19,12 @@ class Passing(Answering):
 
     __slots__ = ("_progress",)
 
-    _progress: Progress | None  # of a body that is streamed; set with each request
+    _progress: Progress  # of the body, set with each request
 
     def _begin_passed(self, head: Head) -> None:
         body = self._body = decoder(head)
         self._admitted = None
-        self._progress = None
+        self._progress = Progress(self._limits)
         self._state = PASSED
         exchange = self._exchange = Exchange(self, head, self._request_id)
         data, self._buffer = self._buffer, b""
@@ -36,8 +36,7 @@ class Passing(Answering):
 
     def _await_body(self) -> None:
         """Give the client time for what is to come of the body."""
-        progress = self._progress
-        self._within(self._limits.body_s if progress is None else progress.wait(self._instant()))
+        self._within(self._progress.wait(self._instant()))
 
     def _receive_passed(self, data: bytes) -> None:
         body, exchange, progress = self._body, self._exchange, self._progress
@@ -49,19 +48,18 @@ class Passing(Answering):
             self._refuse_passed(Refusal("invalid_request", str(error)))
             return
         if piece:
-            if progress is not None:  # its place is paid for
-                progress.came(len(piece), self._instant())
-            elif self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
+            progress.came(len(piece), self._instant())
+            if not progress.streamed:  # else its place is paid for
+                if not self._ingestion.bodies.draw(NO_WORKSPACE, len(piece)):
+                    self._refuse_passed(no_room())
+                    return
                 self._drawn += len(piece)
-            else:
-                self._refuse_passed(no_room())
-                return
             exchange.feed(piece)
         if body.complete:
             self._buffer, self._body = body.rest, None
             self._read_no_more()
             exchange.end()
-        elif body.more or exchange.buffered >= (SLICE_BYTES if progress is None else 1):
+        elif body.more or piece:
             self._read_no_more()
             if body.more:
                 self._again()
@@ -92,9 +90,9 @@ class Passing(Answering):
     def stream(self, exchange: Exchange) -> None:
         """The application takes the body as it comes, and has paid for what is held of it: count it no
         more, and let it take its time as long as it comes along."""
-        if self._exchange is exchange and self._progress is None:
+        if self._exchange is exchange:
             self._give_back()
-            self._progress = Progress(self._limits)
+            self._progress.stream()
             if self._body is not None and self._reading:
                 self._await_body()
 
