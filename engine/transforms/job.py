@@ -50,6 +50,13 @@ class Known(Struct, eq=False):
         self.owed = min(PROOFS * 4 ** min(self.strikes, 10), MOST_PROOFS)
 
 
+class Cost(Struct, frozen=True):
+    """Seconds of CPU: of a run, and with what came before it, such as its script's compilation."""
+
+    run_s: float
+    all_s: float
+
+
 class Job(Struct, eq=False):
     """A run of a script, or a check of a source. `answer` is called once, by `finish`."""
 

@@ -24,7 +24,7 @@ from engine.reactor import READ, WRITE, Reactor
 from engine.timers import Timer, Timers
 from engine.transforms import worker
 from engine.transforms.answers import ANSWER_BYTES, failure, result_of
-from engine.transforms.job import Job
+from engine.transforms.job import Cost, Job
 
 WALL_S = 0.250  # from the beginning of a run
 # A run that had less than its CPU by then waits for the machine, which is not the script's fault. It gets
@@ -47,15 +47,15 @@ log = structlog.get_logger("angarium.transforms")
 
 
 class Link:
-    """A worker. Owner: the pool, which is told of each job that was answered (`answered`, with seconds of
-    CPU), that there is room again (`freed`), and of the process's end with the jobs that nothing is held
+    """A worker. Owner: the pool, which is told of each job that was answered (`answered`, with what it
+    cost), that there is room again (`freed`), and of the process's end with the jobs that nothing is held
     against (`ended`)."""
 
     def __init__(
         self,
         reactor: Reactor,
         timers: Timers,
-        answered: Callable[[Job, Transformed | Failure, float], None],
+        answered: Callable[[Job, Transformed | Failure, Cost], None],
         freed: Callable[["Link"], None],
         ended: Callable[["Link", list[Job]], None],
     ) -> None:
@@ -168,7 +168,7 @@ class Link:
             self.lose(None)
             return
         self._in += chunk
-        done: list[tuple[Job, Transformed | Failure, float]] = []
+        done: list[tuple[Job, Transformed | Failure, Cost]] = []
         try:
             self._take(done)
         except (
@@ -178,12 +178,12 @@ class Link:
         ):  # what a decoder says of what nobody should have sent
             log.warning("a transform worker spoke nonsense", pid=self.process.pid)
             self.lose(_BROKE)
-        for job, result, cpu_s in done:
-            self._answered(job, result, cpu_s)
+        for job, result, cost in done:
+            self._answered(job, result, cost)
         if not self.closed:
             self._freed(self)
 
-    def _take(self, done: list[tuple[Job, Transformed | Failure, float]]) -> None:
+    def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
         """Take what has come. Raises ValueError where it is no answer, which is then still in flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
@@ -193,7 +193,8 @@ class Link:
             if len(buffer) < at + size + length:
                 break
             at += size
-            number, kind, micros, self._cpu_s = worker.ANSWER.unpack_from(buffer, at)
+            number, kind, micros, cpu_s = worker.ANSWER.unpack_from(buffer, at)
+            used_s, self._cpu_s = max(0.0, cpu_s - self._cpu_s), cpu_s
             content = bytes(memoryview(buffer)[at + worker.ANSWER.size : at + length])
             at += length
             now = trio.current_time()
@@ -205,7 +206,8 @@ class Link:
             if not self.flying or number != self._next:
                 raise ValueError("an answer to what was not asked")
             job = self.flying[0]
-            done.append((job, result_of(kind, content, micros / 1e3), micros / 1e6))
+            result = result_of(kind, content, micros / 1e3)
+            done.append((job, result, Cost(micros / 1e6, used_s)))
             self.flying.popleft()
             self._next += 1
             self._head_since = self.idle_since = now
@@ -269,7 +271,7 @@ class Link:
                 guilty = back.pop(0)
         self._ended(self, back)
         if guilty is not None:
-            self._answered(guilty, failure(reason or _BROKE), WALL_S)
+            self._answered(guilty, failure(reason or _BROKE), Cost(WALL_S, WALL_S))
 
     def close(self) -> None:
         """End the process, with nobody told. It is gone when this returns: a signal that nothing can

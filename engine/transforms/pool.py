@@ -17,7 +17,7 @@ from engine.errors import Refusal
 from engine.outbound.ports import Failure, Script, Transformed
 from engine.reactor import Reactor
 from engine.timers import Timers
-from engine.transforms.job import Job, Known, check_of, run_of
+from engine.transforms.job import Cost, Job, Known, check_of, run_of
 from engine.transforms.link import Link
 from engine.transforms.waiting import Waiting
 
@@ -182,11 +182,11 @@ class TransformPool:
             self._kick()
             self._sweep_later()
 
-    def _answered(self, job: Job, result: Transformed | Failure, cpu_s: float) -> None:
+    def _answered(self, job: Job, result: Transformed | Failure, cost: Cost) -> None:
         self._runs += 1
-        self._cpu_s += cpu_s
-        job.known.ran(cpu_s)
-        self._waiting.charge(job, cpu_s, trio.current_time())
+        self._cpu_s += cost.all_s
+        job.known.ran(cost.run_s)
+        self._waiting.charge(job, cost.all_s, trio.current_time())
         if isinstance(result, Failure):
             self._failures += 1
         self._finish(job, result)

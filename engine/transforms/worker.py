@@ -175,7 +175,10 @@ class Worker:
             _signal.setitimer(_signal.ITIMER_PROF, HARD_CPU_S)
             began = time.process_time()
             number = FRAME.unpack_from(frame, 1)[0]
-            kind, content = self._check(frame) if kind == CHECK else self._run(frame)
+            if kind == CHECK:
+                kind, content = self._check(frame)
+            else:
+                kind, content, began = self._run(frame)
             self._write(number, kind, began, content)
             self._stay_small()
 
@@ -189,7 +192,8 @@ class Worker:
             return _refused(said(error))
         return (SOUND, b"") if result[:1] == "N" else _framed(result)
 
-    def _run(self, frame: bytes) -> tuple[bytes, bytes]:
+    def _run(self, frame: bytes) -> tuple[bytes, bytes, float]:
+        """Return the answer, and the process's time when the run began: compiled is once a version."""
         _, now_ms, length = JOB.unpack_from(frame, 1)
         at = 1 + JOB.size
         key, seed = frame[at : at + KEY], frame[at + KEY : at + KEY + length].decode()
@@ -197,19 +201,19 @@ class Worker:
         began = time.process_time()
         try:
             runner = self._runner(key)
-            began = time.process_time()  # what comes once a version is nobody's fault
+            began = time.process_time()
             result, good = runner.run(body, now_ms, seed)
         except BrokenScriptError as error:
-            return _refused(str(error))
+            return *_refused(str(error)), began
         except (self._library.JSException, UnicodeError, MemoryError) as error:
             # A run that was broken off may have left anything behind: no other finds this context.
             self._runners.pop(key, None)
-            return _refused(said(error))
+            return *_refused(said(error)), began
         if not good:
             self._runners.pop(key, None)
         if time.process_time() - began > CPU_S:
-            return _refused(TOO_LONG)
-        return _framed(result)
+            return *_refused(TOO_LONG), began
+        return *_framed(result), began
 
     def _runner(self, key: bytes) -> Runner:
         runner = self._runners.pop(key, None)
