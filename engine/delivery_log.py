@@ -19,6 +19,7 @@ from engine.core.vocabulary import (
     Priority,
     SigningAlgorithm,
 )
+from engine.files.records import TROUBLE
 
 
 class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
@@ -67,9 +68,12 @@ class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def was_sent(self) -> bool:
-        """Whether there was a request: none where a script failed, or had the delivery skipped."""
+        """Whether there was a request: none where a script failed or had the delivery skipped, or where
+        a file was not to be had."""
         if self.success:
             return self.response_status is not None
+        if self.error_message is not None and self.error_message.startswith(TROUBLE):
+            return False
         return self.error_category is not ErrorCategory.TRANSFORM
 
 

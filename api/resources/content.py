@@ -12,6 +12,7 @@ from quart import request
 
 from api.call import Answer, Call
 from api.envelope import envelope
+from api.routes import ANY_TYPE
 from engine.errors import Refusal
 from engine.files.naming import disposition, inert_type
 from engine.files.ports import BlobMissingError, BlobsAwayError
@@ -20,7 +21,7 @@ from engine.files.records import FileRecord
 
 PART_BYTES = 64 * 1024  # what an answer holds at a time
 RETRY_S = 2  # about what an object store that falters needs
-CONTENT_TYPE = "application/octet-stream"  # of the document: the file's own may be another
+CONTENT_TYPE = ANY_TYPE  # of the document: of those that are inert the file's own
 CONTENT_HEADERS = {
     "Accept-Ranges": "`bytes`.",
     "Content-Disposition": "`attachment`, with the file's name made harmless.",

@@ -8,8 +8,12 @@ from engine.control.headers import MASK, is_secret
 from engine.control.templated import shown_headers
 from engine.delivery_log import DeliveryDetail, SentVersion
 from engine.errors import Refusal
+from engine.files.attachments import files_named
+from engine.files.carrying import HEADER
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
+
+FILES = HEADER.decode()
 
 
 async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | None:
@@ -43,6 +47,8 @@ async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | N
         named |= {name.lower() for name in general}
     for general in kept:
         headers |= general
+    if event.file is not None or files_named(event.attachments or b"[]"):
+        headers[FILES] = MASK  # each attempt's own, and as good as the files
     headers |= {
         "webhook-id": event.id,
         "webhook-timestamp": str(attempt.started_at_ms // 1000),

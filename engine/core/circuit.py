@@ -88,8 +88,8 @@ class Circuit:
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def spared(self, delivery: str, now: float) -> bool:
-        """Hear of an attempt that sent nothing, since there was nothing to send: it says nothing of the
-        destination. Returns whether the state changed."""
+        """Hear of an attempt that sent nothing, since there was nothing to send, or it could not be made:
+        it says nothing of the destination. Returns whether the state changed."""
         return delivery == self.probe and self._signal(CircuitSignal.PROBE_VOID, now)
 
     def failed(

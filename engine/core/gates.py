@@ -79,12 +79,15 @@ class Gates:
             self.changed = True
 
     def skipped(self, delivery: Delivery, now: float) -> None:
-        """Hear of a success for which nothing was sent."""
+        """Hear of an attempt for which nothing was sent."""
         if self.circuit.spared(delivery.id, now):
             self.changed = True
 
     def failed(self, delivery: Delivery, outcome: Outcome, config: Destination, now: float) -> None:
         """Hear of a failed attempt."""
+        if outcome.unsent:
+            self.skipped(delivery, now)
+            return
         own = delivery.event.origin is Origin.OWN
         if self.circuit.failed(delivery.id, outcome.category, now, own=own):
             self.changed = True

@@ -87,6 +87,7 @@ class Outcome(Struct, gc=False):
     skipped: bool = False  # nothing was sent, since the transform returned null: a success
     transform_version: int | None = None  # of the script that ran
     logs: bytes | None = None  # UTF-8, what the script printed
+    unsent: bool = False  # a failure before anything was sent: it says nothing of the destination
 
 
 class Attempt(Struct, gc=False):

@@ -5,6 +5,8 @@ from enum import IntEnum
 from msgspec import Struct
 
 MIB = 1024 * 1024
+# How the message of an attempt begins that could not be sent for want of a file: rows tell by it.
+TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, however it comes
 
 

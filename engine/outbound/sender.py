@@ -220,6 +220,7 @@ class Preparation:
         outcome = self._outcome(success=False)
         outcome.category, outcome.message = failure.category, failure.message
         outcome.retry_after_s = failure.retry_after_s
+        outcome.unsent = True
         self._end(outcome)
 
     def _outcome(self, *, success: bool, skipped: bool = False) -> Outcome:
