@@ -13,9 +13,12 @@ from typing import Any
 import structlog
 
 from engine.control.headers import MASK, is_secret
+from engine.templates.catalog import read_catalog
 
 PREFIXES = ("ang_dev_", "ang_sta_", "ang_pro_", "angmk_", "anges_", "whsec_")
 GIVEN_OUT_AS = ("secret", "token")  # the fields of the one answer that shows a secret
+# What no template shows. Those of the examples in the catalog are everybody's.
+CONFIG_SECRETS = frozenset().union(*(each.secrets for each in read_catalog().all()))
 SHORTEST = 8  # what is shorter stands somewhere by chance
 
 
@@ -32,11 +35,16 @@ class Issued:
             self.secrets.add(secret)
 
     def sent(self, document: Any) -> None:
-        """Learn the headers of a destination that are shown masked."""
+        """Learn what of a destination is shown masked: of its headers, and of a template's `config`."""
         headers = document.get("headers") if isinstance(document, dict) else None
         if isinstance(headers, dict):
             for name, value in headers.items():
                 if isinstance(value, str) and value != MASK and is_secret(name):
+                    self._learn(value)
+        config = document.get("config") if isinstance(document, dict) else None
+        if isinstance(config, dict):
+            for name, value in config.items():
+                if isinstance(value, str) and value != MASK and name in CONFIG_SECRETS:
                     self._learn(value)
 
     def answered(self, what: str, status: int, body: bytes) -> None:

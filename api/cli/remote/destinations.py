@@ -100,8 +100,7 @@ def get(session: Session, destination_id: str) -> None:
 @secret_option
 @over_http
 def create(session: Session, secret_file: Path | None, template: str | None, **given: Any) -> None:
-    """Make a destination called NAME that receives at URL, or one of a template. Its secret is shown this
-    once."""
+    """Make a destination called NAME that receives at URL, or one of a template."""
     from angarium.calls import Call
 
     values = given_config(given)

@@ -96,8 +96,7 @@ def preview(
     event_id: str | None,
     **given: Any,
 ) -> None:
-    """Show what the service would be sent; exit code 1 where it cannot be. Nothing is sent, and no secret
-    is needed."""
+    """Show what the service would be sent, without sending it; exit code 1 where that cannot be made."""
     values = given_config(given)
     with session.client() as client:
         config = typed(values, client.templates.get(template_id)) if values else None
