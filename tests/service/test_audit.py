@@ -16,6 +16,7 @@ Write = Callable[["Stage"], Awaitable[tuple[str, Json]]]
 HOOK = "https://example.com/hooks"
 EXEMPT = {
     "testDestination": "sends a sample, which is in the delivery log; no configuration changes",
+    "runTransformScript": "answers what it would make; nothing is sent or kept",
     "inferSchema": "answers a draft; the one that it makes is a createSchema, and leaves its entry",
 }
 
@@ -44,6 +45,11 @@ class Stage:
 
     async def schema(self) -> str:
         return await self.made("/schemas", {"eventType": "a.b", "schema": {"type": "object"}})
+
+    async def script(self) -> str:
+        source = "function transform(event) { return event; /* hidden */ }"
+        draft = {"destinationId": await self.destination(), "name": "s", "source": source}
+        return await self.made("/transform-scripts", draft)
 
     async def dead(self) -> str:
         """Return a delivery that is in the DLQ."""
@@ -125,6 +131,26 @@ async def _deprecate_schema(stage: Stage) -> tuple[str, Json]:
     return f"/schemas/{made}/deprecate", {}
 
 
+async def _create_script(stage: Stage) -> tuple[str, Json]:
+    source = "function transform(event) { return event; /* hidden */ }"
+    made = await stage.destination()
+    return "/transform-scripts", {"destinationId": made, "name": "s", "source": source}
+
+
+async def _publish_script(stage: Stage) -> tuple[str, Json]:
+    return f"/transform-scripts/{await stage.script()}/publish", {}
+
+
+async def _unpublish_script(stage: Stage) -> tuple[str, Json]:
+    path, document = await _publish_script(stage)
+    assert (await stage.api("POST", path, document)).status == 200
+    return path.replace("publish", "unpublish"), {}
+
+
+async def _delete_script(stage: Stage) -> tuple[str, Json]:
+    return f"/transform-scripts/{await stage.script()}", {}
+
+
 async def _retry(stage: Stage) -> tuple[str, Json]:
     return f"/dlq/{await stage.dead()}/retry", {}
 
@@ -180,6 +206,10 @@ WRITES: dict[str, tuple[Write, str]] = {
     "createSchema": (_create_schema, "schema.create"),
     "activateSchema": (_activate_schema, "schema.activate"),
     "deprecateSchema": (_deprecate_schema, "schema.deprecate"),
+    "createTransformScript": (_create_script, "transform_script.create"),
+    "publishTransformScript": (_publish_script, "transform_script.publish"),
+    "unpublishTransformScript": (_unpublish_script, "transform_script.unpublish"),
+    "deleteTransformScript": (_delete_script, "transform_script.delete"),
     "retryDlqEntry": (_retry, "dlq.retry"),
     "retryDlq": (_retry_many, "dlq.retry"),
     "discardDlq": (_discard_many, "dlq.discard"),
