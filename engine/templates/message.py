@@ -86,7 +86,10 @@ class Message:
         return encoded(None if value is OMIT else value)
 
     def _headers(self, variables: dict[str, Any]) -> Headers:
-        found = [("content-type", self.content_type or _TYPES[self.format])]
+        found = []
+        kind = self.content_type or _TYPES[self.format]
+        if kind != _TYPES["json"]:  # which requests have anyhow
+            found.append(("content-type", kind))
         for name, value in self.headers.value(variables).items():
             text = as_text(value)
             if _HEADER.fullmatch(text) is None:
