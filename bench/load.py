@@ -30,8 +30,8 @@ LANE_SPAN = 10_000_000
 class Plan:
     """What to post.
 
-    `types` spreads events over `bench.0`, `bench.1` ... instead of `event_type`; `lanes` gives event n
-    the customerExternalId `c<n mod lanes>`. With `own_lanes` every connection has a lane of its own,
+    `types` spreads events over `bench.0`, `bench.1` ... (or another `stem`) instead of `event_type`;
+    `lanes` gives event n the customerExternalId `c<n mod lanes>`. With `own_lanes` every connection has a lane of its own,
     `c<k>`, and posts its numbers k * LANE_SPAN + 0, 1, 2 ... one after another. `ids` asks for the
     numbers that were accepted, and for those of which nothing is known.
     """
@@ -43,6 +43,7 @@ class Plan:
     batch: int = 1
     rate: float = 0.0
     types: int = 0
+    stem: str = "bench"
     event_type: str = "bench.event"
     lanes: int = 0
     own_lanes: bool = False
@@ -92,7 +93,7 @@ class Generator:
             lane = n // LANE_SPAN if plan.own_lanes else n % plan.lanes
             more = f',"customerExternalId":"c{lane}"'
         text = EVENT % (n, sent, more)
-        kind = f"bench.{n % plan.types}" if plan.types else plan.event_type
+        kind = f"{plan.stem}.{n % plan.types}" if plan.types else plan.event_type
         return text.replace("bench.event", kind, 1)
 
     def run(self) -> dict[str, object]:

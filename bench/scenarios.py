@@ -15,6 +15,7 @@ from bench.posting import load, posted
 from bench.reads import reads
 from bench.replays import replay
 from bench.service import Figures, Receiver, Service
+from bench.transforms import transforms
 
 
 @dataclass(frozen=True)
@@ -234,6 +235,29 @@ SCENARIOS = {
             features,
             {"events": 30_000, "connections": 64, "rounds": 6},
             {"events": 200, "connections": 8, "rounds": 1},
+        ),
+        Scenario(
+            "transforms",
+            "20 scripts over 20 destinations, over plain ones; then beside hostile scripts",
+            transforms,
+            {
+                "destinations": 20,
+                "events": 30_000,
+                "connections": 64,
+                "rounds": 6,
+                "rate": 50,
+                "seconds": 20,
+                "hostile_rate": 40,
+            },
+            {
+                "destinations": 4,
+                "events": 200,
+                "connections": 8,
+                "rounds": 1,
+                "rate": 20,
+                "seconds": 1,
+                "hostile_rate": 10,
+            },
         ),
         Scenario(
             "against",

@@ -1,0 +1,178 @@
+"""Transform scripts: what a transformed delivery costs over a plain one, and what others notice of scripts
+that do their worst.
+"""
+
+import json
+import subprocess
+import time
+
+from bench.checks import require
+from bench.interleaved import in_turns
+from bench.posting import load, posted
+from bench.service import Figures, Module, Receiver, Service, call
+
+# What people write: a message for a chat, a flat record, a choice of fields, names changed, totals.
+SCRIPTS = (
+    """
+    const data = event.data;
+    return { n: data.n, sentAt: data.sentAt, text: `Order ${data.order.id}: ${data.order.total / 100} ${data.order.currency}` };
+    """,
+    """
+    event.data.pieces = event.data.items.reduce((sum, item) => sum + item.qty, 0);
+    event.data.at = new Date(event.timestamp).getTime();
+    return event;
+    """,
+    """
+    const { n, sentAt, order, customer } = event.data;
+    return { type: event.type, n, sentAt, orderId: order.id, total: order.total, customer: customer.name };
+    """,
+    """
+    const renamed = {};
+    for (const [key, value] of Object.entries(event.data)) renamed[key === "note" ? "comment" : key] = value;
+    return { ...event, data: renamed };
+    """,
+)
+# What they might: a loop, natives that look at no clock, memory, an expression, promises, a great result.
+HOSTILE = (
+    "for (;;) {}",
+    "const s = 'x'.repeat(2e7); for (;;) s.indexOf('y');",
+    "const all = []; for (;;) all.push(new Array(1000).fill(event));",
+    "return /^(a+)+$/.test('a'.repeat(40) + '!');",
+    "return new Promise(() => { const go = () => Promise.resolve().then(go); go(); });",
+    "let n = 3n; for (;;) n = n * n;",
+    "return transform(event);",
+    "return { toJSON() { for (;;) {} } };",
+    "return 'x'.repeat(2e6);",
+    "for (;;) Array.from({length: 1e5}, (_, n) => -n).sort();",
+)
+
+
+def script(service: Service, destination: str, source: str, key: str | None = None) -> None:
+    """Make a script of a destination, and publish it."""
+    made = call(
+        "POST",
+        f"{service.url}/transform-scripts",
+        {"destinationId": destination, "name": "bench", "source": source},
+        key or service.key,
+    )
+    call("POST", f"{service.url}/transform-scripts/{made['id']}/publish", {}, key or service.key)
+
+
+def transforms(
+    service: Service,
+    receiver: Receiver,
+    *,
+    destinations: int,
+    events: int,
+    connections: int,
+    rounds: int,
+    rate: int,
+    seconds: int,
+    hostile_rate: int,
+) -> Figures:
+    """Compare events for plain destinations with events for as many with a script each, in turns; then
+    measure plain and transformed deliveries alone, and beside another workspace's hostile scripts."""
+    for number in range(destinations):
+        service.destination(f"{receiver.url}/plain/{number}", [f"plain.{number}"], concurrency=64)
+        made = service.destination(
+            f"{receiver.url}/made/{number}", [f"made.{number}"], concurrency=64
+        )
+        body = SCRIPTS[number % len(SCRIPTS)]
+        script(service, made, f"// {number}\nfunction transform(event) {{{body}}}")
+    plan: Figures = {"events": events, "connections": connections, "types": destinations}
+    figures = in_turns(
+        rounds,
+        lambda: float(posted(service, receiver, stem="plain", **plan)["timesFloor"]),
+        lambda: float(posted(service, receiver, stem="made", **plan)["timesFloor"]),
+    )
+    return figures | beside(service, receiver, destinations, rate, seconds, hostile_rate)
+
+
+def beside(
+    service: Service, receiver: Receiver, destinations: int, rate: int, seconds: int, hostile: int
+) -> Figures:
+    """Measure deliveries with hostile scripts of another workspace running, and without, in turns."""
+    key = _workspace(service)
+    for number, body in enumerate(HOSTILE):
+        made = call(
+            "POST",
+            f"{service.url}/destinations",
+            {
+                "name": "bench",
+                "url": f"{receiver.url}/hostile/{number}",
+                "delivery": {"concurrency": 16, "retrySchedule": []},
+            },
+            key,
+        )["id"]
+        rule = {"name": "bench", "destinationId": made, "eventTypes": [f"hostile.{number}"]}
+        call("POST", f"{service.url}/routing-rules", rule, key)
+        script(service, made, f"function transform(event) {{{body}}}", key)
+    found: dict[str, list[Figures]] = {}
+    first = 50_000_000
+    for name in ("plain", "made", "plain", "made"):
+        for with_them in (False, True):
+            first += 1_000_000
+            plan: Figures = {"connections": 4, "rate": rate, "stem": name, "first": first}
+            receiver.reset()
+            generator = None
+            if with_them:
+                generator = _hostile(service, key, hostile, seconds)
+            load(service, events=rate * seconds, types=destinations, **plan)
+            stats = receiver.wait(rate * seconds)
+            if generator is not None:
+                generator.communicate()
+            require(stats["unique"] >= rate * seconds, f"received {stats['unique']}")
+            found.setdefault(f"{name}{'Beside' if with_them else 'Alone'}", []).append(stats)
+    figures: Figures = {}
+    for name in ("plain", "made"):
+        alone, besides = found[f"{name}Alone"], found[f"{name}Beside"]
+        for suffix in ("p50Ms", "p99Ms"):
+            figures[f"{name}Alone{suffix}"] = _mean(alone, suffix)
+            figures[f"{name}Beside{suffix}"] = _mean(besides, suffix)
+        figures[f"{name}P99Ratio"] = round(_mean(besides, "p99Ms") / _mean(alone, "p99Ms"), 2)
+    return figures
+
+
+def _mean(runs: list[Figures], name: str) -> float:
+    return round(sum(float(run[name]) for run in runs) / len(runs), 2)
+
+
+def _hostile(service: Service, key: str, rate: int, seconds: int) -> subprocess.Popen[str]:
+    """Have events posted for the hostile scripts, from half a second ago on."""
+    plan = {
+        "url": service.url,
+        "key": key,
+        "events": max(1, rate * seconds),
+        "connections": 2,
+        "rate": rate,
+        "types": len(HOSTILE),
+        "stem": "hostile",
+    }
+    started = Module.start("bench.load", plan=plan)
+    time.sleep(0.5)
+    return started
+
+
+def _workspace(service: Service) -> str:
+    """Make a workspace with transforms in its plan; return a key of it."""
+    for arguments in (
+        ("workspaces", "create", "hostile", "--plan", "scale"),
+        ("keys", "create", "--workspace", "hostile", "--environment", "DEVELOPMENT",
+         "--scope", "manage", "--output", "json"),
+    ):  # fmt: skip
+        done = subprocess.run(
+            [*service.command(*arguments), "--data-dir", str(service.folder)],
+            capture_output=True,
+            check=True,
+            cwd=service.root,
+        )
+    secret = str(json.loads(done.stdout)["secret"])
+    give_up = time.monotonic() + 10
+    while True:  # a key is valid within a second of its making
+        try:
+            call("GET", f"{service.url}/auth/context", None, secret)
+        except RuntimeError:
+            require(time.monotonic() < give_up, "the key of the other workspace does not work")
+            time.sleep(0.05)
+        else:
+            return secret
