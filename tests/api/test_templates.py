@@ -156,6 +156,7 @@ async def test_an_event_that_was_sent_can_be_tried(api: Caller, house: House) ->
         idempotency_key=None,
         deliveries=1,
         origin=Origin.API,
+        file=None,
     )
     house.log.all_events[NOBODY] = EventDetail(
         entry=entry, payload=b'{"text": "of the log"}', metadata=None, attachments=None

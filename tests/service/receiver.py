@@ -29,10 +29,11 @@ class Received:
 
 @dataclass
 class Receiver:
-    """Answers 204 unless `answer` says otherwise: the status, or an event to wait for before it."""
+    """Answers 204 unless `answer` says otherwise, with the body that `says` gives."""
 
     port: int = 0
     answer: Callable[[Received], int] = lambda _: 204
+    says: Callable[[Received], bytes] = lambda _: b""
     hold: trio.Event | None = None  # no answer before it is set
     received: list[Received] = field(default_factory=list)
     _grew: trio.Event = field(default_factory=trio.Event)
@@ -79,7 +80,9 @@ class Receiver:
                 self._grew = trio.Event()
                 if self.hold is not None:
                     await self.hold.wait()
-                await stream.send_all(b"HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n" % status)
+                said = self.says(request)
+                head_of_answer = b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n"
+                await stream.send_all(head_of_answer % (status, len(said)) + said)
         except trio.BrokenResourceError:
             pass
         finally:
