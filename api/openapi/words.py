@@ -23,6 +23,22 @@ PAYLOAD_SCHEMA = {
     "required": ["orderId", "total"],
     "properties": {"orderId": {"type": "string"}, "total": {"type": "number"}},
 }
+CONFIG_SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {
+        "webhookUrl": {
+            "title": "Webhook URL",
+            "description": "Made in Slack: an app's Incoming Webhooks, Add New Webhook.",
+            "type": "string",
+            "maxLength": 1024,
+            "secret": True,
+            "writeOnly": True,
+        }
+    },
+    "required": ["webhookUrl"],
+    "additionalProperties": False,
+}
 _KEY = {
     "id": KEY,
     "name": "billing service",
@@ -107,6 +123,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "DeliveryDeadLettered": _DEAD,
     "Destination": {
         "id": DESTINATION,
+        "config": None,
         "description": None,
         "signing": {"algorithm": "HMAC_SHA256"},
     },
@@ -122,6 +139,18 @@ MODELS: dict[str, dict[str, Any]] = {
         "destinations": 100_000,
         "transforms": 1_000,
         "retentionDays": 30,
+    },
+    "DestinationTemplate": {
+        "id": "slack",
+        "name": "Slack",
+        "description": "A message in a channel, by an incoming webhook.",
+        "category": "chat",
+        "icon": "slack",
+        "documentationUrls": [
+            "https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks"
+        ],
+        "configSchema": CONFIG_SCHEMA,
+        "defaults": {"rateLimitPerSecond": 1.0},
     },
     "EmbedSession": {
         "token": "anges_bWFkZSB1cCwgb2Ygbm9ib2R5",
@@ -209,6 +238,17 @@ MODELS: dict[str, dict[str, Any]] = {
         "status": "PUBLISHED",
         "publishedAt": LATER,
     },
+    "SketchedRequest": {
+        "url": "https://hooks.slack.com/***",
+        "headers": {"content-type": "application/json", "user-agent": "Angarium/0.1.0"},
+        "body": '{"text":"order.created: Order 42"}',
+    },
+    "TemplateExample": {
+        "event": {"type": "order.created", "data": {"text": "Order 42"}},
+        "config": {"webhookUrl": "https://hooks.slack.com/services/T00000000/B00000000/XXXX"},
+        "body": {"text": "order.created: Order 42"},
+    },
+    "TemplatePreview": {"errors": []},
     "TestResult": {"responseBody": "ok"},
     "Throughput": {
         "accepted": 120.5,
