@@ -11,9 +11,13 @@ from engine.control.drafts import DestinationPatch, NewDestination
 from engine.control.records import DestinationRecord
 from engine.control.views import destination_view
 from engine.errors import Refusal
+from engine.workspace_settings import Ability
 
 TAG = "Destinations"
 LISTING = "/destinations"
+# What a customer may set of a destination only where its workspace lets it.
+OPTIONS = {"headers": Ability.EDIT_HEADERS, "delivery": Ability.EDIT_DELIVERY_OPTIONS}
+SIGNING = {"rotateSecret": Ability.ROTATE_SECRETS, "signing": Ability.ROTATE_SECRETS}
 EXAMPLE = {
     "name": "Orders",
     "url": "https://example.com/hooks",
@@ -115,6 +119,8 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.CREATE_DESTINATIONS,
+        field_abilities=OPTIONS,
         handler=create,
         body=NewDestination,
         responses={201: shapes.DestinationWithSecret},
@@ -160,6 +166,8 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.EDIT_DESTINATIONS,
+        field_abilities={**OPTIONS, **SIGNING},
         handler=patch,
         body=DestinationPatch,
         responses={200: shapes.DestinationWithSecret},
@@ -175,6 +183,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.ARCHIVE_DESTINATIONS,
         handler=archive,
         action=True,
         responses={200: shapes.Success},
@@ -189,6 +198,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.SWITCH_DESTINATIONS,
         handler=enable,
         action=True,
         responses={200: shapes.Destination},
@@ -203,6 +213,7 @@ ROUTES = (
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
+        ability=Ability.SWITCH_DESTINATIONS,
         handler=disable,
         action=True,
         responses={200: shapes.Destination},
