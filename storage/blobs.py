@@ -90,8 +90,8 @@ class ObjectBlobs:
                 return
             # One request, of pages that the system may drop and read again: parts of a multipart upload
             # would be 5 MiB of memory each, and be left there by a crash.
-            with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as view:
-                obstore.put(self._store, key, view, use_multipart=False)
+            view = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+            obstore.put(self._store, key, view, use_multipart=False)  # unmapped by whoever is last
 
     def _stream(self, key: str, start: int, end: int) -> Iterator[bytes]:
         found = obstore.get(self._store, key, options={"range": (start, end)})
@@ -147,7 +147,7 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
     unknown = sorted(set(given) - _OPTIONS)
     if unknown:
         raise ValueError(f"the file store's address has unknown options: {', '.join(unknown)}")
-    config: S3Config = {}
+    config: S3Config = {"disable_bulk_delete": True}  # one at a time, which every store knows
     if "region" in given:
         config["region"] = given["region"]
     if "endpoint" in given:

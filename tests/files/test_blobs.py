@@ -1,0 +1,139 @@
+"""Bytes by key: in a folder and in an S3 store, with the same behaviour."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from obstore.store import MemoryStore
+
+from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
+from storage import blobs as storage_blobs
+from storage.blobs import FolderBlobs, ObjectBlobs, open_blobs
+from storage.bridge import Bridge
+from tests.files.s3 import Bucket, open_bucket
+from tests.files.sending import CONTENT, raw
+from tests.service.house import open_service
+
+KEY = "7/ab/abcdef"
+LARGE = os.urandom(3 * PIECE_BYTES + 17)
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    with open_bucket() as bucket:
+        yield bucket
+
+
+def setting_of(bucket: Bucket) -> str:
+    return f"s3://bucket/of/files?region=eu-x&endpoint={bucket.url}&allow_http=true"
+
+
+@pytest.fixture(params=["folder", "s3", "memory"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> ObjectBlobs:
+    if request.param == "folder":
+        return FolderBlobs(tmp_path / "files")
+    if request.param == "memory":
+        return ObjectBlobs(MemoryStore())
+    return open_blobs(setting_of(request.getfixturevalue("bucket")), tmp_path)
+
+
+def file_of(folder: Path, content: bytes) -> Path:
+    path = folder / f"spooled{len(content)}"
+    path.write_bytes(content)
+    return path
+
+
+async def read(blobs: ObjectBlobs, start: int, end: int) -> bytes:
+    pieces = [piece async for piece in blobs.read(KEY, start, end)]
+    assert all(len(piece) <= PIECE_BYTES for piece in pieces)
+    return b"".join(pieces)
+
+
+async def test_what_was_put_is_read_in_pieces_whole_or_in_part(
+    blobs: ObjectBlobs, tmp_path: Path
+) -> None:
+    assert await blobs.size(KEY) is None
+    await blobs.put(KEY, file_of(tmp_path, LARGE))
+    assert await blobs.size(KEY) == len(LARGE)
+    assert await read(blobs, 0, len(LARGE)) == LARGE
+    assert await read(blobs, 1, 2) == LARGE[1:2]
+    assert (
+        await read(blobs, PIECE_BYTES - 1, 2 * PIECE_BYTES + 1)
+        == (LARGE[PIECE_BYTES - 1 : 2 * PIECE_BYTES + 1])
+    )
+    assert await read(blobs, 5, 5) == b""
+    await blobs.delete(KEY)
+    await blobs.delete(KEY)  # which is no error
+    assert await blobs.size(KEY) is None
+    with pytest.raises(BlobMissingError):
+        await read(blobs, 0, 1)
+
+
+async def test_nothing_is_content_too(blobs: ObjectBlobs, tmp_path: Path) -> None:
+    await blobs.put(KEY, file_of(tmp_path, b""))
+    assert await blobs.size(KEY) == 0
+    assert await read(blobs, 0, 0) == b""
+
+
+async def test_a_reader_may_leave_half_way(blobs: ObjectBlobs, tmp_path: Path) -> None:
+    await blobs.put(KEY, file_of(tmp_path, LARGE))
+    reading = blobs.read(KEY, 0, len(LARGE))
+    await anext(reading)
+    await reading.aclose()  # type: ignore[attr-defined]  # a generator, which the port does not say
+
+
+async def test_a_store_that_fails_or_refuses_is_away(
+    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_blobs, "_RETRIES", {"max_retries": 0})
+    blobs = open_blobs(setting_of(bucket), tmp_path)
+    path = file_of(tmp_path, CONTENT)
+    for trouble in ("failing", "refusing"):
+        setattr(bucket, trouble, True)
+        with pytest.raises(BlobsAwayError) as told:
+            await blobs.put(KEY, path)
+        assert not isinstance(told.value, BlobMissingError)
+        with pytest.raises(BlobsAwayError):
+            await blobs.size(KEY)
+        setattr(bucket, trouble, False)
+    await blobs.put(KEY, path)
+    assert [path for _, path in bucket.requests][-1] == f"/bucket/of/files/{KEY}"
+
+
+async def test_a_folder_that_cannot_be_written_is_away(tmp_path: Path) -> None:
+    blobs = FolderBlobs(tmp_path / "files")
+    (tmp_path / "files" / "7").write_bytes(b"in the way of a folder")
+    with pytest.raises(BlobsAwayError):
+        await blobs.put(KEY, file_of(tmp_path, CONTENT))
+
+
+@pytest.mark.parametrize(
+    "setting", ["s3:///prefix", "gs://bucket", "s3://bucket?secret=x", "bucket"]
+)
+def test_a_setting_that_means_nothing_is_refused(tmp_path: Path, setting: str) -> None:
+    with pytest.raises(ValueError, match="file store"):
+        open_blobs(setting, tmp_path)
+
+
+async def test_a_server_keeps_files_in_an_s3_store_and_takes_none_while_it_is_away(
+    bridge: Bridge, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage_blobs, "_RETRIES", {"max_retries": 0})
+    async with open_service(bridge, file_store=setting_of(bucket)) as house:
+        api = await house.caller(await house.tenant("acme"))
+        told = await raw(api)
+        assert told.status == 202, told.body
+        assert list(bucket.objects.values()) == [CONTENT]
+        read = await api("GET", f"/files/{told.json['id']}/content")
+        assert (read.status, read.body) == (200, CONTENT)
+        bucket.failing = True
+        refused = await raw(api, b"another")
+        assert (refused.status, refused.code) == (503, "overloaded")
+        assert "retry-after" in refused.headers
+        bucket.failing = False
+        assert len((await api("GET", "/files")).json["items"]) == 1
+        assert (await raw(api, b"another")).status == 202
+        assert sorted(bucket.objects.values()) == sorted([CONTENT, b"another"])
