@@ -14,7 +14,7 @@ from engine.templates.language import LeafError
 from engine.templates.structure import Structure
 from engine.wire.target import parse_target
 
-HTTPS_PORT = 443
+HTTP_PORT, HTTPS_PORT = 80, 443
 _PARAMETER = re.compile(r"\{\{ config\.(\w+) \}\}")
 _DOTS = re.compile(r"/(?:\.|%2e){1,2}(?:[/?]|$)", re.IGNORECASE)  # a step up, however it is written
 _PRINTABLE = re.compile(r"[\x20-\x7e]*")
@@ -61,13 +61,18 @@ class Address:
             raise invalid(name, refusal.message) from None
         if _DOTS.search(target.path.decode("ascii")):
             raise invalid(name, "a URL has no step such as /../")
-        if target.authority.decode("ascii") not in self.added:
+        if not self._is_added(target):
             self._keep_to_rules(name, target)
         for value in dict(self._headers(config)).values():
             if _PRINTABLE.fullmatch(value) is None or value != value.strip():
                 raise invalid(
                     f"config.{self._culprit(config, value)}", "does not fit into a header"
                 )
+
+    def _is_added(self, target: Target) -> bool:
+        name = f"[{target.host}]" if ":" in target.host else target.host
+        usual = target.port == (HTTPS_PORT if target.tls else HTTP_PORT)
+        return f"{name}:{target.port}" in self.added or (usual and name in self.added)
 
     def _keep_to_rules(self, name: str, target: Target) -> None:
         if self.hosts is not None:

@@ -44,7 +44,8 @@ class Configuration:
                 self.schema, mask="the value", validate_formats=True
             )
         except jsonschema_rs.ValidationError as error:
-            raise ValueError(error.message) from error
+            place = [str(step) for step in error.instance_path if step != "properties"]
+            raise ValueError(f"{'.'.join(['config', *place])}: {error.message}") from error
 
     def check(self, config: object) -> None:
         """Raise Refusal `invalid_request` naming each field that is wrong. A null is as nothing."""

@@ -121,9 +121,9 @@ def _definition(identifier: str, entry: _File, added: frozenset[str]) -> Definit
         documentation=tuple(entry.documentation),
         defaults=entry.defaults,
         example=Example(
-            event=json.loads(entry.example.event),
+            event=_json("example.event", entry.example.event),
             config=entry.example.config,
-            body=json.loads(entry.example.body)
+            body=_json("example.body", entry.example.body)
             if entry.message.format in ("json", "same")
             else entry.example.body,
         ),
@@ -180,7 +180,8 @@ def _message(entry: _Message) -> Message:
         raise ValueError("message.headers: a body that is not read gives none")
     body = None
     if entry.body is not None:
-        body = Structure(entry.body if entry.format == "text" else json.loads(entry.body))
+        text = entry.body
+        body = Structure(text if entry.format == "text" else _json("message.body", text))
     return Message(
         format=entry.format,
         body=body,
@@ -188,6 +189,13 @@ def _message(entry: _Message) -> Message:
         content_type=entry.content_type,
         limit_bytes=entry.limit_bytes,
     )
+
+
+def _json(place: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def _try(definition: Definition) -> None:
