@@ -31,9 +31,9 @@ class Plan:
     """What to post.
 
     `types` spreads events over `bench.0`, `bench.1` ... (or another `stem`) instead of `event_type`;
-    `lanes` gives event n the customerExternalId `c<n mod lanes>`. With `own_lanes` every connection has a lane of its own,
-    `c<k>`, and posts its numbers k * LANE_SPAN + 0, 1, 2 ... one after another. `ids` asks for the
-    numbers that were accepted, and for those of which nothing is known.
+    `lanes` gives event n the customerExternalId `c<n mod lanes>`. With `own_lanes` every connection has
+    a lane of its own, `c<k>`, and posts its numbers k * LANE_SPAN + 0, 1, 2 ... one after another. `ids`
+    asks for the numbers that were accepted, and for those of which nothing is known.
     """
 
     url: str

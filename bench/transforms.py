@@ -1,5 +1,5 @@
-"""Transform scripts: what a transformed delivery costs over a plain one, and what others notice of scripts
-that do their worst.
+"""Transform scripts: what a transformed delivery costs over a plain one, and what others notice of
+scripts that do their worst.
 """
 
 import json
@@ -14,8 +14,8 @@ from bench.service import Figures, Module, Receiver, Service, call
 # What people write: a message for a chat, a flat record, a choice of fields, names changed, totals.
 SCRIPTS = (
     """
-    const data = event.data;
-    return { n: data.n, sentAt: data.sentAt, text: `Order ${data.order.id}: ${data.order.total / 100} ${data.order.currency}` };
+    const { n, sentAt, order } = event.data;
+    return { n, sentAt, text: `Order ${order.id}: ${order.total / 100} ${order.currency}` };
     """,
     """
     event.data.pieces = event.data.items.reduce((sum, item) => sum + item.qty, 0);

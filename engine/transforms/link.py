@@ -29,7 +29,7 @@ from engine.transforms.job import Cost, Job
 WALL_S = 0.250  # from the beginning of a run
 # A run that had less than its CPU by then waits for the machine, which is not the script's fault. It gets
 # this long in all: a worker that does not come to its turn at all must not hold its jobs for ever.
-STARVED_S = 2.0
+STARVED_S = 5.0
 STARVED_LOOK_S = 0.05
 START_S = 10.0  # until a worker has to be there: 20 ms on an idle machine
 LOOK_S = 0.002  # between two looks for the code of a process that ended, and
@@ -55,6 +55,7 @@ class Link:
         self,
         reactor: Reactor,
         timers: Timers,
+        nice: int,
         answered: Callable[[Job, Transformed | Failure, Cost], None],
         freed: Callable[["Link"], None],
         ended: Callable[["Link", list[Job]], None],
@@ -83,7 +84,7 @@ class Link:
             with theirs:
                 # Nothing of the command line comes from outside.
                 self.process = subprocess.Popen(  # noqa: S603 (as just said)
-                    _command(theirs.fileno()),
+                    _command(theirs.fileno(), nice),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -291,11 +292,11 @@ class Link:
             self.process.kill()
 
 
-def _command(descriptor: int) -> list[str]:
+def _command(descriptor: int, nice: int) -> list[str]:
     """Return the command line of a worker: an interpreter that imports nothing of the server's."""
     return [
         sys.executable, "-I", "-S", "-B", worker.__file__, str(descriptor),
-        _library(), os.fspath(_FOLDER / "hardened.js"),
+        _library(), os.fspath(_FOLDER / "hardened.js"), str(nice),
     ]  # fmt: skip
 
 

@@ -30,6 +30,9 @@ PATIENCE_S = (
 IDLE_S = 60.0  # without a job, after which a worker leaves
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; one that was forgotten proves itself anew
+# What a worker leaves to others of the machine's time. Quick scripts are as much a part of deliveries as
+# the engine is; new and slow ones get what the server and its database leave, but not nothing.
+NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
 BACKOFF_S = 0.1  # after a worker that did not start, doubling with each
 MOST_BACKOFF_S = 10.0
 
@@ -273,7 +276,9 @@ class TransformPool:
             return None
         ended = partial(self._ended, index)
         try:
-            link = Link(self._reactor, self._timers, self._answered, self._freed, ended)
+            link = Link(
+                self._reactor, self._timers, self._nice(index), self._answered, self._freed, ended
+            )
         except OSError:
             log.exception("a transform worker could not be started")
             self._hold_back()
@@ -281,6 +286,11 @@ class TransformPool:
         self._started += 1
         self._links[index] = link
         return link
+
+    def _nice(self, index: int) -> int:
+        if self._size == 1:
+            return NICE_ONLY
+        return NICE_ANY if index < self._for_any else NICE_QUICK
 
     def _hold_back(self) -> None:
         """Start no worker for a while: one did not come to greet."""

@@ -1,4 +1,4 @@
-"""The process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE`. It reads jobs and answers.
+"""The process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`. It reads jobs and answers.
 
 It is a file of its own and imports next to nothing: it starts in some 15 ms, and what is not in it cannot
 be reached from it. What comes from it is not trusted by the engine.
@@ -31,7 +31,6 @@ ADDRESS_SPACE = (
     384 * 1024 * 1024
 )  # of the process: contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # past it the contexts are let go; garbage may be as large as a heap
-NICE = 10  # the server and its database go first
 NOBODY = 65534
 
 FRAME = Struct("<I")
@@ -253,7 +252,6 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 def confine() -> None:
     """Give up what a process has that a script's has no use for. What the kernel refuses is left out."""
     os.chdir("/")
-    os.nice(NICE)
     for what, limit in (
         (resource.RLIMIT_AS, ADDRESS_SPACE),
         (resource.RLIMIT_CORE, 0),
@@ -277,6 +275,7 @@ def joined(prelude: str) -> str:
 def main() -> None:
     """Be a worker, as the command line says."""
     descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+    os.nice(int(sys.argv[4]))
     loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)
     module = loader.create_module(
         importlib.machinery.ModuleSpec("_quickjs", loader, origin=library)

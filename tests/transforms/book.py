@@ -104,8 +104,8 @@ BOOK = (
     failing("recursion by way of toString", "const o = { toString() { return `${this}`; } }; return `${o}`;", "call stack"),
     failing("recursion by way of a proxy",
             "const p = new Proxy({}, {}); Object.setPrototypeOf(p, p); return p.x;", ""),
-    failing("deep JSON", "return JSON.parse('['.repeat(1e5) + ']'.repeat(1e5));", "call stack"),
-    failing("a deep result", "let o = {}; for (let n = 0; n < 1e5; n++) o = { o }; return o;", "call stack"),
+    failing("deep JSON", "return JSON.parse('['.repeat(2e4) + ']'.repeat(2e4));", "call stack"),
+    failing("a deep result", "let o = {}; for (let n = 0; n < 2e4; n++) o = { o }; return o;", "call stack"),
     # --- results
     failing("a result that holds itself", "const o = {}; o.o = o; return o;", "circular"),
     failing("a giant result", "return 'x'.repeat(2e6);", "larger than 1 MiB"),

@@ -131,7 +131,7 @@ async def test_workers_that_do_not_start_are_tried_again_and_break_nothing(
 ) -> None:
     monkeypatch.setattr(pool_module, "BACKOFF_S", 0.001)
     real = link_module._command
-    monkeypatch.setattr(link_module, "_command", lambda descriptor: ["/bin/false"])
+    monkeypatch.setattr(link_module, "_command", lambda descriptor, nice: ["/bin/false"])
     async with open_pool() as pool:
         async with trio.open_nursery() as nursery:
 
@@ -143,7 +143,7 @@ async def test_workers_that_do_not_start_are_tried_again_and_break_nothing(
             nursery.start_soon(mend)
             assert await value_of(pool, PLAIN) == 1
         assert pool.statistics().failures == 0
-        monkeypatch.setattr(link_module, "_command", lambda descriptor: ["/nowhere"])
+        monkeypatch.setattr(link_module, "_command", lambda descriptor, nice: ["/nowhere"])
         pool._links[0].lose(None)  # type: ignore[union-attr]  # it is there: it just answered
         with trio.move_on_after(0.05):
             await performed(pool, PLAIN)
@@ -156,7 +156,7 @@ async def test_runs_that_wait_too_long_fail_without_having_been_run(
 ) -> None:
     monkeypatch.setattr(pool_module, "PATIENCE_S", 0.01)
     monkeypatch.setattr(pool_module, "SWEEP_S", 0.01)
-    monkeypatch.setattr(link_module, "_command", lambda descriptor: ["/nowhere"])
+    monkeypatch.setattr(link_module, "_command", lambda descriptor, nice: ["/nowhere"])
     async with open_pool() as pool:
         assert await performed(pool, PLAIN) is pool_module.OVERLOADED
 
@@ -224,7 +224,7 @@ async def test_a_server_that_is_killed_leaves_no_worker() -> None:
         try:
             assert server.stdout is not None
             pid = int(await trio.to_thread.run_sync(server.stdout.readline))
-            assert Path(f"/proc/{pid}").exists()
+            os.kill(pid, 0)  # it is there
         finally:
             server.kill()
     await gone(pid)
