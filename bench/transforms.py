@@ -24,11 +24,13 @@ SCRIPTS = (
     """,
     """
     const { n, sentAt, order, customer } = event.data;
-    return { type: event.type, n, sentAt, orderId: order.id, total: order.total, customer: customer.name };
+    return { type: event.type, n, sentAt, orderId: order.id, total: order.total, who: customer.name };
     """,
     """
     const renamed = {};
-    for (const [key, value] of Object.entries(event.data)) renamed[key === "note" ? "comment" : key] = value;
+    for (const [key, value] of Object.entries(event.data)) {
+      renamed[key === "note" ? "comment" : key] = value;
+    }
     return { ...event, data: renamed };
     """,
 )
