@@ -72,6 +72,8 @@ class AnswerRules(BaseModel):
         """Return an outcome as the service means it."""
         if outcome.status is None or outcome.skipped or outcome.category not in _ANSWERED:
             return outcome
+        if outcome.success and self.ok is None:
+            return outcome
         answer = _Answer(outcome)
         if outcome.success:
             # A body that was cut off before the sign came says nothing against its status.

@@ -13,6 +13,7 @@ from engine.outbound.ports import Rendered
 from engine.settings import Settings
 from engine.templates.catalog import FOLDER, catalog_of, read_catalog
 from engine.templates.definition import Definition
+from engine.templates.filters import FILTERS
 from engine.templates.reading import TemplateFileError
 from engine.templates.renderer import Renderer
 
@@ -138,6 +139,14 @@ def test_a_template_is_its_file_alone(tmp_path: Path) -> None:
     assert made == Rendered(
         b"To=&Body=%F0%9F%92%A5+100+%25", ((b"content-type", b"application/x-www-form-urlencoded"),)
     )
+
+
+def test_the_file_that_the_documentation_shows_is_one_that_works(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs/own-templates.md").read_text()
+    file = guide.partition("```toml\n")[2].partition("```")[0]
+    assert read_catalog(folder(tmp_path, file)).get("sms") is not None
+    for name in FILTERS:
+        assert f"`{name}" in guide, f"{name} is not explained"
 
 
 def test_a_template_may_send_text_and_headers_of_the_event(tmp_path: Path) -> None:
