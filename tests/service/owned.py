@@ -1,5 +1,6 @@
 """Things of every kind that routes name, made for whoever is to own them, and known where they leak."""
 
+import base64
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,12 +79,16 @@ class Shelf:
             "destination-templates": self.template,
             "routing-rules": self.rule,
             "events": self.event,
+            "files": self.file,
+            "downloads": self.token,
             "deliveries": self.delivery,
             "replay-jobs": self.replay,
             "dlq": self.dead,
             "schemas": self.schema,
             "active schemas": self.active_schema,
             "schemas/types": self.schema_type,
+            "transform-scripts": self.script,
+            "live scripts": self.live_script,
             "audit-logs": self.entry,
             "api-keys": self.key,
         }
@@ -126,6 +131,16 @@ class Shelf:
         }
         return str((await owner.made("/events", document))["id"])
 
+    async def file(self, owner: Owner) -> str:
+        content = base64.b64encode(owner.marker.encode()).decode()
+        document = {"content": content, "fileName": owner.marker, **owner.tied}
+        return str((await owner.made("/files", document))["id"])
+
+    async def token(self, owner: Owner) -> str:
+        """A signed URL's, of a file."""
+        file = await self.kept(owner, "files")
+        return self._house.server.carrying.urls.url(owner.number, file).rpartition("/")[2]
+
     async def delivery(self, owner: Owner) -> str:
         return await self._sent(owner, await self.destination(owner))
 
@@ -155,6 +170,20 @@ class Shelf:
 
     async def active_schema(self, owner: Owner) -> str:
         return str((await self._active_schema(owner))["id"])
+
+    async def script(self, owner: Owner, destination: str | None = None) -> str:
+        document = {
+            "destinationId": destination or await self.kept(owner, "destinations"),
+            "name": owner.marker,
+            "source": f"function transform(event) {{ return '{owner.marker}'; }}",
+        }
+        return str((await owner.made("/transform-scripts", document))["id"])
+
+    async def live_script(self, owner: Owner) -> str:
+        """The one that is published at its destination, which no other is for."""
+        script = await self.script(owner, await self.destination(owner))
+        assert (await owner.api("POST", f"/transform-scripts/{script}/publish")).status == 200
+        return script
 
     async def key(self, owner: Owner) -> str:
         document = {"name": "of an environment", "scope": "read"}

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from api.routes import Embed, Route
+from api.routes import ANY_TYPE, Embed, Route
 from api.table import ROUTES
+from api.uploading import JSON_BYTES
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.vocabulary import Scope
 from engine.event_json import BATCH_BYTES, EVENT_BYTES
@@ -92,6 +93,7 @@ class Case:
 NAMES = {
     "destinations": "destination",
     "events": "event",
+    "files": "file",
     "routing-rules": "rule",
     "destination-templates": "template",
     "schemas": "schema",
@@ -104,6 +106,7 @@ NAMES = {
 }
 RULE = {"name": "r", "destinationId": "{destination}", "eventTypes": ["never"]}
 EVENT = {"eventType": "of.nobody", "payload": {}}
+FILE = {"content": "YQ==", "eventType": "of.nobody"}
 SCHEMA = {"eventType": "of.schemas", "schema": {"type": "object"}}
 SOURCE = "function transform(event) { return event; }"
 SCRIPT = {"destinationId": "{destination}", "name": "s", "source": SOURCE}
@@ -112,6 +115,7 @@ SCRIPT = {"destinationId": "{destination}", "name": "s", "source": SOURCE}
 BODIES: dict[str, Any] = {
     "POST /events": EVENT,
     "POST /events/batch": {"events": [EVENT, {"payload": 1}]},
+    "POST /files": FILE,
     "POST /destinations": {"name": "n", "url": HOOK},
     "PATCH /destinations/{id}": {"name": "m"},
     "POST /destination-templates/{id}/preview": {},
@@ -140,6 +144,9 @@ TARGETS = {
     "GET /observability/throughput": "/observability/throughput?environment=DEVELOPMENT",
 }
 
+# Answers of what is read in parts, by what is asked for.
+ASKING = {206: {"Range": "bytes=0-0"}, 304: {"If-None-Match": "*"}}
+
 # What only some operations refuse, each for a reason of its own.
 PARTICULAR = [
     *(
@@ -152,6 +159,9 @@ PARTICULAR = [
                 {**EVENT, "idempotencyKey": "taken", "payload": {"other": 1}},
             ),
             ("POST /events", "invalid_request", {"eventType": "x"}),
+            ("POST /files", "schema_violation", {**FILE, "eventType": "of.active"}),
+            ("POST /files", "idempotency_mismatch", {**FILE, "idempotencyKey": "taken"}),
+            ("POST /files", "invalid_request", {}),
             ("POST /events/batch", "invalid_request", {"events": []}),
             ("POST /events/batch", "invalid_request", {"events": [{"eventType": "x"}]}),
         )
@@ -310,6 +320,21 @@ PARTICULAR = [
             ("DELETE", "{live_script}", ""),
         )
     ),
+    *(
+        Case(
+            operation=f"GET {path}",
+            status=416,
+            code="range_not_satisfiable",
+            headers={"Range": "bytes=9-"},
+        )
+        for path in ("/files/{id}/content", "/downloads/{token}")
+    ),
+    Case(
+        operation="GET /files/{id}/content",
+        status=409,
+        code="conflict",
+        target="/files/{pending_file}/content",
+    ),
     Case(
         operation="POST /replay-jobs",
         status=404,
@@ -404,7 +429,8 @@ def general_cases(route: Route) -> list[Case]:
             )
         )
     if route.body is not None or route.action:
-        wrong = {"Content-Type": "text/plain"}
+        encoded = ANY_TYPE in route.content_types  # which takes any type, as it is
+        wrong = {"Content-Encoding": "gzip"} if encoded else {"Content-Type": "text/plain"}
         cases += [
             Case(
                 operation=name,
@@ -420,7 +446,16 @@ def general_cases(route: Route) -> list[Case]:
         cases.append(Case(operation=name, status=404, code="not_found", target=target, body=body))
     for status in route.responses:
         target = TARGETS.get(name, "")
-        cases.append(Case(operation=name, status=status, target=target, body=body, caller=caller))
+        cases.append(
+            Case(
+                operation=name,
+                status=status,
+                target=target,
+                body=body,
+                caller=caller,
+                headers=ASKING.get(status, {}),
+            )
+        )
     return cases
 
 
@@ -435,6 +470,8 @@ def _forbidden(route: Route) -> dict[str, Any]:
 
 def _too_large(route: Route) -> bytes:
     most = route.body_bytes if route.handler is not None else EVENT_BYTES
+    if route.streams:  # as JSON it may have less, and nobody sends 25 MiB to be refused
+        most = JSON_BYTES
     return b" " * ((BATCH_BYTES if route.path == "/events/batch" else most) + 1)
 
 

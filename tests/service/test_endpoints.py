@@ -8,13 +8,14 @@ import trio
 
 from api.openapi.operations import statuses_of_errors
 from api.table import ROUTES
-from engine.core.vocabulary import Scope
+from engine.core.vocabulary import Environment, Scope
 from engine.errors import STATUS_OF_CODE
 from storage.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Received, Receiver
 from tests.service.statuses import (
+    FILE,
     NAMES,
     RACES,
     SCHEMA,
@@ -98,6 +99,20 @@ class World:
         self.ids["entry"] = (await self.api("GET", "/audit-logs")).json["items"][0]["id"]
         first = await post(self.api, "of.nobody", idempotencyKey="taken")
         self.ids["event"] = first
+        await self._files()
+
+    async def _files(self) -> None:
+        source = {"kind": "URL", "uri": "http://127.0.0.1:1/"}  # nobody ever fetches it
+        for name, said in (("file", {}), ("pending_file", {"source": source, "content": None})):
+            told = await self.api("POST", "/files", {**FILE, **said})
+            assert told.status == 202, told.body
+            self.ids[name] = told.json["id"]
+        number = self.house.server.models.environment_of(
+            (await self.api("GET", "/auth/context")).json["workspaceId"], Environment.DEVELOPMENT
+        )
+        assert number is not None
+        url = self.house.server.carrying.urls.url(number.number, self.ids["file"])
+        self.ids["token"] = url.rpartition("/")[2]
 
     async def _callers(self) -> None:
         house = self.house

@@ -71,6 +71,7 @@ NAMING: dict[Named, Body] = {
 BODIES: dict[Named, Body] = {
     ("POST", "/events"): plain(EVENT),
     ("POST", "/events/batch"): plain({"events": [EVENT]}),
+    ("POST", "/files"): plain({"content": "", "eventType": "of.nobody"}),
     ("PATCH", "/destinations/{id}"): plain({"description": "changed"}),
     ("PATCH", "/routing-rules/{id}"): plain({"priority": "HIGH"}),
     ("POST", "/api-keys"): plain({"name": "k", "scope": "read"}),
