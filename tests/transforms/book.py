@@ -128,7 +128,7 @@ BOOK = (
     failing("a thrown nothing", "throw undefined;", "threw undefined"),
     failing("a thrown symbol", "throw Symbol('s');", "threw Symbol(s)"),
     failing("a thrown trap", "throw new Proxy({}, { get() { throw 1; } });", "threw"),
-    failing("a thrown book", "throw 'x'.repeat(1e6);", "threw xxx"),
+    failing("a thrown book", "throw 'yo'.repeat(1e6);", "threw yoyo"),
     # --- escapes
     failing("a compiler", "return Function('return this')();", "cannot be made of text"),
     failing("a compiler behind a constructor", "return (() => {}).constructor('return 1')();", "cannot be made of text"),
