@@ -176,6 +176,18 @@ async def test_an_event_that_was_sent_can_be_tried(api: Caller, house: House) ->
     assert (both.status, both.paths) == (400, ["eventId"])
 
 
+async def test_who_may_not_see_payloads_may_not_have_them_written_as_messages(
+    api: Caller, house: House
+) -> None:
+    made = await api("POST", "/embed/sessions", {"customerExternalId": "ada"})
+    ada = await house.caller(made.json["token"])
+    hidden = {"customerMay": {"viewPayloads": False}}
+    assert (await api("PATCH", "/workspace", hidden)).status == 200
+    path = "/destination-templates/slack/preview"
+    assert (await ada("POST", path, {"eventId": NOBODY})).status == 403
+    assert (await ada("POST", path, {"event": EVENT})).status == 200
+
+
 @pytest.mark.parametrize(
     ("document", "status", "paths"),
     [

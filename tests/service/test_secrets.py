@@ -21,13 +21,14 @@ HEADERS = {
     "X-Api-Key": "key-of-the-receiver-0123456789",
     "X-Plain": "plain-header-0123456789",
 }
+GENIE = {"apiKey": "genie-key-0123456789"}
 TABLES = """
     SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p') AND NOT c.relispartition
 """
 GETS = (
     "/destinations", "/routing-rules", "/events", "/deliveries", "/api-keys", "/audit-logs", "/dlq",
-    "/replay-jobs", "/schemas", "/auth/context", "/openapi.json",
+    "/replay-jobs", "/schemas", "/auth/context", "/openapi.json", "/destination-templates",
 )  # fmt: skip
 
 
@@ -45,6 +46,10 @@ async def tell_a_story(house: ServiceHouse, api: Caller, receiver: Receiver) -> 
     await api("PATCH", path, {"rotateSecret": True})
     await api("PATCH", path, {"headers": {"Authorization": "Bearer another-0123456789"}})
     await api("PATCH", f"/destinations/{signed['id']}", {"rotateSecret": True})
+    of_template = {"name": "t", "templateId": "opsgenie", "config": GENIE}
+    paged = (await api("POST", "/destinations", of_template)).json
+    another = {"config": {"apiKey": "another-genie-key-0123456789"}}
+    assert (await api("PATCH", f"/destinations/{paged['id']}", another)).status == 200
     for destination in (made, signed):
         rule = {"name": "r", "destinationId": destination["id"], "eventTypes": ["*"]}
         assert (await api("POST", "/routing-rules", rule)).status == 201
