@@ -78,6 +78,7 @@ async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path)
         printed = await receiver.wait_for(event)
         assert "signature verified" in printed
         assert '"order": 42' in printed
+    assert "Order 42: 19.90" in out  # what the script made
     said_by_commands = ("refused, as it should be", '"retried":1', '"status":"COMPLETED"')
     for said in ('"secret":', '"deliveries":1', '"attempts":', '"circuit":', *said_by_commands):
         assert said in out.replace('": ', '":'), f"{said} was not in what the tutorial printed"

@@ -108,6 +108,7 @@ async def test(call: Call) -> Answer:
         {
             "deliveryId": inspection.delivery,
             "success": outcome.success,
+            "skipped": outcome.skipped,
             "responseStatus": outcome.status,
             "durationMs": outcome.duration_ms,
             "errorCategory": None if outcome.category is None else outcome.category.name,

@@ -104,6 +104,7 @@ class TestResult(Document):
 
     delivery_id: Uuid
     success: bool
+    skipped: bool = Field(description="The transform script returned null: nothing was sent.")
     response_status: int | None
     duration_ms: int
     error_category: CategoryName | None

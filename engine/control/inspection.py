@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from engine.control.commands import Commands
 from engine.control.ports import DestinationStore
+from engine.control.slots import Slots
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Event, Outcome
 from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, DestinationStatus, Origin
@@ -34,7 +35,7 @@ class Inspection(Struct, frozen=True):
 
 
 class Inspections:
-    """Sends samples. Owner of the count of those under way."""
+    """Sends samples."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class Inspections:
         self._sender = sender
         self._commands = commands
         self._identity = identity
-        self._under_way: dict[str, int] = {}
+        self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "tests", retry_after_s=5)
 
     async def test(self, environment: int, identifier: str) -> Inspection:
         """Send a sample and record it. Raises Refusal 404, 409 (archived) or 503 (too many tests)."""
@@ -64,21 +65,12 @@ class Inspections:
         return await self._commands.run_beside(lambda: self._test(destination))
 
     async def _test(self, destination: Destination) -> Inspection:
-        workspace = destination.workspace
-        mine = self._under_way.get(workspace, 0)
-        if mine >= AT_ONCE_WORKSPACE or sum(self._under_way.values()) >= AT_ONCE:
-            raise Refusal("overloaded", "too many tests are under way", retry_after_s=5)
-        self._under_way[workspace] = mine + 1
-        try:
+        with self._slots.taken(destination.workspace):
             delivery = self._sample(destination)
             outcome = await self._send(Transmission(destination, delivery, 1))
             delivery.attempt_count = 1
             await self._log.record_inspection(delivery, Attempt(1, outcome, destination.version))
             return Inspection(delivery.id, outcome)
-        finally:
-            self._under_way[workspace] -= 1
-            if not self._under_way[workspace]:
-                del self._under_way[workspace]
 
     def _sample(self, destination: Destination) -> Delivery:
         identifier = self._identity.event()

@@ -18,6 +18,7 @@ async def test_a_sample_is_sent_and_recorded_also_when_disabled(api: Caller, hou
     assert response.json == {
         "deliveryId": delivery.id,
         "success": True,
+        "skipped": False,
         "responseStatus": 204,
         "durationMs": 12,
         "errorCategory": None,

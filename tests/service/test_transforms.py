@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
+from engine.control.actor import Actor, Auditor
 from engine.control.records import Tenant
 from engine.control.transforms import SOURCE_BYTES
-from engine.core.vocabulary import Scope
+from engine.core.destination import Transform
+from engine.core.vocabulary import DestinationStatus, Environment, Scope
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
@@ -316,7 +319,7 @@ async def test_a_test_a_dry_run_and_a_replay(
 
     await published(api, target, "return null;")
     told = (await api("POST", f"/destinations/{target}/test", {})).json
-    assert (told["success"], told["responseStatus"]) == (True, None)
+    assert (told["success"], told["skipped"], told["responseStatus"]) == (True, True, None)
     detail = (await api("GET", f"/deliveries/{told['deliveryId']}")).json
     assert (detail["status"], detail["skipped"], detail["request"]) == ("DELIVERED", True, None)
 
@@ -407,7 +410,8 @@ async def test_a_run_shows_before_after_logs_and_time(
     event = await post(api, payload={"n": 5})
     own = (await api("POST", path, {"eventId": event})).json
     assert (own["input"]["id"], own["output"]) == (event, {"n": 6})
-    for wrong in ({}, {"event": body, "eventId": event}, {"event": []}):
+    wrongs: list[Any] = [{}, {"event": body, "eventId": event}, {"event": []}]
+    for wrong in wrongs:
         assert (await api("POST", path, wrong)).status == 400
     assert (await api("POST", path, {"eventId": script["id"]})).status == 404
     large = {"event": {"data": {"n": 1, "x": "y" * 300_000}}}
@@ -516,7 +520,7 @@ async def test_a_smaller_plan_keeps_what_is_live_and_takes_nothing_more(
         await post(api)
         await receiver.reaches(1)
         assert receiver.received[0].json == {"kept": "private"}  # it may be what hides something
-        run = {"event": {"data": {}}}
+        run: Any = {"event": {"data": {}}}
         assert (await api("POST", f"/transform-scripts/{first}/run", run)).status == 200
         assert (await api("POST", f"/transform-scripts/{first}/unpublish")).status == 200
         for script in (first, second):
@@ -545,3 +549,64 @@ async def test_a_customer_has_the_scripts_of_its_own_destinations(
     assert (await ada("POST", path, {"eventId": hidden})).status == 404
     (entry,) = (await api("GET", "/audit-logs?action=transform_script.publish")).json["items"]
     assert entry["actorType"] == "EMBED_SESSION"
+
+
+async def test_processes_that_publish_remove_and_archive_at_once_keep_the_numbers_true(
+    house: ServiceHouse, tenant: Tenant, api: Caller, receiver: Receiver
+) -> None:
+    """Straight at the tables, past the turns that the commands of one process take."""
+    tables, pool = house.server.tables, house.server.bridge.pool
+    auditor, workspace = Auditor(house.server.identity), tenant.workspace.id
+    number = house.server.models.environment_of(workspace, Environment.DEVELOPMENT)
+    assert number is not None
+    actor = Actor(kind="CLI", id="x", workspace=workspace, environment=number.number)
+
+    async def one_round(index: int) -> None:
+        target = await destination(api, receiver.url(), ["never"])
+        scripts = [(await made(api, target))["id"] for _ in range(3)]
+        present = await tables.destinations.get(number.number, target)
+        assert present is not None
+        found = await tables.transforms.get(number.number, scripts[0])
+        assert found is not None
+        done: dict[str, bool] = {}
+
+        async def publish() -> None:
+            live = Transform(found.id, found.version, found.source)
+            following = msgspec.structs.replace(present, version=2, transform=live)
+            entry = auditor.entry(actor, "transform_script.publish", found.id)
+            done["publish"] = await tables.destinations.publish(following, entry, 1)
+
+        async def remove() -> None:
+            entry = auditor.entry(actor, "transform_script.delete", found.id)
+            done["remove"] = await tables.transforms.remove(found, entry)
+
+        async def archive() -> None:
+            ended = msgspec.structs.replace(present, version=2, status=DestinationStatus.ARCHIVED)
+            entry = auditor.entry(actor, "destination.archive", target)
+            done["archive"] = await tables.destinations.replace(ended, entry)
+
+        async def create() -> None:
+            another = msgspec.structs.replace(found, id=house.server.identity.other())
+            entry = auditor.entry(actor, "transform_script.create", another.id)
+            done["create"] = await tables.transforms.create(another, workspace, 1_000, entry)
+
+        async with trio.open_nursery() as nursery:
+            for write in (publish, remove, create, *((archive,) if index % 2 else ())):
+                nursery.start_soon(write)
+        now = await tables.destinations.get(number.number, target)
+        assert now is not None
+        if now.transform is not None:  # what is live is there
+            assert await tables.transforms.get(number.number, now.transform.id) is not None
+        assert not (done["publish"] and done["remove"])
+        assert done["publish"] + done.get("archive", False) <= 1
+        assert done["create"] or now.status is DestinationStatus.ARCHIVED
+
+    for index in range(12):
+        await one_round(index)
+    counted = await pool.fetch_value(
+        """
+        SELECT count(*) FROM transform_scripts s JOIN destinations d
+        ON d.environment = s.environment AND d.id = s.destination WHERE d.status <> 3
+        """
+    )
+    assert await tables.transforms.used(workspace) == counted

@@ -64,6 +64,7 @@ class TestResult(TypedDict):
 
     deliveryId: str
     success: bool
+    skipped: bool  # the transform script returned null: nothing was sent
     responseStatus: int | None
     durationMs: int
     errorCategory: str | None
