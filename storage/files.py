@@ -76,7 +76,7 @@ _STORED = f"""
     ),
     told AS (
         UPDATE events SET payload = $7::bytea FROM file
-        WHERE environment = $1 AND id = $6::uuid AND $7 IS NOT NULL
+        WHERE environment = $1 AND id = $6::uuid AND $7::bytea IS NOT NULL
     )
     SELECT 1 FROM file"""  # noqa: S608 - made of constants only
 _FAILED = f"""
