@@ -23,6 +23,10 @@ BEYOND_SCHEMAS = [
     (r"url", r".*"),  # what a URL is: its host, its port, its path
     (r"headers.*", r".*"),  # reserved names, their total size, masks
     (r"customer(ExternalId|AccountId)", r"cannot be changed|.*customerAccountId.*"),
+    (r"config.*", r".*"),  # what the template takes that another field names
+    (r"templateId", r"cannot be changed"),
+    (r"destinationId", r"the destination is not of this template"),
+    (r"eventId", r"is given beside event"),
     (r"(rule\.)?filter", r".*"),  # the language of filters
     (r"schema.*|example.*", r".*"),  # JSON Schema within a document
     (r"(event\.)?eventType", r"types that begin with angarium\. are the service's own"),
