@@ -81,9 +81,9 @@ DISCORD = closed(
     allowed_mentions=closed(["parse"], parse=items(ANYTHING, 0)),
     embeds=items(
         closed(
-            ["title", "description"],
+            ["title"],
             title=text(256, 1),
-            description=text(4_096),
+            description=text(4_096, 1),
             timestamp=INSTANT,
             footer=closed(["text"], text=text(2_048)),
         ),
@@ -288,7 +288,7 @@ def utf16(value: str) -> int:
 
 def _discord(body: bytes, message: Any) -> bool:
     embed = message["embeds"][0]
-    parts = (embed["title"], embed["description"], embed["footer"]["text"])
+    parts = (embed["title"], embed.get("description", ""), embed["footer"]["text"])
     lengths = [utf16(part) for part in parts]
     limits = zip(lengths, (256, 4_096, 2_048), strict=True)
     return sum(lengths) <= 6_000 and all(length <= limit for length, limit in limits)

@@ -275,6 +275,16 @@ def test_secrets_are_masked_where_the_configuration_that_is_shown_renders() -> N
     assert json.loads(made.body)["routing_key"] == "***"
 
 
+@pytest.mark.parametrize(
+    "name", [d.id for d in CATALOG.all() if "showData" in d.config_schema["properties"]]
+)
+def test_data_that_is_not_to_be_shown_is_not(name: str) -> None:
+    for data in ({"secret": "hidden"}, {"secret": "hidden", "text": "Shown"}):
+        message = json.dumps(rendered(name, {**WHOLE, "data": data}, showData=False, title=None))
+        assert "hidden" not in message
+        assert ("Shown" in message) is ("text" in data)
+
+
 def test_an_alert_is_resolved_by_the_type_that_resolves() -> None:
     config = {"dedupField": "incident.id", "resolveTypes": ["incident.closed"]}
     data = {"incident": {"id": 7}, "severity": "FATAL"}
