@@ -22,7 +22,7 @@ class Http2Client:
         self.reset: dict[int, int] = {}
         self.goaway: int | None = None
         self._heads: dict[int, dict[str, str]] = {}
-        self._bodies: dict[int, bytes] = {}
+        self._bodies: dict[int, bytearray] = {}
         self._done: set[int] = set()
 
     async def start(self) -> None:
@@ -45,7 +45,7 @@ class Http2Client:
                     str(name): str(value) for name, value in event.headers
                 }
             elif isinstance(event, h2.events.DataReceived):
-                self._bodies[event.stream_id] = self._bodies.get(event.stream_id, b"") + event.data
+                self._bodies.setdefault(event.stream_id, bytearray()).extend(event.data)
                 if self.acknowledge:
                     self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
@@ -95,7 +95,7 @@ class Http2Client:
             await self.pump()
         head = self._heads[number]
         status = int(head.pop(":status"))
-        return Response(status, head, self._bodies.get(number, b""))
+        return Response(status, head, bytes(self._bodies.get(number, b"")))
 
     async def ask(
         self, method: str, path: str, headers: list[tuple[str, str]], body: bytes = b""
