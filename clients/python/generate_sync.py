@@ -29,6 +29,7 @@ REPLACEMENTS = [
     (r"asleep", "sleep"),
     (r"__a(enter|exit)__", r"__\1__"),
     (r"aclose", "close"),
+    (r"response\.a(read|iter_bytes)", r"response.\1"),
 ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from angarium.errors import ArgumentError
+from angarium.uploads import Upload
 
 Answer = TypeVar("Answer")
 Instant = datetime | str
@@ -34,6 +35,10 @@ class Call(Generic[Answer]):
     repeatable: bool = True
     gone_is_done: bool = False
     takes_s: float = 0.0
+    upload: Upload | None = (
+        None  # instead of a body: bytes of `content_type`, read as they are sent
+    )
+    content_type: str = "application/json"
 
     def content(self) -> bytes | None:
         """Return the bytes of the body. Raises ValueError for what JSON cannot say."""

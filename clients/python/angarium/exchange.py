@@ -7,7 +7,13 @@ from typing import Any
 import httpx
 
 from angarium.calls import Call
-from angarium.errors import ArgumentError, ConnectionFailedError, UnexpectedAnswerError, error_from
+from angarium.errors import (
+    AngariumError,
+    ArgumentError,
+    ConnectionFailedError,
+    UnexpectedAnswerError,
+    error_from,
+)
 from angarium.retry import RetryPolicy, retry_after_s
 
 VERSION = "0.1.0"
@@ -39,9 +45,13 @@ class Exchange:
     def request(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
         """Return the next attempt's request."""
         self.attempt += 1
-        content = self.call.content()
-        headers = {} if content is None else {"content-type": "application/json"}
-        return http.build_request(
+        content, upload = self.call.content(), self.call.upload
+        headers = {}
+        if content is not None or upload is not None:
+            headers["content-type"] = self.call.content_type
+        if upload is not None:
+            headers["content-length"] = str(upload.size)
+        request = http.build_request(
             self.call.method,
             self.call.path,
             params=dict(self.call.query),
@@ -49,6 +59,9 @@ class Exchange:
             headers=headers,
             timeout=_longest(http.timeout, self.call.takes_s),
         )
+        if upload is not None:
+            request.stream = upload
+        return request
 
     def answered(self, response: httpx.Response) -> Any:
         """Return the answer's JSON, or `Again`. Raises ApiError or UnexpectedAnswerError."""
@@ -93,6 +106,13 @@ class Exchange:
             retry_after_s=wait_s,
             jitter=random.random(),  # noqa: S311 - spreads retries, guards nothing
         )
+
+
+def refused(response: httpx.Response) -> AngariumError:
+    """Return what an answer that was to be bytes says instead, once it was read."""
+    wait_s = retry_after_s(response.headers.get("retry-after"))
+    request_id = response.headers.get("x-request-id")
+    return error_from(response.status_code, _json_or_none(response), wait_s, request_id)
 
 
 def client_options(

@@ -10,6 +10,8 @@ from angarium.shapes import (
     DestinationStatus,
     DlqStatus,
     Environment,
+    FilePurpose,
+    FileState,
     OriginKind,
     Priority,
     ReplayStatus,
@@ -21,6 +23,17 @@ class EventFilter(TypedDict, total=False):
     """Filters of events."""
 
     event_type: str | None
+    customer_external_id: str | None
+    since: Instant | None
+    until: Instant | None
+
+
+class FileFilter(TypedDict, total=False):
+    """Filters of files."""
+
+    state: FileState | None
+    purpose: FilePurpose | None
+    environment: Environment | None
     customer_external_id: str | None
     since: Instant | None
     until: Instant | None

@@ -1,5 +1,6 @@
 """The asynchronous client: a connection pool, retries, and the resources."""
 
+from collections.abc import AsyncIterator
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
@@ -11,6 +12,7 @@ from angarium.aio.deliveries import AsyncDeliveries
 from angarium.aio.destinations import AsyncDestinations
 from angarium.aio.dlq import AsyncDlq
 from angarium.aio.events import AsyncEvents
+from angarium.aio.files import AsyncFiles
 from angarium.aio.replays import AsyncReplayJobs
 from angarium.aio.rules import AsyncRoutingRules
 from angarium.aio.schemas import AsyncSchemas
@@ -18,7 +20,8 @@ from angarium.aio.templates import AsyncTemplates
 from angarium.aio.transforms import AsyncTransformScripts
 from angarium.aio.workspace import AsyncWorkspace
 from angarium.calls import Call
-from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options
+from angarium.errors import ConnectionFailedError
+from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refused
 from angarium.pauses import asleep
 from angarium.retry import RetryPolicy
 from angarium.shapes import AuthContext, Environment, Throughput
@@ -48,6 +51,7 @@ class AsyncClient:
         self._http = httpx.AsyncClient(transport=transport, **options)
         self._policy = retry or RetryPolicy()
         self.events = AsyncEvents(self.send)
+        self.files = AsyncFiles(self.send, self.read)
         self.destinations = AsyncDestinations(self.send)
         self.routing_rules = AsyncRoutingRules(self.send)
         self.deliveries = AsyncDeliveries(self.send)
@@ -81,6 +85,18 @@ class AsyncClient:
             if not isinstance(verdict, Again):
                 return cast(Answer, verdict)
             await asleep(verdict.delay_s)
+
+    async def read(self, path: str) -> AsyncIterator[bytes]:
+        """Yield an answer that is bytes, once; what breaks off is raised. Raises AngariumError."""
+        try:
+            async with self._http.stream("GET", path, headers={"accept": "*/*"}) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise refused(response)
+                async for piece in response.aiter_bytes():
+                    yield piece
+        except httpx.RequestError as error:
+            raise ConnectionFailedError(f"GET {path}: {error or type(error).__name__}") from error
 
     async def aclose(self) -> None:
         """Close the connections."""

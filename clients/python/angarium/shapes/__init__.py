@@ -36,6 +36,7 @@ from angarium.shapes.events import (
     RefusedDetail,
     RefusedEvent,
 )
+from angarium.shapes.files import File, FilePurpose, FileReceipt, FileState
 from angarium.shapes.observability import (
     Analytics,
     AnalyticsPoint,
@@ -141,6 +142,10 @@ __all__ = [
     "Environment",
     "Event",
     "EventItem",
+    "File",
+    "FilePurpose",
+    "FileReceipt",
+    "FileState",
     "FilterErrors",
     "Granularity",
     "Health",

@@ -1,13 +1,15 @@
 # Made from angarium/aio by generate_sync.py; do not edit.
 """The synchronous client: a connection pool, retries, and the resources."""
 
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Self, TypeVar, cast
 
 import httpx
 
 from angarium.calls import Call
-from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options
+from angarium.errors import ConnectionFailedError
+from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refused
 from angarium.pauses import sleep
 from angarium.retry import RetryPolicy
 from angarium.shapes import AuthContext, Environment, Throughput
@@ -17,6 +19,7 @@ from angarium.sync.deliveries import Deliveries
 from angarium.sync.destinations import Destinations
 from angarium.sync.dlq import Dlq
 from angarium.sync.events import Events
+from angarium.sync.files import Files
 from angarium.sync.replays import ReplayJobs
 from angarium.sync.rules import RoutingRules
 from angarium.sync.schemas import Schemas
@@ -49,6 +52,7 @@ class Client:
         self._http = httpx.Client(transport=transport, **options)
         self._policy = retry or RetryPolicy()
         self.events = Events(self.send)
+        self.files = Files(self.send, self.read)
         self.destinations = Destinations(self.send)
         self.routing_rules = RoutingRules(self.send)
         self.deliveries = Deliveries(self.send)
@@ -82,6 +86,17 @@ class Client:
             if not isinstance(verdict, Again):
                 return cast(Answer, verdict)
             sleep(verdict.delay_s)
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """Yield an answer that is bytes, once; what breaks off is raised. Raises AngariumError."""
+        try:
+            with self._http.stream("GET", path, headers={"accept": "*/*"}) as response:
+                if not response.is_success:
+                    response.read()
+                    raise refused(response)
+                yield from response.iter_bytes()
+        except httpx.RequestError as error:
+            raise ConnectionFailedError(f"GET {path}: {error or type(error).__name__}") from error
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,0 +1,107 @@
+# Made from angarium/aio by generate_sync.py; do not edit.
+"""Files: upload them, look them up, read them."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from typing import Protocol, Unpack
+
+from angarium.calls import PAGE, Call, at, body_of, query_of
+from angarium.filters import FileFilter
+from angarium.shapes import File, FileReceipt, JsonObject, Page
+from angarium.sync.resource import Resource, Send, follow_pages
+from angarium.uploads import FileContent, Upload
+
+
+class Read(Protocol):
+    """Performs a call whose answer is bytes."""
+
+    def __call__(self, path: str) -> Iterator[bytes]:
+        """Yield the answer. Raises AngariumError."""
+
+
+class Files(Resource):
+    """Files."""
+
+    def __init__(self, send: Send, read: Read) -> None:
+        super().__init__(send)
+        self._read = read
+
+    def create(
+        self,
+        content: FileContent,
+        *,
+        file_name: str | None = None,
+        content_type: str | None = None,
+        file_type: str | None = None,
+        metadata: JsonObject | None = None,
+        event_type: str | None = None,
+        customer_external_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> FileReceipt:
+        """Upload a file of at most 25 MiB: a path, bytes, or what is open for reading bytes.
+
+        It is read a piece at a time. File and event are durable when this returns. Without an
+        idempotency key it gets one, so that a retry never makes a second file.
+        """
+        upload = Upload(content)
+        query = query_of(
+            {
+                "file_name": file_name or upload.name,
+                "file_type": file_type,
+                "metadata": None if metadata is None else json.dumps(metadata),
+                "event_type": event_type,
+                "customer_external_id": customer_external_id,
+                "idempotency_key": idempotency_key or str(uuid.uuid4()),
+            }
+        )
+        content_type = content_type or "application/octet-stream"
+        return self._send(Call("POST", "/files", query, upload=upload, content_type=content_type))
+
+    def create_from_url(
+        self,
+        url: str,
+        *,
+        file_name: str | None = None,
+        content_type: str | None = None,
+        file_type: str | None = None,
+        metadata: JsonObject | None = None,
+        event_type: str | None = None,
+        customer_external_id: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> FileReceipt:
+        """Have the service fetch a file; its deliveries wait for that."""
+        body = {
+            "source": {"kind": "URL", "uri": url},
+            "file_name": file_name,
+            "content_type": content_type,
+            "file_type": file_type,
+            "metadata": metadata,
+            "event_type": event_type,
+            "customer_external_id": customer_external_id,
+            "idempotency_key": idempotency_key or str(uuid.uuid4()),
+        }
+        return self._send(Call("POST", "/files", body=body_of(body)))
+
+    def get(self, file_id: str) -> File:
+        """Return what is known of a file."""
+        return self._send(Call("GET", at("files", file_id)))
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[FileFilter],
+    ) -> Page[File]:
+        """Return one page of files."""
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/files", query))
+
+    def iterate(self, **chosen: Unpack[FileFilter]) -> Iterator[File]:
+        """Yield all files that `chosen` allows, newest first."""
+        return follow_pages(self._send, "/files", {**chosen, "limit": PAGE})
+
+    def content(self, file_id: str) -> Iterator[bytes]:
+        """Yield a file's bytes, a piece at a time. Compare their SHA-256 with `get(...)["sha256"]`."""
+        return self._read(at("files", file_id, "content"))
