@@ -25,6 +25,7 @@ BEYOND_SCHEMAS = [
     (r"customer(ExternalId|AccountId)", r"cannot be changed|.*customerAccountId.*"),
     (r"config.*", r".*"),  # what the template takes that another field names
     (r"templateId", r"cannot be changed"),
+    (r"signing\.algorithm", r"makes a new secret: .*"),  # where the present one is another
     (r"destinationId", r"the destination is not of this template"),
     (r"eventId", r"is given beside event"),
     (r"(rule\.)?filter", r".*"),  # the language of filters
