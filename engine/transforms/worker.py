@@ -1,4 +1,4 @@
-"""The process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`. It reads jobs and answers.
+"""The process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`. It answers jobs.
 
 It is a file of its own and imports next to nothing: it starts in some 15 ms, and what is not in it cannot
 be reached from it. What comes from it is not trusted by the engine.
