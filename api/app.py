@@ -5,7 +5,7 @@ as a blueprint, since the front door answers most of that traffic itself.
 """
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
 import structlog
@@ -31,7 +31,7 @@ JSON = "application/json"
 METHODS = frozenset({"DELETE", "GET", "PATCH", "POST", "PUT", "TRACE"})
 
 
-def make_app(services: Services) -> QuartTrio:
+def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     """Return the application."""
     app = Application("angarium", static_folder=None)
     app.config.update(
@@ -47,7 +47,7 @@ def make_app(services: Services) -> QuartTrio:
     app.register_blueprint(services.ingestion)
     judge = Judge(services)
     by_path: dict[str, list[Route]] = {}
-    for route in ROUTES:
+    for route in routes:
         by_path.setdefault(route.path, []).append(route)
         if route.handler is not None:
             app.add_url_rule(
@@ -56,20 +56,20 @@ def make_app(services: Services) -> QuartTrio:
                 _view(judge, route, services),
                 methods=[route.method],
             )
-    for path, routes in by_path.items():
+    for path, here in by_path.items():
         app.add_url_rule(
-            _rule(path), f"OPTIONS {path}", _options(_allowed(routes)), methods=["OPTIONS"]
+            _rule(path), f"OPTIONS {path}", _options(_allowed(here)), methods=["OPTIONS"]
         )
         if any(_covers(other, path) for other in by_path):
             app.add_url_rule(
                 _rule(path),
                 f"others {path}",
-                _not_allowed(_allowed(routes)),
-                methods=sorted(METHODS - {route.method for route in routes}),
+                _not_allowed(_allowed(here)),
+                methods=sorted(METHODS - {route.method for route in here}),
                 provide_automatic_options=False,
             )
     _register_endings(
-        app, services, {_rule(path): _allowed(routes) for path, routes in by_path.items()}
+        app, services, {_rule(path): _allowed(here) for path, here in by_path.items()}
     )
     return app
 
