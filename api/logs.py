@@ -17,9 +17,9 @@ _SECRET_NAMES = re.compile(
     r"database_?url|dsn|signature",
     re.IGNORECASE,
 )
-# Then shapes, wherever they stand: our keys and secrets, and the password within a URL.
+# Then shapes, wherever they stand: our keys and secrets, files' URLs, and the password within a URL.
 _SECRET_SHAPES = re.compile(
-    r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+)[A-Za-z0-9+/=_.\-]{4,}",
+    r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+|/downloads/)[A-Za-z0-9+/=_.\-]{4,}",
     re.IGNORECASE,
 )
 _URL_PASSWORD = re.compile(r"(\w+://[^\s:/@]*:)[^\s/@]+@")

@@ -112,7 +112,8 @@ ROUTES = (
         path="/events/{id}",
         name="getEvent",
         summary="Show an event",
-        description="`payload`, `metadata` and `attachments` are byte for byte as they came.",
+        description="`payload` and `metadata` are byte for byte as they came, and so are `attachments` "
+        "but for their sources: each is a file by now.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

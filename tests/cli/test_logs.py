@@ -85,6 +85,7 @@ def test_for_people_it_is_text() -> None:
         {"error": "401 for ang_pro_x-marks-the-spot"},
         {"error": "whsec_x-marks-the-spot= refused"},
         {"error": "header Authorization: Bearer x-marks-the-spot"},
+        {"error": "GET http://127.0.0.1/downloads/x-marks-the-spot broke"},
         {"master_key": "x-marks-the-spot"},
         {"data": b"x-marks-the-spot"},
         {"detail": ["ang_sta_x-marks-the-spot"]},
