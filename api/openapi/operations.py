@@ -15,13 +15,14 @@ from api.openapi.components import (
 from api.openapi.examples import Examples
 from api.openapi.vocabulary import sharing
 from api.openapi.words import EVENT, PATHS
-from api.routes import JSON, Embed, Route
+from api.routes import ANY_TYPE, JSON, Embed, Route
 from engine.core.vocabulary import Environment, Scope
 from engine.errors import STATUS_OF_CODE
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)
 NOT_MODIFIED = 304  # a success without content
+OCTETS = "application/octet-stream"
 _BYTES = {"type": "string", "description": "Bytes, as they are.", "example": "..."}
 _UUID = {"type": "string", "format": "uuid"}
 
@@ -62,7 +63,7 @@ class Operations:
 
     def _contents(self, route: Route, body: type[BaseModel]) -> dict[str, Any]:
         return {
-            kind: self._body(route, body) if kind == JSON else self._bytes(route, kind)
+            _named(kind): self._body(route, body) if kind == JSON else self._bytes(route, kind)
             for kind in route.content_types
         }
 
@@ -114,7 +115,7 @@ class Operations:
                 "headers": header_references() | _own_headers(route),
             }
             if status != NOT_MODIFIED:
-                kind = route.content_type.partition(";")[0]
+                kind = _named(route.content_type.partition(";")[0])
                 responses[str(status)]["content"] = {kind: self._answer(route, model)}
         for status in statuses_of_errors(route):
             codes = _codes(route, status)
@@ -219,3 +220,9 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     if len(choices) == 1:
         return {**choices[0], **rest}
     return {**rest, **({"anyOf": choices} if choices else {})}
+
+
+def _named(kind: str) -> str:
+    """Return a media type as the document has it: that of bytes stands for any, since programs that make
+    clients know no ranges of types."""
+    return OCTETS if kind == ANY_TYPE else kind
