@@ -21,6 +21,8 @@ BEYOND_SCHEMAS = [
         r"must be a whole number",
     ),  # to JSON Schema 60.0 is one; here it has no fraction to drop
     (r"url", r".*"),  # what a URL is: its host, its port, its path
+    (r"branding\.(logo|support)Url", r".*"),  # the same, of https
+    (r"allowedOrigins.*", r".*"),  # what an origin is; each once
     (r"headers.*", r".*"),  # reserved names, their total size, masks
     (r"customer(ExternalId|AccountId)", r"cannot be changed|.*customerAccountId.*"),
     (r"config.*", r".*"),  # what the template takes that another field names
