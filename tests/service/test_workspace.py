@@ -206,4 +206,5 @@ async def test_other_processes_act_on_a_change_and_a_restart_forgets_none(
     async with open_service(bridge) as house:
         assert house.server.models.is_listed(b"https://b.example")
         settings = house.server.models.settings_of(tenant.workspace.id)
+        assert settings.branding is not None
         assert (settings.version, settings.branding["name"]) == (2, "Other")

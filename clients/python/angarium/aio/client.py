@@ -18,7 +18,7 @@ from angarium.aio.rules import AsyncRoutingRules
 from angarium.aio.schemas import AsyncSchemas
 from angarium.aio.templates import AsyncTemplates
 from angarium.aio.transforms import AsyncTransformScripts
-from angarium.aio.workspace import AsyncWorkspace
+from angarium.aio.workspace import AsyncWorkspaceSettings
 from angarium.calls import Call
 from angarium.errors import ConnectionFailedError
 from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refused
@@ -63,7 +63,7 @@ class AsyncClient:
         self.audit_logs = AsyncAuditLogs(self.send)
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
-        self.workspace = AsyncWorkspace(self.send)
+        self.workspace = AsyncWorkspaceSettings(self.send)
 
     async def auth_context(self) -> AuthContext:
         """Return who the key is."""

@@ -5,7 +5,7 @@ from angarium.calls import Call
 from angarium.shapes import Workspace, WorkspaceChange
 
 
-class AsyncWorkspace(AsyncResource):
+class AsyncWorkspaceSettings(AsyncResource):
     """The key's workspace and its settings, which hold in all of its environments."""
 
     async def get(self) -> Workspace:

@@ -25,7 +25,7 @@ from angarium.sync.rules import RoutingRules
 from angarium.sync.schemas import Schemas
 from angarium.sync.templates import Templates
 from angarium.sync.transforms import TransformScripts
-from angarium.sync.workspace import Workspace
+from angarium.sync.workspace import WorkspaceSettings
 
 Answer = TypeVar("Answer")
 
@@ -64,7 +64,7 @@ class Client:
         self.audit_logs = AuditLogs(self.send)
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
-        self.workspace = Workspace(self.send)
+        self.workspace = WorkspaceSettings(self.send)
 
     def auth_context(self) -> AuthContext:
         """Return who the key is."""

@@ -6,7 +6,7 @@ from angarium.shapes import Workspace, WorkspaceChange
 from angarium.sync.resource import Resource
 
 
-class Workspace(Resource):
+class WorkspaceSettings(Resource):
     """The key's workspace and its settings, which hold in all of its environments."""
 
     def get(self) -> Workspace:
