@@ -97,16 +97,16 @@ _IF_PREDECESSOR = """
         RETURNING id, scripts
 """
 _REPLACE = witnessed(_SET + _IF_PREDECESSOR, 24, "destination", _VERSION + _DISCARDING + _LEFT)
+_STAMPED = """, stamped AS (
+        UPDATE transform_scripts SET published_at_ms = $35::bigint
+        WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
+    )"""
 # The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
 _PUBLISH = witnessed(
     _SET + " FROM held " + _IF_PREDECESSOR,
     24,
     "destination",
-    _VERSION
-    + """, stamped AS (
-        UPDATE transform_scripts SET published_at_ms = $35::bigint
-        WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
-    )""",
+    _VERSION + _STAMPED,
     """held AS (
         SELECT id AS script FROM transform_scripts
         WHERE environment = $1::integer AND id = $20::uuid AND destination = $2::uuid FOR UPDATE

@@ -71,8 +71,11 @@ class Gates:
             self.circuit.probed(deliveries[0].id, now)
             self.changed = True
 
-    def succeeded(self) -> None:
+    def succeeded(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
         """Hear of a success."""
+        if outcome.skipped:
+            self.skipped(delivery, now)
+            return
         circuit = self.circuit
         troubled = circuit.failures or circuit.state is not CircuitState.CLOSED
         if troubled and circuit.succeeded():

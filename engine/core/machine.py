@@ -155,10 +155,7 @@ class DestinationMachine:
             known.next_attempt_at = None
             self.uncommitted[known.id] = known
             self._counters.succeeded(outcome.duration_ms, now)
-            if outcome.skipped:
-                self._gates.skipped(known, now)
-            else:
-                self._gates.succeeded()
+            self._gates.succeeded(known, outcome, now)
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
             return
