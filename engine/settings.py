@@ -36,6 +36,11 @@ class Settings(BaseModel):
         description="base64 of 32 bytes that encrypt secrets at rest, older ones after a comma; "
         "none: made in the data dir",
     )
+    master_key_file: Path | None = Field(
+        None,
+        description="the same in a file, a key a line: `angarium master-key rotate` can then replace"
+        " it while the server runs; none: master.key in the data dir",
+    )
     tls_cert: Path | None = Field(
         None, description="certificate chain (PEM); with it the door speaks TLS"
     )

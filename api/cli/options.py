@@ -9,7 +9,7 @@ import click
 from engine.settings import MIB, PREFIX, Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-DATABASE = ("data_dir", "database_url", "master_key")
+DATABASE = ("data_dir", "database_url", "master_key", "master_key_file")
 
 
 def settings_flags(*names: str) -> Callable[[Command], Command]:

@@ -12,7 +12,8 @@ from api.composition import Server
 from engine.settings import Settings
 from storage.bridge import open_bridge
 from storage.embedded import EmbeddedServer
-from storage.secretbox import SecretBox, open_secret_box
+from storage.key_file import open_secret_box
+from storage.secretbox import SecretBox
 
 log = structlog.get_logger("angarium")
 
@@ -21,7 +22,10 @@ def serve(settings: Settings) -> int:
     """Run a server until SIGTERM or SIGINT; return the exit code."""
     try:
         box = open_secret_box(
-            settings.master_key, settings.data_dir, own_database=settings.database_url is not None
+            settings.master_key,
+            settings.data_dir,
+            own_database=settings.database_url is not None,
+            key_file=settings.master_key_file,
         )
         trio.run(_serve, settings, box)
     except Exception as error:

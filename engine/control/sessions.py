@@ -58,13 +58,17 @@ class AccountStore(Protocol):
 
 
 class SessionTokens:
-    """Signs and reads tokens. Immutable but for the read models, which it asks for environments."""
+    """Signs and reads tokens. Owner: the trio thread; the read models are asked for environments."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
         """`keys` by their ids: the first signs, any verifies."""
+        self._models = models
+        self.use(keys)
+
+    def use(self, keys: Mapping[bytes, bytes]) -> None:
+        """Use these keys from now on: the master key has changed."""
         self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
         self._first = next(iter(self._keys))
-        self._models = models
 
     def sign(self, environment: int, customer: Customer, expires_at_ms: int) -> str:
         """Return the token of a session."""

@@ -31,7 +31,7 @@ class Reading(Struct, frozen=True):
 
 
 class FileUrls:
-    """Signs and reads. Immutable. `origin` is asked each time: a port may be known late only."""
+    """Signs and reads. Owner: the trio thread. `origin` is asked each time: a port may be known late."""
 
     def __init__(
         self,
@@ -41,11 +41,15 @@ class FileUrls:
         now: Callable[[], float],
     ) -> None:
         """`keys` by their ids: the first signs, any verifies."""
-        self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
-        self._first = next(iter(self._keys))
         self._origin = origin
         self._lifetime_s = lifetime_s
         self._now = now
+        self.use(keys)
+
+    def use(self, keys: Mapping[bytes, bytes]) -> None:
+        """Use these keys from now on: the master key has changed."""
+        self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
+        self._first = next(iter(self._keys))
 
     def url(self, environment: int, file: str) -> str:
         """Return a URL that a file may be read by from now on, for its lifetime."""

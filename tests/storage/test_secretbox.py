@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.secretbox import (
-    KEY_FILE,
-    SecretBox,
-    SecretBoxError,
-    key_id,
-    open_secret_box,
-    parse_keys,
-)
+from storage.key_file import KEY_FILE, open_secret_box
+from storage.secretbox import SecretBox, SecretBoxError, key_id, parse_keys
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
 

@@ -11,8 +11,9 @@ from engine.settings import PREFIX, Settings
 from storage.bridge import Pool, open_bridge
 from storage.destinations import Destinations
 from storage.embedded import EmbeddedError, running_url
+from storage.key_file import KEY_FILE, open_secret_box
 from storage.migrate import known_migrations
-from storage.secretbox import KEY_FILE, SecretBoxError, open_secret_box
+from storage.secretbox import SecretBoxError
 
 ANSWER_S = 10.0
 OLDEST_VERSION = 15
@@ -121,7 +122,12 @@ async def _secrets(pool: Pool, settings: Settings) -> list[Finding]:
     )
     own = settings.database_url is not None
     try:
-        box = open_secret_box(settings.master_key, settings.data_dir, own_database=own)
+        box = open_secret_box(
+            settings.master_key,
+            settings.data_dir,
+            own_database=own,
+            key_file=settings.master_key_file,
+        )
         for row in rows:
             await Destinations(pool, box).find(row["id"])
     except SecretBoxError as error:

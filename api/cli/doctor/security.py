@@ -11,7 +11,8 @@ from cryptography import x509
 
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from engine.settings import PREFIX, Settings
-from storage.secretbox import KEY_FILE, SecretBoxError, parse_keys
+from storage.key_file import KEY_FILE
+from storage.secretbox import SecretBoxError, parse_keys
 
 EXPIRY_NEAR = timedelta(days=14)
 WIDE_IPV4 = 8  # bits: a network wider than 10.0.0.0/8 is a slip or worse
@@ -83,14 +84,14 @@ def check_tls(settings: Settings) -> list[Finding]:
 
 def check_master_key(settings: Settings) -> Finding:
     """See whether there is a key to encrypt secrets with, and whether it is kept well."""
-    key_file = settings.data_dir / KEY_FILE
+    key_file = settings.master_key_file or settings.data_dir / KEY_FILE
     if settings.master_key is not None:
         try:
             parse_keys(settings.master_key)
         except SecretBoxError as error:
             return failure("master key", str(error), f"see {PREFIX}MASTER_KEY")
         return ok("master key", f"given by {PREFIX}MASTER_KEY")
-    if settings.database_url is not None:
+    if settings.database_url is not None and settings.master_key_file is None:
         return failure(
             "master key",
             "needed with a database of your own",
