@@ -1,6 +1,7 @@
 """Angarium's client: send events, manage destinations, and verify the webhooks that you receive."""
 
 from angarium.client import AsyncClient, Client
+from angarium.downloads import download, file_urls
 from angarium.errors import (
     AngariumError,
     ApiError,
@@ -50,6 +51,8 @@ __all__ = [
     "ServerError",
     "UnexpectedAnswerError",
     "VerificationError",
+    "download",
+    "file_urls",
     "sign",
     "verify",
 ]
