@@ -31,6 +31,7 @@ LOCAL = {
 REMOTE = {
     "auth": Entry("api.cli.remote.auth", "Show who a key is."),
     "events": Entry("api.cli.remote.events", "Send and look up events."),
+    "files": Entry("api.cli.remote.files", "Upload files, look them up, download them."),
     "destinations": Entry("api.cli.remote.destinations", "Receivers: make, change, test, watch."),
     "templates": Entry("api.cli.remote.templates", "Services that destinations can be made for."),
     "rules": Entry("api.cli.remote.rules", "Routing rules: which events go where."),

@@ -1,0 +1,110 @@
+"""`angarium files`: uploaded, looked up, downloaded."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from api.cli.errors import SettingsTrouble
+from api.cli.remote.parameters import INSTANT, JSON, paged
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+COLUMNS = (
+    Column("ID", "id"),
+    Column("STATE", "state"),
+    Column("CREATED", "createdAt"),
+    Column("SIZE", "sizeBytes"),
+    Column("TYPE", "contentType"),
+    Column("NAME", "fileName"),
+)
+
+
+@click.group("files", help="Files: uploaded, and those that came with events.")
+def command() -> None:
+    """Group the commands on files."""
+
+
+@command.command("upload")
+@click.argument("source", metavar="FILE|URL")
+@click.option("--name", "file_name", help="By default the file's.")
+@click.option("--content-type", metavar="TYPE", help="Such as application/pdf.")
+@click.option("--file-type", metavar="TEXT", help="What it is to you, such as invoice.")
+@click.option("--type", "event_type", metavar="EVENT_TYPE", help="[file.received]")
+@click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
+@click.option("--metadata", type=JSON, metavar="JSON")
+@click.option("--idempotency-key", metavar="KEY", help="By default one of its own.")
+@over_http
+def upload(session: Session, source: str, **said: Any) -> None:
+    """Upload a file of at most 25 MiB, or have the service fetch it from a URL.
+
+    File and event are durable when this returns.
+    """
+    with session.client() as client:
+        if source.startswith(("http://", "https://")):
+            session.output.one(client.files.create_from_url(source, **said))
+        elif not Path(source).is_file():
+            raise SettingsTrouble(f"{source} is no file")
+        else:
+            session.output.one(client.files.create(source, **said))
+
+
+@command.command("list")
+@click.option("--state", type=click.Choice(("PENDING", "STORED", "FAILED"), case_sensitive=False))
+@click.option("--purpose", type=click.Choice(("UPLOAD", "ATTACHMENT"), case_sensitive=False))
+@click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
+@click.option("--from", "since", type=INSTANT, metavar="INSTANT", help="Created at or after.")
+@click.option("--to", "until", type=INSTANT, metavar="INSTANT", help="Created before.")
+@paged
+@over_http
+def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any) -> None:
+    """List files, newest first."""
+    with session.client() as client:
+        session.output.listing(
+            lambda count, after: client.files.list(limit=count, cursor=after, **chosen),
+            COLUMNS,
+            limit,
+            cursor,
+        )
+
+
+@command.command("get")
+@click.argument("file_id", metavar="ID")
+@over_http
+def get(session: Session, file_id: str) -> None:
+    """Show what is known of a file."""
+    with session.client() as client:
+        session.output.one(client.files.get(file_id))
+
+
+@command.command("download")
+@click.argument("file_id", metavar="ID")
+@click.argument("target", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False))
+@over_http
+def download(session: Session, file_id: str, target: Path) -> None:
+    """Write a file's bytes to FILE, which must not exist yet; `-` is standard output."""
+    with session.client() as client, _opened(target) as out:
+        for piece in client.files.content(file_id):
+            out.write(piece)
+
+
+@contextmanager
+def _opened(target: Path) -> Iterator[IO[bytes]]:
+    """Give a place for bytes; of a download that fails nothing is left."""
+    if str(target) == "-":
+        yield sys.stdout.buffer
+        return
+    try:
+        out = target.open("xb")
+    except OSError as error:
+        raise SettingsTrouble(f"{target} cannot be written: {error.strerror}") from None
+    try:
+        with out:
+            yield out
+    except BaseException:
+        with suppress(OSError):
+            target.unlink()
+        raise
