@@ -23,6 +23,7 @@ LOCAL = {
     "demo": Entry("api.cli.demo", "Show it at work (needs a running server)."),
     "keys": Entry("api.cli.keys", "Make, list, rotate and revoke keys."),
     "workspaces": Entry("api.cli.workspaces", "Make and list workspaces (tenants)."),
+    "master-key": Entry("api.cli.master_key", "Replace the key that encrypts secrets at rest."),
     "listen": Entry("api.cli.listen", "Print and verify webhooks on a port."),
     "doctor": Entry("api.cli.doctor", "Say what is wrong with a setup."),
     "version": Entry("api.cli.version", "Show the versions of Angarium and of what it stands on."),

@@ -29,7 +29,7 @@ async def open_keys(settings: Settings) -> AsyncIterator[Keys]:
     """Lend the commands on workspaces and keys. Raises StoreError, EmbeddedError,
     PlansFileError or Trouble."""
     async with database(settings) as url, open_bridge(url) as bridge:
-        await _bring_up_to_date(bridge)
+        await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))
         yield Keys(
             Workspaces(bridge.pool), KeyTable(bridge.pool), Identity(), time.time, plans=plans
@@ -52,7 +52,7 @@ async def database(settings: Settings) -> AsyncIterator[str]:
             await trio.to_thread.run_sync(place.__exit__, None, None, None)
 
 
-async def _bring_up_to_date(bridge: Bridge) -> None:
+async def bring_up_to_date(bridge: Bridge) -> None:
     """Make the tables of a new database. One of an older version is left to its server's next start:
     its present server may be running, and would meet tables that it does not know."""
     ledger = await bridge.pool.fetch_value("SELECT to_regclass('schema_migrations') IS NOT NULL")

@@ -18,6 +18,7 @@ from api.cli.welcome import welcome
 from api.composition.carrying import Carrying
 from api.composition.control_plane import services_of
 from api.composition.filing import Filing
+from api.composition.keyring import Keyring
 from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.door.front import FrontDoor
@@ -66,6 +67,7 @@ from storage.embedded import EmbeddedServer
 from storage.errors import StoreError
 from storage.housekeeping import INTERVAL_S, Housekeeping
 from storage.intake import PostgresIntake
+from storage.master_keys import KIND as MASTER_KEY
 from storage.migrate import migrate
 from storage.ownership import Ownership
 from storage.partitions import Range
@@ -152,7 +154,8 @@ class Server:
         self.projection = ModelProjection(self.models, self.directory.configure, self.catalog)
         self.commands = Commands()
         self.loader = Loader(self.tables, self.projection, self.commands)
-        self.changes = Changes(bridge, self._changed, self.loader.load)
+        self.keyring = Keyring(self, box)
+        self.changes = Changes(bridge, self._changed, self.keyring.reload)
         self.destinations = Destinations(
             self.tables.destinations,
             self.commands,
@@ -219,7 +222,7 @@ class Server:
         taken = await self.ownership.take(self.upkeep)
         self.filing.alone = not taken.live_writers
         await self.housekeeping.run_once()
-        await self.loader.load()
+        await self.keyring.reload()
         self.loaded_at = trio.current_time()
 
     async def run(self) -> None:
@@ -358,7 +361,10 @@ class Server:
             await trio.sleep(STALE_S / 10)
 
     async def _changed(self, change: Change) -> None:
-        await self.loader.changed(change.kind, change.id)
+        if change.kind == MASTER_KEY:
+            await self.keyring.refresh()
+        else:
+            await self.loader.changed(change.kind, change.id)
 
     def _covered(self, covered: Range) -> None:
         self.identity.limit(covered.ceiling_ms)

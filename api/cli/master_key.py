@@ -1,0 +1,199 @@
+"""`angarium master-key`: replace the key that encrypts secrets at rest, while the server runs."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import trio
+
+from api.cli.database import bring_up_to_date, database
+from api.cli.errors import SettingsTrouble, Trouble
+from api.cli.keys import output_option
+from api.cli.options import DATABASE, settings_flags, settings_from
+from engine.control.actor import Actor, Auditor
+from engine.control.records import AuditEntry
+from engine.control.sessions import TTL_MOST_S
+from engine.identity import Identity
+from engine.settings import Settings
+from storage import master_keys
+from storage.bridge import Bridge, open_bridge
+from storage.connection import Connection
+from storage.key_file import key_file_of, open_secret_box
+from storage.profiles import UPKEEP
+from storage.rotation import Rotation
+from storage.secretbox import SecretBox
+from storage.workspaces import Workspaces
+
+SETTINGS = (*DATABASE, "file_url_lifetime")
+_SAID = {
+    "added": "a new key is there, and opens",
+    "known": "every server that runs has it",
+    "first": "it is the first",
+    "used": "every server seals with it",
+    "resealed": "everything is sealed with it",
+}
+
+
+@click.group(
+    "master-key",
+    short_help="Replace the key that encrypts secrets at rest.",
+    help="Replace the key that encrypts secrets in the database, without stopping the server. A key is"
+    " named by an id that tells nothing about it; no key is ever printed.",
+)
+def command() -> None:
+    """Group the commands on the master key."""
+
+
+@dataclass
+class _Work:
+    """What the commands work on."""
+
+    connection: Connection
+    box: SecretBox
+    rotation: Rotation
+    bridge: Bridge
+
+
+@command.command("rotate")
+@output_option
+@settings_flags(*SETTINGS)
+def rotate(output: str, **flags: Any) -> None:
+    """Make a new key, have every running server take it, and encrypt everything anew with it.
+
+    Deliveries go on. Interrupted at any point, run it again: it goes on where it was. The former key
+    still opens; when `status` says so, `drop` takes it away. With keys in ANGARIUM_MASTER_KEY put the new
+    one behind the old and restart the server, then before it and restart, then run this.
+    """
+    text = output != "json"
+
+    def reached(step: str) -> None:
+        if text and step in _SAID:
+            click.echo(_SAID[step])
+
+    async def work(settings: Settings) -> tuple[bytes, bytes]:
+        async with _open(settings, reached) as work:
+            await work.rotation.hold()
+            workspaces = await Workspaces(work.bridge.pool).all()
+            ids = [tenant.workspace.id for tenant in workspaces]
+            return await work.rotation.rotate(lambda old, new: _entries(ids, old, new))
+
+    old, new = trio.run(work, settings_from(flags))
+    if text:
+        click.echo(
+            f"the key is {new.hex()} now; keep a copy of it apart from the database's backups"
+        )
+        click.echo(f"{old.hex()} opens still: angarium master-key status says when it may go")
+    else:
+        click.echo(json.dumps({"former": old.hex(), "present": new.hex()}))
+
+
+@command.command("drop")
+@click.argument("key_id", metavar="ID")
+@settings_flags(*SETTINGS)
+def drop(key_id: str, **flags: Any) -> None:
+    """Take the former key ID out of the key file, where nothing needs it any more.
+
+    Backups of the database from before the rotation need it still: keep a copy as long as those. A key
+    of ANGARIUM_MASTER_KEY is not taken away; what is said is whether you may.
+    """
+    try:
+        key = bytes.fromhex(key_id)
+    except ValueError:
+        raise SettingsTrouble("ID is one of angarium master-key status") from None
+
+    async def work(settings: Settings) -> bool:
+        async with _open(settings) as work:
+            await work.rotation.hold()
+            await work.rotation.drop(key)
+            return settings.master_key is None
+
+    if trio.run(work, settings_from(flags)):
+        click.echo(f"{key.hex()} is gone; backups from before its rotation need your copy of it")
+    else:
+        click.echo(f"nothing needs {key.hex()}: take it out of ANGARIUM_MASTER_KEY")
+
+
+@command.command("status")
+@output_option
+@settings_flags(*SETTINGS)
+def status(output: str, **flags: Any) -> None:
+    """Show which keys there are, what each has sealed, and which of them may go."""
+
+    async def work(settings: Settings) -> list[dict[str, Any]]:
+        async with _open(settings) as work:
+            return await _shown(work)
+
+    keys = trio.run(work, settings_from(flags))
+    if output == "json":
+        click.echo(json.dumps({"keys": keys}))
+        return
+    row = "{:<16}  {:<10}  {:>8}  {:<12}  {}"
+    click.echo(row.format("ID", "ROLE", "SEALED", "SERVER", "NEEDED UNTIL"))
+    for key in keys:
+        server = {True: "has it", False: "has it not", None: "(none runs)"}[key["server"]]
+        until = key["neededUntil"] or ("in use" if key["role"] == "seals" else "not known: rotate")
+        if key["mayGo"]:
+            until = "not needed: angarium master-key drop " + key["id"]
+        click.echo(row.format(key["id"], key["role"], key["sealed"], server, until))
+
+
+async def _shown(work: _Work) -> list[dict[str, Any]]:
+    past = {each.id: each for each in await master_keys.history(work.connection)}
+    counts = await master_keys.counts(work.connection)
+    running = await master_keys.processes(work.connection)
+    shown = []
+    for index, key in enumerate(dict.fromkeys([*work.box.ids, *counts])):
+        known = past.get(key)
+        until = None if known is None else known.needed_until
+        unneeded = known is not None and known.unneeded is True and not counts.get(key)
+        role = "seals" if index == 0 else "opens" if key in work.box.ids else "is missing"
+        shown.append(
+            {
+                "id": key.hex(),
+                "role": role,
+                "sealed": counts.get(key, 0),
+                "server": all(key in process.keys for process in running) if running else None,
+                "neededUntil": None if until is None else until.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "mayGo": role == "opens" and unneeded,
+            }
+        )
+    return shown
+
+
+def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEntry]:
+    """Return what the audit log of every workspace says of a rotation: ids, no keys."""
+    auditor = Auditor(Identity())
+    changes = {"key": {"from": old.hex(), "to": new.hex()}}
+    return [
+        auditor.entry(
+            Actor(kind="CLI", id="cli", workspace=workspace),
+            "master_key.rotate",
+            new.hex(),
+            changes,
+        )
+        for workspace in workspaces
+    ]
+
+
+@asynccontextmanager
+async def _open(
+    settings: Settings, reached: Callable[[str], None] = lambda step: None
+) -> AsyncIterator[_Work]:
+    """Lend the keys and the database that the settings name."""
+    file = key_file_of(settings.master_key, settings.data_dir, settings.master_key_file)
+    if file is not None and not file.path.exists():
+        raise Trouble(f"{file.path} is not there: it is made at the server's first start")
+    async with database(settings) as url, open_bridge(url) as bridge:
+        await bring_up_to_date(bridge)
+        box = open_secret_box(
+            settings.master_key,
+            settings.data_dir,
+            own_database=settings.database_url is not None,
+            key_file=settings.master_key_file,
+        )
+        connection = bridge.connection(UPKEEP)
+        longest = max(TTL_MOST_S, settings.file_url_lifetime)
+        yield _Work(connection, box, Rotation(connection, box, file, longest, reached), bridge)

@@ -1,0 +1,47 @@
+"""The master keys of a running server: read again when they have changed, and said which they are."""
+
+from typing import TYPE_CHECKING
+
+import structlog
+import trio
+
+from engine.control.sessions import PURPOSE as SESSIONS
+from engine.control.sessions import TTL_MOST_S
+from engine.files.urls import PURPOSE as FILE_URLS
+from storage import master_keys
+from storage.secretbox import SecretBox, SecretBoxError
+
+if TYPE_CHECKING:
+    from api.composition import Server
+
+log = structlog.get_logger("angarium.storage")
+
+
+class Keyring:
+    """Owner of the box of a server, and of what is derived from it."""
+
+    def __init__(self, server: "Server", box: SecretBox) -> None:
+        self._server = server
+        self._box = box
+        self._limit = trio.CapacityLimiter(1)
+        self._signed_for_s = max(TTL_MOST_S, server.settings.file_url_lifetime)
+
+    async def refresh(self) -> None:
+        """Take the keys as they are now, and tell the database. Raises StoreError. Keys that cannot be
+        read change nothing: what is here opens what it did."""
+        server, box = self._server, self._box
+        try:
+            if await trio.to_thread.run_sync(box.reread, limiter=self._limit):
+                log.info("master_key.changed", first=box.ids[0].hex(), keys=len(box.ids))
+        except SecretBoxError as error:
+            log.warning("master_key.unreadable", error=str(error))
+        server.tokens.use(box.derived(SESSIONS))
+        server.carrying.urls.use(box.derived(FILE_URLS))
+        await master_keys.tell(
+            server.bridge.pool, server.ownership.process, box.ids, self._signed_for_s
+        )
+
+    async def reload(self) -> None:
+        """Read everything anew: what was written meanwhile may be sealed with a new key."""
+        await self.refresh()
+        await self._server.loader.load()
