@@ -199,6 +199,7 @@
   // --- what a call comes to: lines of JSON, which hold no line ends of their own. They are joined, never
   // added: the library takes no string that the engine keeps in pieces.
   const LARGEST = 1048576;
+  const BESIDE = 65536;
   const MARKS = ["$body", "$headers", "$type"];
   const failed = (message) => ["F", stringify(message.slice(0, NAMED)), ""];
   const json = (value) => {
@@ -263,7 +264,11 @@
     if (complaint !== null) {
       return complaint;
     }
-    return ["B", result, stringify([type, headers === null ? [] : pairs(headers)])];
+    const beside = stringify([type, headers === null ? [] : pairs(headers)]);
+    if (beside.length > BESIDE) {
+      return failed("$headers and $type are larger than 64 KiB");
+    }
+    return ["B", result, beside];
   };
   const concluded = (result, event) => {
     if (result === null) {

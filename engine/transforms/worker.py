@@ -31,6 +31,11 @@ ADDRESS_SPACE = (
     384 * 1024 * 1024
 )  # of the process: contexts at rest, a run, its strings, the interpreter
 RESIDENT = 96 * 1024 * 1024  # past it the contexts are let go; garbage may be as large as a heap
+# Of addresses: as above. What is left to the limit is for a run, whatever those before it have left.
+ADDRESSES = 192 * 1024 * 1024
+# By which a run may leave the process larger before its garbage is looked for: a plain one leaves none.
+# What nobody touched is no resident memory, but the next tenant's script has no addresses.
+LEFT = 4 * 1024 * 1024
 NOBODY = 65534
 
 FRAME = Struct("<I")
@@ -95,6 +100,10 @@ class Runner:
             result = self._run(None)
         return result, True
 
+    def collect(self) -> None:
+        """Free what the script has left in circles."""
+        self._context.gc()
+
     def _limit(self, seconds: float) -> None:
         self._context.set_time_limit(seconds)
         self._limited_s = seconds
@@ -139,6 +148,7 @@ class Worker:
         self._sources: dict[bytes, str] = {}
         self._runners: dict[bytes, Runner] = {}  # the one that was used last is the last
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
+        self._size = self._measure()[0]  # when the last job was done
 
     def serve(self) -> None:
         """Read and answer. Ends when the other side does."""
@@ -178,8 +188,10 @@ class Worker:
                 kind, content = self._check(frame)
             else:
                 kind, content, began = self._run(frame)
-            self._write(number, kind, began, content)
+            took_s = time.process_time() - began
+            # Before the answer, so that whoever is next neither waits nor is charged for it.
             self._stay_small()
+            self._write(number, kind, took_s, content)
 
     def _check(self, frame: bytes) -> tuple[bytes, bytes]:
         source = frame[1 + FRAME.size :].decode("utf-8", "surrogatepass")
@@ -223,16 +235,31 @@ class Worker:
         self._runners[key] = runner
         return runner
 
-    def _write(self, number: int, kind: bytes, began: float, content: bytes) -> None:
-        now = time.process_time()
-        head = ANSWER.pack(number, kind, int((now - began) * 1e6), now)
+    def _write(self, number: int, kind: bytes, took_s: float, content: bytes) -> None:
+        head = ANSWER.pack(number, kind, int(took_s * 1e6), time.process_time())
         left = FRAME.pack(len(head) + len(content)) + head + content
         while left:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        if int(os.pread(self._memory, 64, 0).split()[1]) * _PAGE > RESIDENT:
+        """Let go of what the last job has left: its garbage, its context, in need all of them."""
+        size, resident = self._measure()
+        if size - self._size > LEFT and self._runners:
+            key = next(reversed(self._runners))
+            self._runners[key].collect()
+            size, resident = self._measure()
+            if size - self._size > LEFT:
+                del self._runners[key]
+                size, resident = self._measure()
+        if size > ADDRESSES or resident > RESIDENT:
             self._runners.clear()
+            size, _ = self._measure()
+        self._size = size
+
+    def _measure(self) -> tuple[int, int]:
+        """Return the process's bytes: of addresses, and of memory."""
+        size, resident, _ = os.pread(self._memory, 64, 0).split(maxsplit=2)
+        return int(size) * _PAGE, int(resident) * _PAGE
 
 
 def _refused(message: str) -> tuple[bytes, bytes]:

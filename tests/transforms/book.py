@@ -119,6 +119,7 @@ BOOK = (
     failing("a header that ends the line", "return { $headers: { a: 'b\\r\\nc: d' } };", "control characters"),
     failing("a header of ours", "return { $headers: { 'Webhook-Signature': 'v1,x' } };", "reserved"),
     failing("a header that frames", "return { $headers: { 'Content-Length': '0' } };", "reserved"),
+    failing("giant headers", "return { $headers: { a: 'x'.repeat(2e5) } };", "larger than 64 KiB"),
     failing("headers that are none", "return { $headers: ['a'] };", "not an object"),
     failing("a type that is none", "return { $type: 'a b' };", "$type"),
     failing("a type of ours", "return { $type: 'angarium.x' };", "the service's own"),

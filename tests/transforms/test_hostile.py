@@ -79,3 +79,25 @@ async def test_a_thousand_leave_no_worker_no_descriptor_and_bounded_memory() -> 
         assert await value_of(pool, HEALTHY) == WELL
     assert children() == []
     assert descriptors() == before
+
+
+HOARD = """
+let o;
+function transform(event) {
+  o = { kept: new ArrayBuffer(30 << 20) };
+  o.o = o;
+  o.f = transform;
+  return %d;
+}
+"""
+ROOM = "function transform(event) { return new ArrayBuffer(24 << 20).byteLength; }"
+
+
+async def test_what_quick_scripts_leave_takes_no_addresses_from_others() -> None:
+    """Garbage in circles that nobody touched: no memory, but addresses, and these have a limit."""
+    async with open_pool(1) as pool:
+        for number in range(16):
+            assert await value_of(pool, HOARD % number) == number
+            result = await performed(pool, ROOM, workspace="theirs")
+            assert isinstance(result, Transformed), (number, result)
+        assert pool.statistics().lost == 0
