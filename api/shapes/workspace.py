@@ -38,7 +38,7 @@ class EmbedContext(Document):
     expires_at: Timestamp = Field(description="When the session ends. Ask for another one before.")
     branding: Branding
     locale: str = Field(description="That of the branding; `en` where it has none.")
-    permissions: CustomerMay = Field(  # type: ignore[valid-type]  # made at run time
+    permissions: CustomerMay = Field(
         description="What to offer: what the workspace lets its customers do, and its plan allows."
     )
     limits: EmbedLimits

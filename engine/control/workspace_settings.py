@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import trio
 from msgspec import structs
-from pydantic import AfterValidator, Field, StringConstraints, create_model
+from pydantic import AfterValidator, Field, StringConstraints
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
@@ -80,39 +80,42 @@ class Branding(Document):
     support_url: HttpsUrl | None = Field(None, description="Where customers find help; https only.")
 
 
-_MEANINGS = {
-    Ability.CREATE_DESTINATIONS: "Create destinations.",
-    Ability.EDIT_DESTINATIONS: "Change a destination's name, description, URL and config.",
-    Ability.SWITCH_DESTINATIONS: "Enable and disable destinations.",
-    Ability.ARCHIVE_DESTINATIONS: "Archive destinations.",
-    Ability.TEST_DESTINATIONS: "Send a sample to a destination.",
-    Ability.EDIT_HEADERS: "Set a destination's headers, when it is made and later.",
-    Ability.EDIT_DELIVERY_OPTIONS: "Set a destination's `delivery`, when it is made and later.",
-    Ability.ROTATE_SECRETS: "Rotate signing secrets, and change the algorithm.",
-    Ability.MANAGE_RULES: "Create, change, switch and delete routing rules.",
-    Ability.MANAGE_TRANSFORMS: "Create, run, publish and withdraw transform scripts.",
-    Ability.RETRY_DELIVERIES: "Retry what is in the DLQ.",
-    Ability.DISCARD_DELIVERIES: "Discard what is in the DLQ.",
-    Ability.REPLAY: "Start and cancel replay jobs.",
-    Ability.VIEW_PAYLOADS: "See what events, requests and responses hold; else it is shown as null.",
-}
+Permitted = Annotated[bool, NullIs(True)]
 
 
-def _permissions(name: str, doc: str) -> type[Document]:
-    fields: dict[str, Any] = {
-        ability.name.lower(): (
-            Annotated[bool, NullIs(True)],
-            Field(True, description=_MEANINGS[ability]),
-        )
-        for ability in Ability
-    }
-    model: type[Document] = create_model(name, __base__=Document, __doc__=doc, **fields)
-    return model
+class CustomerMay(Document):
+    """What embed sessions may do with what is their customer's: everything, unless it is said otherwise."""
 
+    # one field for each Ability, by its name
 
-CustomerMay = _permissions(
-    "CustomerMay", "What embed sessions may do with what is their customer's. All, unless said."
-)
+    create_destinations: Permitted = Field(True, description="Create destinations.")
+    edit_destinations: Permitted = Field(
+        True, description="Change a destination's name, description, URL and config."
+    )
+    switch_destinations: Permitted = Field(True, description="Enable and disable destinations.")
+    archive_destinations: Permitted = Field(True, description="Archive destinations.")
+    test_destinations: Permitted = Field(True, description="Send a sample to a destination.")
+    edit_headers: Permitted = Field(
+        True, description="Set a destination's headers, when it is made and later."
+    )
+    edit_delivery_options: Permitted = Field(
+        True, description="Set a destination's `delivery`, when it is made and later."
+    )
+    rotate_secrets: Permitted = Field(
+        True, description="Rotate signing secrets, and change the algorithm."
+    )
+    manage_rules: Permitted = Field(
+        True, description="Create, change, switch and delete routing rules."
+    )
+    manage_transforms: Permitted = Field(
+        True, description="Create, run, publish and withdraw transform scripts."
+    )
+    retry_deliveries: Permitted = Field(True, description="Retry what is in the DLQ.")
+    discard_deliveries: Permitted = Field(True, description="Discard what is in the DLQ.")
+    replay: Permitted = Field(True, description="Start and cancel replay jobs.")
+    view_payloads: Permitted = Field(
+        True, description="See what events, requests and responses hold; else it is shown as null."
+    )
 
 
 class SettingsDraft(Document):
@@ -124,9 +127,7 @@ class SettingsDraft(Document):
         max_length=MAX_ORIGINS,
         description="Origins that browsers may call from: https, or http for localhost and 127.0.0.1.",
     )
-    customer_may: Annotated[CustomerMay, NullIs({})] = Field(  # type: ignore[valid-type]  # made at run time
-        default_factory=CustomerMay
-    )
+    customer_may: Annotated[CustomerMay, NullIs({})] = Field(default_factory=CustomerMay)
 
 
 # Their shape alone is judged; what they come to is judged as a draft, merged into what is there.
