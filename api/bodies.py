@@ -3,6 +3,7 @@ silence is refused; or streams, counted as they come.
 """
 
 import json
+import math
 from collections.abc import AsyncIterator
 from typing import Any, NoReturn
 
@@ -46,12 +47,14 @@ def read_object(body: bytes) -> dict[str, Any]:
     if deepest(body) > MAX_DEPTH:
         raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
     try:
-        document = json.loads(text, object_pairs_hook=_unique, parse_constant=_not_json)
+        document = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_not_json, parse_float=_finite
+        )
     except (ValueError, RecursionError) as error:
         raise Refusal("invalid_request", f"the body is not valid JSON: {error}") from None
     if not isinstance(document, dict):
         raise Refusal("invalid_request", "the body must be a JSON object")
-    _check_strings(document, "")
+    check_strings(document)
     return document
 
 
@@ -70,7 +73,15 @@ def _not_json(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
 
 
-def _check_strings(value: object, path: str) -> None:
+def _finite(digits: str) -> float:
+    """Return a number. What is too large for one would be written as Infinity, which is no JSON."""
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def check_strings(value: object, path: str = "") -> None:
     """Refuse NUL and lone surrogates wherever they are. As deep as the body, which is bounded."""
     if isinstance(value, str):
         _check_string(value, path)
@@ -78,10 +89,10 @@ def _check_strings(value: object, path: str) -> None:
         for name, member in value.items():
             inner = f"{path}.{name}" if path else name
             _check_string(name, inner)
-            _check_strings(member, inner)
+            check_strings(member, inner)
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            _check_strings(item, f"{path}[{index}]")
+            check_strings(item, f"{path}[{index}]")
 
 
 def _check_string(text: str, path: str) -> None:

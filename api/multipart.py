@@ -22,7 +22,10 @@ from engine.errors import Refusal
 FILE = "file"  # the name of the part
 PARTS = 16  # twice the fields that there are
 TEXT_BYTES = 64 * 1024  # of all text fields together; metadata, the largest, has 16 KiB
-BUFFER_BYTES = 256 * 1024  # held while a boundary or a part's head is looked for
+SLICE_BYTES = 8 * 1024  # given to the parser at a time
+# Held while a boundary or a part's head is looked for, hence the most that such a head has: reading one
+# takes half a millisecond a KiB at its worst, while nothing else runs.
+BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(rb"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
 
 
@@ -39,6 +42,7 @@ class MultipartForm:
         self.content_type: str | None = None
         self._decoder = MultipartDecoder(boundary, BUFFER_BYTES, max_parts=PARTS)
         self._chunks = chunks
+        self._received = memoryview(b"")  # of a chunk, what the parser was not given yet
         self._text_bytes = 0
         self._ended = False
 
@@ -116,5 +120,11 @@ class MultipartForm:
             raise Refusal("invalid_request", "the form is malformed") from None
 
     async def _feed(self) -> None:
-        chunk = await anext(self._chunks, None)
-        self._decoder.receive_data(chunk)
+        while not self._received:
+            chunk = await anext(self._chunks, None)
+            if chunk is None:
+                self._decoder.receive_data(None)
+                return
+            self._received = memoryview(chunk)
+        self._decoder.receive_data(bytes(self._received[:SLICE_BYTES]))
+        self._received = self._received[SLICE_BYTES:]

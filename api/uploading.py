@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from werkzeug.http import parse_options_header
 
-from api.bodies import read_object
+from api.bodies import check_strings, read_object
 from api.call import Call
 from api.multipart import MultipartForm
 from api.queries import EnvironmentName, Query
@@ -156,6 +156,7 @@ def _fields(said: dict[str, str]) -> FileFields:
             document["metadata"] = read_object(metadata.encode())
         except Refusal as refusal:
             raise invalid("metadata", refusal.message.replace("the body", "it")) from None
+    check_strings(document)  # a file's name can come in a header, where anything can be encoded
     return read(FileFields, document)
 
 

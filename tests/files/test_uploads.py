@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trio
 
+from api.multipart import BUFFER_BYTES
 from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
 from tests.api.house import Caller, Response
@@ -187,6 +188,8 @@ FORMS = {
     "metadata that is no object": (part("file", b"1", "", "a"), part("metadata", b"[]")),
     "text that is no UTF-8": (part("file", b"1", "", "a"), part("fileType", b"\xff")),
     "NUL": (part("file", b"1", "", "a"), part("fileType", b"a\0b")),
+    "NUL in a name": (part("file", b"1", "", "a\0b"),),
+    "a number that is too large": (part("file", b"1", "", "a"), part("metadata", b'{"m":1e999}')),
 }
 
 
@@ -206,6 +209,30 @@ async def test_a_form_that_breaks_off_is_refused(house: ServiceHouse, api: Calle
     assert answer.status == 400
     huge = await form(api, part("fileType", b"x" * 70_000), part("file", b"1", "", "a"))
     assert huge.code == "payload_too_large"
+    assert (await settled(house)).blobs() == []
+
+
+async def test_the_head_of_a_part_is_bounded(house: ServiceHouse, api: Caller) -> None:
+    wide = part("file", b"1", "X-Much: " + "y" * BUFFER_BYTES + "\r\n", "a")
+    assert (await form(api, wide)).code == "payload_too_large"
+    assert (await settled(house)).blobs() == []
+
+
+async def test_names_and_numbers_that_cannot_be_kept_are_refused_in_headers_too(
+    house: ServiceHouse, api: Caller
+) -> None:
+    """What no database keeps, and what would make every list of files something else than JSON."""
+    named = await raw(api, Content_Disposition="attachment; filename*=UTF-8''a%00b")
+    assert (named.status, named.paths) == (400, ["fileName"])
+    numbered = await raw(api, query="?metadata=%7B%22m%22%3A-1e999%7D")
+    assert (numbered.status, numbered.paths) == (400, ["metadata"])
+    told = await api(
+        "POST",
+        "/files",
+        body=b'{"content": "", "metadata": {"m": 1e999}}',
+        headers={"Content-Type": "application/json"},
+    )
+    assert (told.status, told.code) == (400, "invalid_request")
     assert (await settled(house)).blobs() == []
 
 
