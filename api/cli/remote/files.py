@@ -53,8 +53,16 @@ def upload(session: Session, source: str, **said: Any) -> None:
 
 
 @command.command("list")
-@click.option("--state", type=click.Choice(("PENDING", "STORED", "FAILED"), case_sensitive=False))
-@click.option("--purpose", type=click.Choice(("UPLOAD", "ATTACHMENT"), case_sensitive=False))
+@click.option(
+    "--state",
+    type=click.Choice(("PENDING", "STORED", "FAILED"), case_sensitive=False),
+    help="PENDING ones wait for their URL.",
+)
+@click.option(
+    "--purpose",
+    type=click.Choice(("UPLOAD", "ATTACHMENT"), case_sensitive=False),
+    help="An ATTACHMENT came with an event.",
+)
 @click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
 @click.option("--from", "since", type=INSTANT, metavar="INSTANT", help="Created at or after.")
 @click.option("--to", "until", type=INSTANT, metavar="INSTANT", help="Created before.")
