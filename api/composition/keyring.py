@@ -24,7 +24,13 @@ class Keyring:
         self._server = server
         self._box = box
         self._limit = trio.CapacityLimiter(1)
+        self.changed = trio.Event()  # renewed whenever the keys were read
         self._signed_for_s = max(TTL_MOST_S, server.settings.file_url_lifetime)
+
+    @property
+    def ids(self) -> tuple[bytes, ...]:
+        """The ids of the keys, the one that seals first."""
+        return self._box.ids
 
     async def refresh(self) -> None:
         """Take the keys as they are now, and tell the database. Raises StoreError. Keys that cannot be
@@ -40,6 +46,8 @@ class Keyring:
         await master_keys.tell(
             server.bridge.pool, server.ownership.process, box.ids, self._signed_for_s
         )
+        self.changed.set()
+        self.changed = trio.Event()
 
     async def reload(self) -> None:
         """Read everything anew: what was written meanwhile may be sealed with a new key."""

@@ -94,17 +94,18 @@ async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
 
 @asynccontextmanager
 async def open_service(
-    bridge: Bridge, within_s: float = 60, **settings: Any
+    bridge: Bridge, within_s: float = 60, box: SecretBox | None = None, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
     """Run a server on a test's database for as long as the block does."""
+    box = box or SecretBox([b"k" * 32])
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
-        async with _open_service(bridge, within_s, {"data_dir": folder, **settings}) as house:
+        async with _open_service(bridge, within_s, box, {"data_dir": folder, **settings}) as house:
             yield house
 
 
 @asynccontextmanager
 async def _open_service(
-    bridge: Bridge, within_s: float, settings: dict[str, Any]
+    bridge: Bridge, within_s: float, box: SecretBox, settings: dict[str, Any]
 ) -> AsyncIterator[ServiceHouse]:
     given = {
         "bind": "127.0.0.1:0",
@@ -112,7 +113,7 @@ async def _open_service(
         "shutdown_grace": 5.0,
         **settings,
     }
-    server = Server(Settings.model_validate(given), bridge, SecretBox([b"k" * 32]), None)
+    server = Server(Settings.model_validate(given), bridge, box, None)
     await server.prepare()
     house = ServiceHouse(server)
     with logged(house.issued):
