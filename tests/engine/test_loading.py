@@ -1,0 +1,31 @@
+"""Filling the read models leaves turns to others by time, however dear a row is."""
+
+import trio
+
+from engine.control.loading import SLICE_S, Slices
+
+
+async def test_others_have_their_turn_after_a_slice_and_not_before() -> None:
+    now = 0.0
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(other)
+        await trio.lowlevel.checkpoint()
+        begun = turns
+        slices = Slices(lambda: now)
+        for _ in range(10):  # cheap rows: nobody is let in for each of them
+            now += SLICE_S / 100
+            await slices.rest()
+        assert turns == begun
+        for _ in range(10):  # dear ones
+            now += SLICE_S * 1.5
+            await slices.rest()
+        assert turns >= begun + 10 - 1
+        nursery.cancel_scope.cancel()
