@@ -14,6 +14,13 @@ from engine.core.vocabulary import ErrorCategory
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
+def layered(first: Headers, then: Headers) -> Headers:
+    """Return headers of two stages, each name from the first that has it: what a service needs of its
+    template is not said twice, or otherwise, by a script."""
+    named = {name.lower() for name, _ in first}
+    return (*first, *(header for header in then if header[0].lower() not in named))
+
+
 class Failure(Struct, frozen=True):
     """Why an attempt cannot be sent: it is a failed one, of this category."""
 

@@ -15,7 +15,15 @@ from engine.core.destination import Template
 from engine.core.records import Event
 from engine.delivery_log import AttemptEntry, SentVersion
 from engine.errors import Refusal
-from engine.outbound.ports import Failure, Headers, Script, Templates, Transformed, Trying
+from engine.outbound.ports import (
+    Failure,
+    Headers,
+    Script,
+    Templates,
+    Transformed,
+    Trying,
+    layered,
+)
 from engine.wire.body import outbound_body
 
 # Each costs what a delivery's run costs; who asks for more details at once is shown them without a body.
@@ -92,13 +100,13 @@ class Remake:
         return self._rendered(made, event, version.template, version.config or b"{}")
 
     def _rendered(self, made: Transformed, event: Event, template: str, config: bytes) -> Remade:
-        masked = json.dumps(_masked(json.loads(config))).encode()
-        known = Template(template, masked, config)
+        shown = json.loads(config)
+        known = Template(template, json.dumps(_masked(shown)).encode(), config)
         rendered = self._templates.render(known, made.body, made.type or event.type, event.id)
         if isinstance(rendered, Failure):
             return Remade(None, note=_FAILED.format(rendered.message))
-        headers = (*made.headers, *rendered.headers)
-        return Remade(rendered.body, headers, exact=b"null" not in config)
+        headers = layered(rendered.headers, made.headers)
+        return Remade(rendered.body, headers, exact=None not in shown.values())
 
 
 def _masked(config: object) -> object:

@@ -22,6 +22,7 @@ from engine.outbound.ports import (
     Templates,
     Transformed,
     Transforms,
+    layered,
 )
 from engine.ports import Sender, Transmission
 from engine.timers import Timers
@@ -29,6 +30,7 @@ from engine.wire.body import outbound_body
 
 log = structlog.get_logger("angarium.outbound")
 Done = Callable[[Outcome], None]
+Heard = Callable[[str], None]  # of something of a workspace
 MOST_MADE = 1 << 20  # what a script returns at the most: what a run asks room for
 
 
@@ -53,6 +55,9 @@ class OutboundSender:
         self.clock = clock
         self.held = HeldBytes()
         self.stopped = False
+        # Told of each attempt that is to have its script run, and that it had or never will.
+        self.came: Heard = _ignore
+        self.went: Heard = _ignore
 
     def stop(self) -> None:
         """Send and report nothing any more: what is under way is repeated by whoever comes next."""
@@ -73,11 +78,16 @@ class OutboundSender:
             Preparation(self, transmission, done).begin()
 
 
+def _ignore(workspace: str) -> None:
+    """Nobody wants to know."""
+
+
 class Preparation:
     """One attempt on its way to the wire: files, then transform, then template."""
 
     __slots__ = (
         "_body",
+        "_crowds",
         "_done",
         "_headers",
         "_held",
@@ -101,6 +111,7 @@ class Preparation:
         self._logs: bytes | None = None
         self._version: int | None = None  # of the script that ran
         self._held = 0  # bytes that it has room for
+        self._crowds = False  # it is one of those that have their scripts yet to run
         self._passed_on = False  # to the wire, or to its end: only the first of these counts
 
     def begin(self) -> None:
@@ -129,6 +140,8 @@ class Preparation:
         destination = self._transmission.destination
         if destination.transform is not None:
             self._held = MOST_MADE
+            self._crowds = True
+            self._stages.came(destination.workspace)
         elif destination.template is not None:
             self._held = len(self._body)
         else:
@@ -154,6 +167,7 @@ class Preparation:
     def _transformed(self, result: Transformed | Failure) -> None:
         if self._passed_on:
             return
+        self._leave_crowd()
         self._logs = result.logs
         if isinstance(result, Failure):
             self._fail(result)
@@ -177,7 +191,7 @@ class Preparation:
             self._fail(rendered)
             return
         self._body = rendered.body
-        self._headers = (*rendered.headers, *self._headers)
+        self._headers = layered(rendered.headers, self._headers)
         self._hold(len(rendered.body))
         self._send(partial(self._judge, template))
 
@@ -237,8 +251,14 @@ class Preparation:
         if self._passed_on or self._stages.stopped:
             return
         self._passed_on = True
+        self._leave_crowd()
         self._hold(0)
         self._stages.timers.call_later(0, partial(self._done, outcome))  # never within `send`
+
+    def _leave_crowd(self) -> None:
+        if self._crowds:
+            self._crowds = False
+            self._stages.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
         """Have room for so many bytes instead of those before."""

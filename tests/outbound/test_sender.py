@@ -131,7 +131,7 @@ def test_what_needs_no_stage_goes_straight_to_the_wire() -> None:
 
 async def test_every_stage_adds_its_part_and_the_later_ones_win(road: Road) -> None:
     road.stages.made = Transformed(
-        b"made", type="a.b", headers=((b"x-by", b"script"),), logs=b"hello\n"
+        b"made", type="a.b", headers=((b"X-By", b"script"), (b"x-a", b"b")), logs=b"hello\n"
     )
     asked = road.send(transform=SCRIPT, template=TEMPLATE, attachments=b"[]")
     (run,) = road.stages.runs
@@ -140,9 +140,9 @@ async def test_every_stage_adds_its_part_and_the_later_ones_win(road: Road) -> N
     ((sent, _),) = road.wire.sent
     assert (sent.destination, sent.delivery, sent.number) == (asked.destination, asked.delivery, 1)
     assert sent.body == b"rendered"
-    assert sent.headers == (
+    assert sent.headers == (  # no name twice: whoever reads them would choose
         (b"x-by", b"template"),
-        (b"x-by", b"script"),
+        (b"x-a", b"b"),
         (b"angarium-file-url", b"u"),
     )
     assert road.outcomes == []
@@ -242,6 +242,28 @@ async def test_what_scripts_made_is_bounded_and_whoever_finds_no_room_waits(road
     await trio.testing.wait_all_tasks_blocked()
     assert (len(road.outcomes), road.held) == (fit + 8, 0)
     assert all(outcome.success for outcome in road.outcomes)
+
+
+@pytest.mark.parametrize("stage", ["", "made", "run", "render"])
+async def test_who_wants_to_know_hears_of_each_that_waits_for_its_script(
+    road: Road, stage: str
+) -> None:
+    heard: list[str] = []
+    road.sender.came = lambda workspace: heard.append(f"{workspace} came")
+    road.sender.went = lambda workspace: heard.append(f"{workspace} went")
+    road.send(workspace="plain", template=TEMPLATE, attachments=b"[]")
+    assert heard == []
+    road.stages.broken = stage
+    if stage == "made":
+        road.stages.made = Failure(ErrorCategory.TRANSFORM, "it threw")
+    road.stages.waits = True
+    road.send(workspace="w", transform=SCRIPT, template=TEMPLATE)
+    for run in road.stages.runs:
+        assert heard == ["w came"]
+        run[4](road.stages.made)
+        run[4](road.stages.made)
+    await trio.testing.wait_all_tasks_blocked()
+    assert heard == ["w came", "w went"]
 
 
 async def test_small_outputs_hold_what_they_are(road: Road) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
@@ -162,3 +163,6 @@ async def test_secrets_of_a_template_are_masked_in_what_it_is_shown_to_have_made
     made = await Remake(held, held, held).remade("w", "d", EVENT, an_attempt(2), version)
     assert made.body == b'{"token": "***", "room": "a"} made other'
     assert not made.exact
+    version = msgspec.structs.replace(version, config=b'{"room": "nullify", "text": "a null"}')
+    made = await Remake(held, held, held).remade("w", "d", EVENT, an_attempt(2), version)
+    assert made.exact  # the word alone is no secret
