@@ -48,20 +48,6 @@ SHOWN = """
 _ADD = f"""
     INSERT INTO files ({_NAMES}) SELECT * FROM unnest({_ARRAYS})
     ON CONFLICT (environment, id) DO NOTHING"""  # noqa: S608 - made of constants only
-# The row that lends its content is held until this is committed, so that its removal sees this one.
-_REFER = f"""
-    WITH lender AS (
-        SELECT size, sha256, content_type, file_name, file_type FROM files
-        WHERE environment = $1::integer AND id = $13::uuid AND state = {int(FileState.STORED)}
-        FOR SHARE
-    )
-    INSERT INTO files ({_NAMES})
-    SELECT $1::integer, $2::uuid, $3::uuid, lender.size, $4::smallint, {int(FileState.STORED)},
-           $5::smallint, $6::smallint, lender.sha256, coalesce($7::text, lender.content_type),
-           coalesce($8::text, lender.file_name), coalesce($9::text, lender.file_type), $10::text,
-           $11::bytea, $12::bytea
-    FROM lender
-    ON CONFLICT (environment, id) DO NOTHING"""  # noqa: S608 - made of constants only
 _GET = f"""
     SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND id = $2::uuid"""  # noqa: S608
 _OF_EVENT = f"""
@@ -120,26 +106,6 @@ class PostgresFiles:
         """Write rows; see the port."""
         if files:
             await self._pool.fetch(_ADD, *file_columns(files, self._box))
-
-    async def refer(self, file: FileRecord, content_of: str) -> FileRecord | None:
-        """Write a row with the content of another file; see the port."""
-        await self._pool.fetch(
-            _REFER,
-            file.environment,
-            file.id,
-            file.event,
-            file.position,
-            int(file.purpose),
-            int(file.source),
-            file.content_type,
-            file.file_name,
-            file.file_type,
-            file.customer,
-            sealed_url(file, self._box),
-            file.metadata,
-            content_of,
-        )
-        return await self.get(file.environment, file.id)
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file; see the port."""

@@ -95,11 +95,6 @@ class FileStore(SuspectStore, Protocol):
         """Write rows; one that is there (by id) stays as it is. What names a hash must hold it: see
         `Depot.keep`."""
 
-    async def refer(self, file: FileRecord, content_of: str) -> FileRecord | None:
-        """Write a row with the size and hash of another file of its environment, which is STORED, and
-        what types and names `file` leaves open; return it. A row that is there (by id) stays, and is
-        returned. None: no such file."""
-
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file."""
 

@@ -98,11 +98,6 @@ class Waiting:
         self._slow = allowed + held
         return job
 
-    def soonest(self, now: float) -> float | None:
-        """Return in how many seconds a workspace that is held back may go on."""
-        waits = [(tenant.debt_s(now) - BURST_S) / SHARE for tenant in self._slow]
-        return max(0.0, min(waits)) if waits else None
-
     def _take(self, ring: deque[Tenant], *, quick: bool) -> Job:
         for _ in range(len(ring)):
             if ring[0].credit_s > 0:
