@@ -254,6 +254,7 @@ ROUTES = (
             "event.attachments",
             "request.body",
             "attempts.responseBody",
+            "attempts.errorMessage",
             "attempts.logs",
         ),
         handler=get,

@@ -146,6 +146,7 @@ ROUTES = (
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
+        withheld=("lastError",),
         handler=health,
         responses={200: shapes.DestinationHealth},
         refusals=(404,),

@@ -158,7 +158,7 @@ class DestinationHealth(Document):
     latency_ms: Latency
     last_success_at: Timestamp | None
     last_failure_at: Timestamp | None
-    last_error: str | None
+    last_error: str | None = Field(description=UNSEEN)
     queue: Queue
     actor: ActorState
 
@@ -199,7 +199,7 @@ class Attempt(Document):
     response_body: str | None = Field(description=UNSEEN)
     response_truncated: bool
     error_category: CategoryName | None
-    error_message: str | None
+    error_message: str | None = Field(description=UNSEEN)
     transform_version: int | None = Field(description="Of the transform script that ran.")
     logs: str | None = Field(description="What the transform script printed, at most 4 KiB.")
 

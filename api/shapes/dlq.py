@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, RootModel
 
-from api.shapes import DeliveryItem, Timestamp
+from api.shapes import UNSEEN, DeliveryItem, Timestamp
 from engine.control.drafts import Document, Uuid
 
 Count = Annotated[int, Field(ge=0)]
@@ -15,7 +15,7 @@ class DlqEntry(DeliveryItem):
 
     delivery_id: Uuid = Field(description="The same as `id`.")
     dead_lettered_at: Timestamp
-    last_error: str | None
+    last_error: str | None = Field(description=UNSEEN)
 
 
 class DlqEntryOrNull(RootModel[DlqEntry | None]):
