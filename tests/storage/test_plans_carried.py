@@ -1,4 +1,4 @@
-"""Statements on scripts and files, planned while their tables were empty: none reads all of 50,000 rows."""
+"""Statements on scripts and files, planned while their tables were empty: none reads all rows."""
 
 from typing import Any
 
@@ -27,7 +27,8 @@ INSERT INTO file_suspects SELECT $1, sha256(n::text::bytea) FROM generate_series
 _DESTINATIONS = """
 INSERT INTO destinations (environment, id, version, status, name, url, concurrency, ordering, timeout_ms,
     dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms)
-SELECT $1, lpad(to_hex(n), 32, '0')::uuid, 1, 1, 'd', 'https://a/', 8, 0, 1000, false, '{}', 1, '[]', 's', 0
+SELECT $1, lpad(to_hex(n), 32, '0')::uuid, 1, 1, 'd', 'https://a/', 8, 0, 1000, false, '{}', 1, '[]',
+    's', 0
 FROM generate_series(1, $2::integer) n"""
 _SCRIPTS = """
 INSERT INTO transform_scripts (environment, id, destination, version, name, source)
