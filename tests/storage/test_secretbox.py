@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.key_file import KEY_FILE, open_secret_box
+from storage.key_file import KEY_FILE, KeyFile, open_secret_box
 from storage.secretbox import SecretBox, SecretBoxError, key_id, parse_keys
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
@@ -103,3 +103,60 @@ def test_a_database_of_ones_own_needs_the_setting(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     box = open_secret_box(encoded(OLD), tmp_path, own_database=True)
     assert box.is_current(SecretBox([OLD]).seal(b"", "a"))
+
+
+def test_a_key_that_came_meanwhile_is_looked_for_where_the_others_were(tmp_path: Path) -> None:
+    box = open_secret_box(None, tmp_path, own_database=False)
+    file = KeyFile(tmp_path / KEY_FILE)
+    (old,) = file.again()
+    file.write([old, NEW])
+    assert box.open(SecretBox([NEW]).seal(b"secret", "a"), "a") == b"secret"
+    assert box.ids == (key_id(old), key_id(NEW))
+    assert box.is_current(SecretBox([old]).seal(b"", "a"))  # it opens, and seals nothing
+    file.write([NEW, old])
+    assert box.reread()
+    assert not box.reread()
+    assert box.ids == (key_id(NEW), key_id(old))
+    with pytest.raises(SecretBoxError, match=key_id(OLD).hex()):
+        box.open(SecretBox([OLD]).seal(b"secret", "a"), "a")
+
+
+def test_keys_that_cannot_be_read_again_leave_what_there_was(tmp_path: Path) -> None:
+    box = open_secret_box(None, tmp_path, own_database=False)
+    sealed = box.seal(b"secret", "a")
+    file = tmp_path / KEY_FILE
+    for content in (b"", b"nonsense\n"):
+        file.write_bytes(content)
+        with pytest.raises(SecretBoxError):
+            box.reread()
+    file.unlink()
+    with pytest.raises(SecretBoxError, match="gone"):
+        box.reread()
+    with pytest.raises(SecretBoxError, match="not here"):
+        box.open(SecretBox([NEW]).seal(b"secret", "a"), "a")
+    assert box.open(sealed, "a") == b"secret"
+
+
+def test_a_key_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    file = KeyFile(tmp_path / KEY_FILE)
+    file.make()
+    (first,) = file.again()
+    file.make()  # what is there stays
+    assert file.again() == [first]
+    file.write([NEW, first])
+    assert file.again() == [NEW, first]
+    assert stat.S_IMODE(file.path.stat().st_mode) == 0o600
+    assert [found.name for found in tmp_path.iterdir()] == [KEY_FILE]
+    with pytest.raises(SecretBoxError, match="cannot be written"):
+        KeyFile(tmp_path / "missing" / KEY_FILE).write([NEW])
+
+
+def test_a_file_of_ones_own_is_there_or_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine"
+    with pytest.raises(SecretBoxError, match="is not there"):
+        open_secret_box(None, tmp_path, own_database=True, key_file=path)
+    with pytest.raises(SecretBoxError, match="both set"):
+        open_secret_box(encoded(OLD), tmp_path, own_database=True, key_file=path)
+    assert list(tmp_path.iterdir()) == []
+    KeyFile(path).make()
+    assert open_secret_box(None, tmp_path, own_database=True, key_file=path).ids
