@@ -57,6 +57,14 @@ async def test_headers_type_and_skipping() -> None:
         assert (result.skipped, result.logs, result.headers) == (True, b"no", ())
 
 
+async def test_what_a_run_takes_is_told_however_short_it_is() -> None:
+    async with open_pool(1) as pool:
+        for _ in range(20):
+            result = await performed(pool, function("return event;"))
+            assert isinstance(result, Transformed)
+            assert result.duration_ms > 0.0
+
+
 async def test_an_async_function_is_awaited() -> None:
     source = "async function transform(event) { const all = await Promise.all([1, (async () => 2)()]); return all; }"
     async with open_pool(1) as pool:
