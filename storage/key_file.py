@@ -144,8 +144,8 @@ def open_secret_box(
         return SecretBox(parse_keys(setting))
     if own_database and key_file is None:
         raise SecretBoxError(
-            "ANGARIUM_MASTER_KEY is required with a database of your own: it encrypts the secrets in"
-            " there. Make one with `openssl rand -base64 32`, and keep it"
+            "ANGARIUM_MASTER_KEY is required with a database of your own, or ANGARIUM_MASTER_KEY_FILE: it"
+            " encrypts the secrets in there. Make one with `openssl rand -base64 32`, and keep it"
         )
     try:
         keys = file.read()
