@@ -84,7 +84,7 @@ Permitted = Annotated[bool, NullIs(True)]
 
 
 class CustomerMay(Document):
-    """What embed sessions may do with what is their customer's: everything, unless it is said otherwise."""
+    """What embed sessions may do with what is their customer's: everything, unless it is said."""
 
     # one field for each Ability, by its name
 

@@ -328,7 +328,7 @@ async def test_a_list_acts_at_once_on_a_kept_connection_too(pages: Pages, lane: 
 
 @pytest.mark.parametrize("lane", LANES)
 async def test_a_used_up_rate_and_a_database_that_is_away_can_be_read(
-    bridge: Bridge, lane: Ask
+    bridge: Bridge, lane: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with open_service(bridge, control_rate_limit=30) as house:
         api = await house.caller(await house.tenant("acme"))
@@ -341,12 +341,11 @@ async def test_a_used_up_rate_and_a_database_that_is_away_can_be_read(
         assert_readable(answer, PORTAL)
         foreign = await lane(house, "GET", "/embed/context", from_page(NOBODY, made.json["token"]))
         assert foreign.status == 429, "429 comes before 403"
-        house.server.stale = True
+        monkeypatch.setattr(house.door.ingestion.gate, "_stale", lambda: True)
         for method, path, body in (("GET", "/destinations", b""), ("POST", "/events", EVENT)):
             answer = await lane(house, method, path, [*fields, *([JSON] if body else [])], body)
             assert answer.status == 503
             assert_readable(answer, PORTAL)
-        house.server.stale = False
 
 
 async def test_a_reader_and_an_mcp_key_are_held_to_the_list_like_a_session(
