@@ -131,6 +131,8 @@ class Server:
             store=backlog,
             max_in_flight=settings.max_in_flight,
         )
+        crowds = self.directory.attempts.crowds
+        self.outbound.came, self.outbound.went = crowds.came, crowds.went
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(hot("intake"), self.ownership.renew_intake)
         self.intake = Intake(

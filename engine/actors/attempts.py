@@ -6,30 +6,25 @@ time, so that no destination takes it all.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 import trio
 
+from engine.actors.crowds import Crowds, Member
+
 TURN_SENDS = 64  # attempts that one turn may begin, so that a turn stays below a millisecond
 GRANT = 8  # attempts that one place in the line is worth
-
-
-class Waiter(Protocol):
-    """Who waits in line."""
-
-    def wake(self) -> None:
-        """Ask for a turn."""
 
 
 class Attempts:
     """Owner of the number of attempts in flight, and of the ids that the API shows as DELIVERING."""
 
     def __init__(self, limit: int, congested: Callable[[], bool]) -> None:
+        self.crowds = Crowds()
         self._limit = limit
         self._congested = congested
-        self._line: deque[Waiter] = deque()
-        self._waiting: set[Waiter] = set()
-        self._granted: set[Waiter] = set()
+        self._line: deque[Member] = deque()
+        self._waiting: set[Member] = set()
+        self._granted: set[Member] = set()
         self._environments: dict[str, int] = {}  # by delivery: sent and not yet recorded
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
@@ -37,9 +32,9 @@ class Attempts:
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
 
-    def allowance(self, actor: Waiter) -> int:
+    def allowance(self, actor: Member) -> int:
         """Return how many attempts `actor` may begin in its turn."""
-        if self.halted or self._congested():
+        if self.halted or self._congested() or self.crowds.holds(actor):
             return 0
         free = self._limit - self.in_flight
         if free <= 0:
@@ -87,12 +82,12 @@ class Attempts:
             self._none = trio.Event()
             await self._none.wait()
 
-    def used(self, actor: Waiter, allowed: int, count: int) -> bool:
+    def used(self, actor: Member, allowed: int, count: int) -> bool:
         """Take note that a turn began `count` attempts of the `allowed` ones. Returns whether `actor`
         should come again at once; where it may want more than there is, it is put in line."""
         if self._granted:
             self._granted.discard(actor)
-        if count < allowed:
+        if count < allowed or (not allowed and self.crowds.holds(actor)):
             if self._line:
                 self.pass_on()
             return False
@@ -104,8 +99,9 @@ class Attempts:
             self.pass_on()
         return False
 
-    def leave(self, actor: Waiter) -> None:
+    def leave(self, actor: Member) -> None:
         """Forget an actor that is gone."""
+        self.crowds.leave(actor)
         if actor in self._granted:
             self._granted.discard(actor)
             self.pass_on()

@@ -3,6 +3,7 @@
 import pytest
 
 from engine.actors.attempts import GRANT, TURN_SENDS, Attempts
+from tests.core.making import a_destination
 
 
 class Actor:
@@ -11,6 +12,7 @@ class Actor:
     def __init__(self, attempts: Attempts, wants: int) -> None:
         self.attempts = attempts
         self.wants = wants
+        self.config = a_destination()
         self.began = 0
         self.wakes = 0
 

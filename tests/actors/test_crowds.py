@@ -1,0 +1,120 @@
+"""Workspaces whose attempts wait for scripts: they begin no more past a bound, and go on in turns."""
+
+from engine.actors.attempts import Attempts
+from engine.actors.crowds import MOST, Crowds
+from engine.core.destination import Destination, Transform
+from tests.core.making import a_destination
+
+SLOW = Transform("t", 1, "function transform(e) { return e; }")
+
+
+class Actor:
+    """Sends for one destination; `began` counts attempts that wait for their scripts."""
+
+    def __init__(self, attempts: Attempts, config: Destination) -> None:
+        self.attempts = attempts
+        self.config = config
+        self.began = 0
+        self.wakes = 0
+
+    def wake(self) -> None:
+        """Note the call."""
+        self.wakes += 1
+
+    def turn(self) -> bool:
+        """Begin all that is allowed."""
+        self.wakes = 0
+        allowed = self.attempts.allowance(self)
+        for _ in range(allowed):
+            self.attempts.began(f"{id(self)}-{self.began}", 1)
+            self.began += 1
+            if self.config.transform is not None:
+                self.attempts.crowds.came(self.config.workspace)
+        return self.attempts.used(self, allowed, allowed)
+
+
+def scripted(attempts: Attempts, workspace: str) -> Actor:
+    return Actor(attempts, a_destination(workspace=workspace, transform=SLOW))
+
+
+def test_one_workspaces_scripts_leave_others_their_places() -> None:
+    attempts = Attempts(1_000, lambda: False)
+    greedy = [scripted(attempts, "greedy") for _ in range(20)]
+    for actor in greedy:
+        while actor.turn():
+            pass
+    assert sum(actor.began for actor in greedy) == MOST
+    other, plain = scripted(attempts, "other"), Actor(attempts, a_destination(workspace="greedy"))
+    assert other.turn()
+    assert plain.turn()  # what needs no script of the same workspace goes on, too
+    assert not any(actor.wakes for actor in greedy)
+
+
+def test_who_was_held_goes_on_in_order_and_nobody_is_forgotten() -> None:
+    attempts = Attempts(100_000, lambda: False)
+    actors = [scripted(attempts, "greedy") for _ in range(400)]
+    for actor in actors:
+        while actor.turn():
+            pass
+    for _ in range(400 * 64):
+        attempts.crowds.went("greedy")
+        attempts.ended()
+        for actor in actors:
+            if actor.wakes and actor.turn():
+                actor.wake()
+        if all(actor.began for actor in actors):
+            break
+    assert all(actor.began for actor in actors)
+
+
+def test_with_nothing_left_under_way_all_are_woken() -> None:
+    attempts = Attempts(100_000, lambda: False)
+    actors = [scripted(attempts, "w") for _ in range(500)]
+    for actor in actors:
+        while actor.turn():
+            pass
+    held = [actor for actor in actors if not actor.began]
+    for _ in range(MOST):
+        attempts.crowds.went("w")  # and those who are woken have nothing to send any more
+    assert all(actor.wakes == 1 for actor in held)
+
+
+def test_who_leaves_is_not_woken() -> None:
+    attempts = Attempts(1_000, lambda: False)
+    first, late = scripted(attempts, "w"), scripted(attempts, "w")
+    while first.turn():
+        pass
+    assert not late.turn()
+    attempts.leave(late)
+    for _ in range(MOST):
+        attempts.crowds.went("w")
+    assert late.wakes == 0
+
+
+def test_who_is_held_keeps_no_place_in_the_line() -> None:
+    attempts = Attempts(8, lambda: False)
+    crowds = attempts.crowds
+    waits, other = scripted(attempts, "w"), scripted(attempts, "other")
+    while other.turn():
+        pass
+    assert not waits.turn()  # in line: there is no place
+    for _ in range(MOST):
+        crowds.came("w")
+    last = scripted(attempts, "last")
+    assert not last.turn()
+    for _ in range(2):
+        attempts.ended()
+    assert waits.wakes == 1
+    assert not waits.turn()
+    assert (waits.began, last.wakes) == (0, 1)  # what it was granted went to the next
+    last.turn()
+    assert last.began > 0
+
+
+def test_counts_of_nobody_are_not_kept() -> None:
+    crowds = Crowds(2)
+    for _ in range(2):
+        crowds.came("w")
+    for _ in range(2):
+        crowds.went("w")
+    assert (crowds._counts, crowds._crowded, crowds._held) == ({}, set(), {})
