@@ -29,7 +29,10 @@ HEADER = b"angarium-file-url"
 KNOWN_S = (
     60.0  # how long files are known to be there: retention takes days, and rows are asked again
 )
-KNOWN_EVENTS = 4_096  # some KB each with twenty attachments, mostly less than one
+KNOWN_EVENTS = 4_096  # of each the ids of its files, twenty at the most: some KB
+KNOWN_BYTES = (
+    16 * 1024 * 1024
+)  # of payloads of files, which have their metadata: mostly less than 1 KiB
 # How long a source that failed is not asked again. Retries of many destinations spread over minutes, so
 # that this is two requests a second at the most; the shortest schedule waits longer.
 FAILED_S = 0.5
@@ -42,11 +45,23 @@ Key = tuple[int, str]
 Done = Callable[[Carried | Failure], None]
 
 
+class Ready(Struct, frozen=True):
+    """An event's files, all of them there. `payload`: the event's, where it tells of a file."""
+
+    ids: tuple[str, ...]
+    payload: bytes | None = None
+
+
 class Known(Struct, frozen=True):
     """What was found out of an event's files, until an instant of trio's clock."""
 
-    result: tuple[FileRecord, ...] | Failure
+    result: Ready | Failure
     until: float
+
+    @property
+    def size(self) -> int:
+        """Bytes that count."""
+        return len(self.result.payload or b"") if isinstance(self.result, Ready) else 0
 
 
 class FileCarrier:
@@ -64,6 +79,7 @@ class FileCarrier:
         self._urls = urls
         self._spawn = spawn
         self._known: dict[Key, Known] = {}
+        self._known_bytes = 0
         self._waiting: dict[Key, list[tuple[Event, Done]]] = {}
 
     def carry(self, event: Event, done: Done) -> None:
@@ -87,10 +103,12 @@ class FileCarrier:
 
     async def _prepare(self, event: Event) -> None:
         key = (event.environment, event.id)
-        result: tuple[FileRecord, ...] | Failure
+        result: Ready | Failure
         keep_s = KNOWN_S
         try:
-            result = tuple([await self._ready(file) for file in await self._rows(event)])
+            files = [await self._ready(file) for file in await self._rows(event)]
+            payload = None if event.file is None else payload_of(files[0])
+            result = Ready(tuple([file.id for file in files]), payload)
         except SourceError as error:
             result = Failure(error.category, error.message)
             keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
@@ -133,23 +151,31 @@ class FileCarrier:
                 await trio.sleep(AWAY_S)
 
     def _remember(self, key: Key, known: Known) -> None:
-        self._known.pop(key, None)
-        while len(self._known) >= KNOWN_EVENTS:
-            del self._known[next(iter(self._known))]
+        self._forget(key)
+        while self._known and (
+            len(self._known) >= KNOWN_EVENTS
+            or self._known_bytes + known.size > KNOWN_BYTES
+            or self._known[next(iter(self._known))].until <= trio.current_time()
+        ):
+            self._forget(next(iter(self._known)))
         self._known[key] = known
+        self._known_bytes += known.size
+
+    def _forget(self, key: Key) -> None:
+        known = self._known.pop(key, None)
+        if known is not None:
+            self._known_bytes -= known.size
 
     # --- for each attempt
 
-    def _told(self, event: Event, result: tuple[FileRecord, ...] | Failure) -> Carried | Failure:
+    def _told(self, event: Event, result: Ready | Failure) -> Carried | Failure:
         if isinstance(result, Failure):
             return result
-        if event.file is not None:
-            payload = payload_of(result[0])
-            if payload != event.payload:
-                # It was read before the file was fetched. The event is others' too: they count its
-                # bytes, so that it stays as it is.
-                event = structs.replace(event, payload=payload, body=None)
-        urls = [self._urls.url(file.environment, file.id).encode() for file in result]
+        if result.payload is not None and result.payload != event.payload:
+            # It was read before the file was fetched. The event is others' too: they count its
+            # bytes, so that it stays as it is.
+            event = structs.replace(event, payload=result.payload, body=None)
+        urls = [self._urls.url(event.environment, file).encode() for file in result.ids]
         return Carried(outbound_body(event), ((HEADER, b", ".join(urls)),))
 
 
