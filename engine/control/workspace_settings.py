@@ -114,7 +114,9 @@ class CustomerMay(Document):
     discard_deliveries: Permitted = Field(True, description="Discard what is in the DLQ.")
     replay: Permitted = Field(True, description="Start and cancel replay jobs.")
     view_payloads: Permitted = Field(
-        True, description="See what events, requests and responses hold, and the words of errors; else null is shown."
+        True,
+        description="See what events, requests and responses hold, and the words of errors; else null "
+        "is shown.",
     )
 
 
