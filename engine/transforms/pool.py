@@ -7,6 +7,7 @@ reactor. Workers are started when there is something to do, and leave when there
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from sys import getsizeof
 
 import structlog
 import trio
@@ -30,6 +31,9 @@ PATIENCE_S = (
 IDLE_S = 60.0  # without a job, after which a worker leaves
 SWEEP_S = 1.0
 KNOWN = 4_096  # scripts that are remembered; one that was forgotten proves itself anew
+# Of their sources in memory, which may be four times what they are in UTF-8: scripts that were only tried
+# are nowhere else, and whoever tries one after the other must not fill the memory with them.
+KNOWN_BYTES = 64 * 1024 * 1024
 # What a worker leaves to others of the machine's time. Quick scripts are as much a part of deliveries as
 # the engine is; new and slow ones get what the server and its database leave, but not nothing.
 NICE_QUICK, NICE_ONLY, NICE_ANY = 0, 5, 15
@@ -68,6 +72,7 @@ class TransformPool:
         self._slow_last = [False] * workers
         self._waiting = Waiting()
         self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+        self._known_bytes = 0
         self._kicked = False
         self._sweeping = False
         self._closed = False
@@ -170,8 +175,10 @@ class TransformPool:
         known = self._known.get(name)
         if known is None:
             known = self._known[name] = Known(workspace, source)
-            if len(self._known) > KNOWN:
-                self._known.popitem(last=False)
+            self._known_bytes += getsizeof(source)
+            while len(self._known) > KNOWN or self._known_bytes > KNOWN_BYTES:
+                (_, forgotten), _ = self._known.popitem(last=False)
+                self._known_bytes -= getsizeof(forgotten)
         else:
             self._known.move_to_end(name)
         return known

@@ -161,6 +161,19 @@ async def test_runs_that_wait_too_long_fail_without_having_been_run(
         assert await performed(pool, PLAIN) is pool_module.OVERLOADED
 
 
+async def test_sources_that_are_remembered_are_bounded_in_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pool_module, "KNOWN_BYTES", 20_000)
+    async with open_pool(1) as pool:
+        for number in range(10):
+            # Four bytes a character in memory, for one that is beyond the others.
+            source = function(f"return {number};", before=f"// \U0001d518 {'x' * 1_000}")
+            assert await value_of(pool, source) == number
+        assert 0 < pool._known_bytes <= 20_000
+        assert pool._known_bytes == sum(sys.getsizeof(source) for _, source in pool._known)
+
+
 async def test_idle_workers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool_module, "IDLE_S", 0.0)
     monkeypatch.setattr(pool_module, "SWEEP_S", 0.01)
