@@ -107,7 +107,7 @@ class Address:
         if self.field not in self.secrets:
             return url
         origin = re.match(r"[A-Za-z]+://[^/?#\\]*", url)
-        return f"{origin[0] if origin else ''}/{MASK}"
+        return f"{origin[0]}/{MASK}" if origin else MASK
 
     def _base(self, config: Mapping[str, Any]) -> str:
         assert self.base is not None

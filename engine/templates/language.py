@@ -44,7 +44,7 @@ class Environment(ImmutableSandboxedEnvironment):
     def getitem(self, obj: Any, argument: Any) -> Any:
         """Return a member or an item, else what raises where it is used."""
         if isinstance(obj, Mapping):
-            if argument in obj:
+            if isinstance(argument, str) and argument in obj:
                 return obj[argument]
         elif (
             isinstance(obj, list) and isinstance(argument, int) and -len(obj) <= argument < len(obj)

@@ -18,22 +18,9 @@ class ValueFault(Exception):  # noqa: N818 - what a tenant's script returned, no
     """A text is not JSON that can be read."""
 
 
-class Numeral:
-    """A number as it was written, such as 19.90 or one with forty digits."""
-
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __str__(self) -> str:
-        return self.text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Numeral) and other.text == self.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
+# A number as it was written, such as 19.90 or one with forty digits: a piece of JSON, which decoder and
+# encoder pass on without a line of Python for each of tens of thousands.
+Numeral = msgspec.Raw
 
 
 def _integer(digits: str) -> int | Numeral:
@@ -59,13 +46,7 @@ def decoded(text: bytes) -> Any:
         raise ValueFault("the body is not JSON, or is nested too deeply") from error
 
 
-def _literal(value: object) -> msgspec.Raw:
-    if isinstance(value, Numeral):
-        return msgspec.Raw(value.text.encode())
-    raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_literal)
+_encoder = msgspec.json.Encoder()
 
 
 def encoded(value: Any) -> bytes:

@@ -136,7 +136,7 @@ TEAMS = closed(
         1,
     ),
 )
-# https://developer.pagerduty.com/docs/ZG9jOjExMDI5NTgx-send-an-alert-event
+# https://developer.pagerduty.com/docs/send-alert-event
 PAGERDUTY = {
     **closed(
         ["routing_key", "event_action", "dedup_key"],
@@ -304,7 +304,7 @@ LIMITS: dict[str, Callable[[bytes, Any], bool]] = {
     "opsgenie": _opsgenie,
     # https://learn.microsoft.com/en-us/microsoftteams/limits-specifications-teams: about 28 KB
     "teams": lambda body, message: len(body) <= 28 * 1024,
-    # https://developer.pagerduty.com/docs/ZG9jOjExMDI5NTgw-events-api-v2-overview: 512 KB
+    # https://developer.pagerduty.com/docs/events-api-v2-overview: 512 KB
     "pagerduty": lambda body, message: len(body) <= 512 * 1024,
     # https://docs.github.com/en/actions/reference/workflows-and-actions/events-that-trigger-workflows
     "github": lambda body, message: len(body) <= 65_535,

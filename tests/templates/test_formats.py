@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from engine.core.destination import Template
 from engine.outbound.ports import Failure, Rendered
 from engine.templates.catalog import read_catalog
+from engine.templates.message import LARGEST_READ
 from engine.templates.renderer import Renderer
 from tests.templates.formats import FORMATS, LIMITS
 
@@ -70,7 +71,7 @@ def test_the_example_of_a_template_is_what_its_service_takes(name: str) -> None:
 
 LONG = (
     '\U0001d518 "<&>\\`*_~|[x](https://e.example) @everyone <!channel> <users/all> {{ 7*7 }} \x00\n'
-    * 5_000
+    * 2_500
 )
 WILD: dict[str, Any] = {
     "a huge text": {**WHOLE, "data": {"text": LONG, "more": LONG[:50_000]}},
@@ -318,7 +319,10 @@ def test_what_is_told_apart_by_an_id_goes_by_the_events_own() -> None:
 def test_a_template_that_is_gone_and_a_body_too_large_are_failures() -> None:
     gone = RENDERER.render(Template("gone", b"{}", b"{}"), b"{}", "a")
     broken = RENDERER.render(Template("slack", b"{", b"{"), b"{}", "a")
-    large = RENDERER.render(a_template("slack"), b'"' + b"x" * (1 << 20) + b'"', "a")
-    for made in (gone, broken, large):
+    large = b'"' + b"x" * LARGEST_READ + b'"'
+    for made in (gone, broken, RENDERER.render(a_template("slack"), large, "a")):
         assert isinstance(made, Failure)
         assert made.category.name == "TRANSFORM"
+    as_it_came = RENDERER.render(a_template("webhook"), large, "a")
+    assert isinstance(as_it_came, Rendered)
+    assert as_it_came.body == large
