@@ -133,6 +133,6 @@ def test_the_readmes_defaults_are_those_of_the_program(variable: str, default: s
 
 async def test_every_command_that_the_readme_names_exists() -> None:
     env = environment("", Path("/nonexistent"))
-    for name in sorted(set(re.findall(r"`angarium (\w+)", README))):
+    for name in sorted(set(re.findall(r"`angarium ([\w-]+)", README))):
         done = await programs.angarium(name, "--help", env=env)
         assert done.code == 0, name
