@@ -38,7 +38,7 @@ _INERT = frozenset(
         "text/plain",
     }
 )
-_MEDIA = re.compile(r"(?:audio|video)/[a-z0-9][a-z0-9.+-]{0,63}")
+_MEDIA = re.compile(r"(?:audio|video)/[a-z0-9][a-z0-9.-]{0,63}")  # no +xml
 _CHARSET = re.compile(r';\s*charset="?([a-z0-9_-]{1,40})"?\s*(?:;|$)')
 
 

@@ -68,6 +68,7 @@ TYPES = [
     ("text/plain; charset=a\r\nx: y", "text/plain"),
     ("video/mp4; codecs=x", "video/mp4"),
     ("audio/mpeg", "audio/mpeg"),
+    ("video/svg+xml", OCTETS),
     ("audio/\r\nx", OCTETS),
     ("text/html", OCTETS),
     ("text/html; charset=utf-8", OCTETS),
