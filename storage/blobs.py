@@ -36,6 +36,8 @@ class ObjectBlobs:
     def __init__(self, store: "ObjectStore") -> None:
         self._store = store
         self._limit = trio.CapacityLimiter(THREADS)
+        self._under_way: set[trio.CancelScope] = set()
+        self._stopped = False
 
     async def put(self, key: str, path: Path) -> None:
         """Keep a file's bytes; see the port."""
@@ -69,9 +71,29 @@ class ObjectBlobs:
         except BlobMissingError:
             return
 
+    def stop(self) -> None:
+        """Wait for no answer any more: the process is about to end, and a store that hangs must not
+        keep it. Whoever waits is told that the store is away, so that marks stay for the next start."""
+        self._stopped = True
+        for scope in self._under_way:
+            scope.cancel()
+
     async def _run(self, work: Callable[[], T]) -> T:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        if self._stopped:
+            raise BlobsAwayError("the file store: the service is stopping")
+        # Shielded, since what is half done cannot be judged by who leaves; `stop` ends it all the same.
+        with trio.CancelScope(shield=True) as scope:
+            self._under_way.add(scope)
+            try:
+                return await self._in_thread(work)
+            finally:
+                self._under_way.discard(scope)
+        raise BlobsAwayError("the file store: no answer before the service stopped")
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
         try:
-            return await trio.to_thread.run_sync(work, limiter=self._limit)
+            return await trio.to_thread.run_sync(work, limiter=self._limit, abandon_on_cancel=True)
         except (NotFoundError, FileNotFoundError) as error:
             raise BlobMissingError("no such content") from error
         except OSError as error:

@@ -287,6 +287,7 @@ class Server:
             await self.filter_failures.flush()
         self.intake.close()
         self.outbound.stop()
+        self.filing.blobs.stop()  # who still waits for it is past the grace time
         self.wire.abort_all()
         if self.embedded is not None:
             end -= 2 * DATABASE_STOP_S  # to end in order, or else by force
@@ -310,6 +311,7 @@ class Server:
             while trio.current_time() < first + TWICE_S:
                 await anext(signals)
             log.warning("stopping at once")
+            self.filing.blobs.stop()
             everything.cancel()
 
     # --- small children

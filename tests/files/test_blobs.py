@@ -1,10 +1,13 @@
 """Bytes by key: in a folder and in an S3 store, with the same behaviour."""
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
 from obstore.store import MemoryStore
 
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
@@ -137,3 +140,35 @@ async def test_a_server_keeps_files_in_an_s3_store_and_takes_none_while_it_is_aw
         assert len((await api("GET", "/files")).json["items"]) == 1
         assert (await raw(api, b"another")).status == 202
         assert sorted(bucket.objects.values()) == sorted([CONTENT, b"another"])
+
+
+async def test_a_store_that_hangs_keeps_no_process_that_is_to_end(tmp_path: Path) -> None:
+    let = threading.Event()
+
+    class Hanging(ObjectBlobs):
+        def _put(self, key: str, path: Path) -> None:
+            let.wait()
+
+    blobs = Hanging(MemoryStore())
+    told: list[str] = []
+
+    async def put() -> None:
+        try:
+            await blobs.put(KEY, file_of(tmp_path, b"content"))
+        except BlobsAwayError as error:
+            told.append(str(error))
+
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(put)
+            await trio.testing.wait_all_tasks_blocked()
+            nursery.cancel_scope.cancel()  # who gives up does not end what is half done
+            with trio.CancelScope(shield=True):
+                await trio.testing.wait_all_tasks_blocked()
+            assert told == []
+            blobs.stop()
+        assert told == ["the file store: no answer before the service stopped"]
+        with pytest.raises(BlobsAwayError, match="stopping"):
+            await blobs.delete(KEY)
+    finally:
+        let.set()
