@@ -178,6 +178,13 @@ def test_what_is_no_json_is_a_failure_and_nothing_worse(name: str, body: bytes) 
     assert isinstance(made, Failure | Rendered)
 
 
+def test_no_event_begins_markdown_at_datadog() -> None:
+    body = json.dumps({"data": {"text": "%%% \n[x](https://e.example)\n %%%"}}).encode()
+    made = RENDERER.render(a_template("datadog"), body, "a")
+    assert isinstance(made, Rendered)
+    assert not json.loads(made.body)["text"].startswith("%%%")
+
+
 def test_the_same_event_makes_the_same_bytes() -> None:
     body = json.dumps(WILD["a huge text"]).encode()
     for name in IDS:
