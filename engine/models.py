@@ -121,9 +121,12 @@ class Models:
         if present.version > settings.version:
             return
         self._settings[settings.workspace] = settings
-        self._listed.subtract(origin.encode() for origin in present.origins)
         self._listed.update(origin.encode() for origin in settings.origins)
-        self._listed = +self._listed  # without those that nobody lists any more
+        # Of these alone: at the start each workspace comes by, and all together may list very many.
+        for origin in map(str.encode, present.origins):
+            self._listed[origin] -= 1
+            if not self._listed[origin]:
+                del self._listed[origin]
 
     def settings_of(self, workspace: str) -> WorkspaceSettings:
         """Return a workspace's settings, the default ones where it has written none."""

@@ -1,0 +1,30 @@
+"""Which origins any workspace lists, through changes of who lists what."""
+
+from engine.models import Models
+from engine.workspace_settings import WorkspaceSettings
+
+A, B = "https://a.example", "https://b.example"
+
+
+def listed(models: Models) -> list[str]:
+    return [origin for origin in (A, B) if models.is_listed(origin.encode())]
+
+
+def test_an_origin_is_listed_until_the_last_workspace_takes_it_off() -> None:
+    models = Models()
+    steps: list[tuple[str, tuple[str, ...], list[str]]] = [
+        ("one", (A,), [A]),
+        ("two", (A, B), [A, B]),
+        ("one", (A,), [A, B]),  # the same again
+        ("one", (), [A, B]),
+        ("two", (B,), [B]),
+        ("two", (), []),
+    ]
+    for version, (workspace, origins, left) in enumerate(steps, 1):
+        settings = WorkspaceSettings(workspace=workspace, version=version, origins=origins)
+        models.put_settings(settings)
+        models.put_settings(settings)  # as after a reload
+        assert listed(models) == left
+    models.put_settings(WorkspaceSettings(workspace="one", version=1, origins=(A,)))
+    assert listed(models) == []  # an older version than the present one
+    assert not models._listed  # nothing is left of what nobody lists
