@@ -86,7 +86,8 @@ _RUN = Layout("<dH")
 
 def run_of(known: Known, body: bytes, now_ms: int, seed: str, since: float, answer: Answer) -> Job:
     """Return the run of a script over a body."""
-    planted = seed.encode()[:LONGEST_SEED]
+    # A trial's is whatever its caller has written: what is cut may end within a character.
+    planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)
 

@@ -211,7 +211,8 @@ class Worker:
         """Return the answer, and the process's time when the run began: compiled is once a version."""
         _, now_ms, length = JOB.unpack_from(frame, 1)
         at = 1 + JOB.size
-        key, seed = frame[at : at + KEY], frame[at + KEY : at + KEY + length].decode()
+        key = frame[at : at + KEY]
+        seed = frame[at + KEY : at + KEY + length].decode("utf-8", "replace")
         body = frame[at + KEY + length :].decode("utf-8", "replace")
         began = cpu_time()
         try:

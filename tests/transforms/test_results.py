@@ -184,3 +184,12 @@ async def test_a_large_body_goes_through() -> None:
         same: Any = await value_of(pool, function("return event;"), body)
         assert same == json.loads(body)
     assert len(BODY) < len(body)
+
+
+async def test_no_id_that_a_trial_is_given_is_more_than_a_seed() -> None:
+    async with open_pool(1) as pool:
+        dice = function("return Math.random();")
+        seeds = ["", "\0", "a" + "é" * 200, "\U0001d518" * 100, "x" * 10_000, "\ud800"]
+        drawn = [await value_of(pool, dice, seed=seed) for seed in seeds]
+        assert await value_of(pool, dice, seed=seeds[2]) == drawn[2]
+        assert pool.statistics().lost == 0
