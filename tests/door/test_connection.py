@@ -256,8 +256,8 @@ async def test_an_early_answer_to_a_long_body_ends_the_connection_and_is_read() 
 
 async def test_a_slow_head_is_a_408() -> None:
     async with open_house(limits=DEADLINES) as house:
+        started = trio.current_time()  # before the accept, from which on the head has its time
         client = await house.connect()
-        started = trio.current_time()
         await client.send(b"GET / HT")
         answer = await client.response()
         assert trio.current_time() - started >= 0.14
