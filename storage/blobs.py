@@ -147,12 +147,15 @@ class FolderBlobs(ObjectBlobs):
         )  # or what was removed could come back with nobody to know
 
     def _ensure(self, folder: Path) -> None:
-        """Make a folder and those above, each durable before anything is told to be in it."""
-        if folder not in self._made:
+        """Make a folder and those above, each durable before anything is told to be in it. One that is
+        known is looked for all the same: people and their scripts tidy up empty folders."""
+        if folder in self._made and folder.is_dir():
+            return
+        if folder != self._folder:
             self._ensure(folder.parent)
-            folder.mkdir(mode=0o700, exist_ok=True)
-            _sync(folder.parent)
-            self._made.add(folder)
+        folder.mkdir(mode=0o700, parents=folder == self._folder, exist_ok=True)
+        _sync(folder.parent)
+        self._made.add(folder)
 
 
 def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:

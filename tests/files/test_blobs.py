@@ -106,6 +106,17 @@ async def test_a_store_that_fails_or_refuses_is_away(
     assert [path for _, path in bucket.requests][-1] == f"/bucket/of/files/{KEY}"
 
 
+async def test_empty_folders_that_were_tidied_up_are_made_again(tmp_path: Path) -> None:
+    blobs = FolderBlobs(tmp_path / "files")
+    for gone in ("7/ab", "7", ""):
+        await blobs.put(KEY, file_of(tmp_path, b"content"))
+        await blobs.delete(KEY)
+        for folder in [path for path in ("7/ab", "7", "") if path.startswith(gone)]:
+            (tmp_path / "files" / folder).rmdir()
+    await blobs.put(KEY, file_of(tmp_path, b"content"))
+    assert await blobs.size(KEY) == 7
+
+
 async def test_a_folder_that_cannot_be_written_is_away(tmp_path: Path) -> None:
     blobs = FolderBlobs(tmp_path / "files")
     (tmp_path / "files" / "7").write_bytes(b"in the way of a folder")
