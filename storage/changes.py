@@ -4,7 +4,7 @@ PostgreSQL keeps nothing for who does not listen: after a lost connection everyt
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -22,6 +22,9 @@ CHANNEL = "angarium_changes"
 NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
 CHECK_S = 1.0  # how often the connection is proved: a lost one is known after this and its timeout
 MAX_WAITING = 10_000  # news that wait; past this the whole is read again, which is cheaper
+# News that are handed on at once: whoever reads them waits for a turn among the commands; one by
+# one they would never be done while somebody writes. More would keep the commands waiting.
+AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,13 @@ class Changes:
     def __init__(
         self,
         bridge: Bridge,
-        on_change: Callable[[Change], Awaitable[None]],
+        on_changes: Callable[[Sequence[Change]], Awaitable[None]],
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
-        """`on_lost` reads everything anew; it is called at the start and after each loss."""
+        """`on_changes` takes news in their order, each row once; `on_lost` reads everything anew; it is
+        called at the start and after each loss."""
         self._bridge = bridge
-        self._on_change = on_change
+        self._on_changes = on_changes
         self._on_lost = on_lost
         self.confirmed_at: float | None = None
         self.reloaded = trio.Event()  # set when the first reload has ended
@@ -98,23 +102,23 @@ class Changes:
             while not overrun:
                 asked_at = trio.current_time()
                 await connection.fetch("SELECT 1")  # what was told before this is in the channel
+                # No more than was there, or they who write without end would keep us from ever
+                # confirming, and the gate closed to everybody.
                 await self._take(receive)
                 self.confirmed_at = asked_at
-                with trio.move_on_after(CHECK_S):
-                    self._first = await receive.receive()
-                await self._take(receive)
+                if not receive.statistics().current_buffer_used:
+                    with trio.move_on_after(CHECK_S):
+                        self._first = await receive.receive()
         log.warning("changes.overrun", waiting=MAX_WAITING)
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
-        """Hand on what has been heard, without waiting for more."""
-        while True:
-            change, self._first = self._first, None
-            if change is None:
-                try:
-                    change = receive.receive_nowait()
-                except trio.WouldBlock:
-                    return
-            await self._on_change(change)
+        """Hand on what has been heard by now. What is read is the row as it is: once is enough."""
+        waiting = receive.statistics().current_buffer_used
+        heard = [receive.receive_nowait() for _ in range(waiting)]
+        first, self._first = self._first, None
+        news = list(dict.fromkeys([*([] if first is None else [first]), *heard]))
+        for start in range(0, len(news), AT_ONCE):
+            await self._on_changes(news[start : start + AT_ONCE])
 
 
 def _parsed(payload: str) -> Change | None:

@@ -364,11 +364,10 @@ class Server:
             self.stale = trio.current_time() - confirmed_at > STALE_S
             await trio.sleep(STALE_S / 10)
 
-    async def _changed(self, change: Change) -> None:
-        if change.kind == MASTER_KEY:
+    async def _changed(self, news: Sequence[Change]) -> None:
+        if any(change.kind == MASTER_KEY for change in news):
             await self.keyring.refresh()
-        else:
-            await self.loader.changed(change.kind, change.id)
+        await self.loader.changed_all((change.kind, change.id) for change in news)
 
     def _covered(self, covered: Range) -> None:
         self.identity.limit(covered.ceiling_ms)

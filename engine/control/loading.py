@@ -3,7 +3,7 @@
 Held to the order of commits by the turn that commands take.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from time import perf_counter
 
 import structlog
@@ -70,11 +70,19 @@ class Loader:
 
     async def changed(self, kind: str, identifier: str) -> None:
         """Read what a notification names. Raises StoreError; what is not known here is ignored."""
-        read = self._kinds.get(kind)
-        if read is None or not is_uuid(identifier):
-            return
-        async with self._turn:
-            await read(identifier)
+        await self.changed_all([(kind, identifier)])
+
+    async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
+        """The same of several notifications, in one turn: each turn waits for the commands before it."""
+        known = [
+            (self._kinds[kind], identifier)
+            for kind, identifier in named
+            if kind in self._kinds and is_uuid(identifier)
+        ]
+        if known:
+            async with self._turn:
+                for read, identifier in known:
+                    await read(identifier)
 
     async def _workspace(self, identifier: str) -> None:
         tenant = await self._store.tenants.get(identifier)

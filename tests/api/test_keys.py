@@ -1,5 +1,6 @@
 """Workspaces and keys, made on the database while a server runs on it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -162,8 +163,8 @@ async def test_concurrent_rotations_leave_every_secret_in_force(bridge: Bridge) 
 async def test_what_the_command_line_makes_is_valid_in_a_running_server_at_once(
     house: House, bridge: Bridge
 ) -> None:
-    async def changed(change: Change) -> None:
-        await house.loader.changed(change.kind, change.id)
+    async def changed(news: Sequence[Change]) -> None:
+        await house.loader.changed_all((change.kind, change.id) for change in news)
         heard.set()
 
     heard = trio.Event()

@@ -97,7 +97,7 @@ async def test_an_event_is_shown_as_the_service_would_get_it(api: Caller) -> Non
     outbound = {"type": "order.created", "data": {"text": "of a script"}, "id": "1"}
     again = await preview(api, config={}, event=outbound)
     assert json.loads(again["request"]["body"])["text"] == "order.created: of a script"
-    assert again["request"]["url"].endswith("/***")
+    assert again["request"]["url"] == "***"
 
 
 async def test_masks_stand_wherever_a_secret_would(api: Caller) -> None:

@@ -1,5 +1,7 @@
 """News of configuration: heard with the commit, in order, and after a loss everything is read anew."""
 
+from collections.abc import Awaitable, Callable, Sequence
+
 import pytest
 import trio
 
@@ -17,11 +19,14 @@ class Listener:
         self.reloads = 0
         self.hold = trio.Event()
         self.hold.set()
+        self.writes: Callable[[], Awaitable[None]] | None = None  # after each lot of news
         self.changes = Changes(bridge, self._change, self._reload)
 
-    async def _change(self, change: Change) -> None:
+    async def _change(self, news: Sequence[Change]) -> None:
         await self.hold.wait()
-        self.heard.append(change)
+        self.heard += news
+        if self.writes is not None:
+            await self.writes()
 
     async def _reload(self) -> None:
         self.reloads += 1
@@ -114,6 +119,48 @@ async def test_more_news_than_can_wait_mean_reading_everything_anew(
     await eventually(dropped)
     listener.hold.set()
     await listener.wait_reloads(2)
+
+
+async def test_who_writes_without_end_keeps_nobody_from_confirming(
+    bridge: Bridge, listener: Listener
+) -> None:
+    """There is more news whenever some was taken, and all the same it becomes known that it was."""
+    confirmed: list[float | None] = []
+
+    async def write() -> None:
+        confirmed.append(listener.changes.confirmed_at)
+        async with bridge.pool.transaction() as writer:
+            await notify(writer, "rule", str(len(confirmed)))
+
+    listener.writes = write
+    await write()
+
+    async def often() -> bool:
+        return len(set(confirmed)) >= 20
+
+    await eventually(often)
+    assert len(set(confirmed)) >= len(confirmed) - 1, "each lot of news is confirmed by itself"
+
+
+async def test_a_row_that_was_written_often_is_read_once(
+    bridge: Bridge, listener: Listener
+) -> None:
+    listener.hold = trio.Event()
+    async with bridge.pool.connection() as writer:
+        await notify(writer, "rule", "first")  # it waits with this one while the others come
+    for number in range(60):
+        await bridge.pool.fetch(
+            "SELECT pg_notify($1, json_build_object('kind', 'rule', 'id', $2::text)::text)",
+            CHANNEL,
+            f"{number % 3}",
+        )
+    listener.hold.set()
+
+    async def heard_all() -> bool:
+        return {change.id for change in listener.heard} == {"first", "0", "1", "2"}
+
+    await eventually(heard_all)
+    assert len(listener.heard) < 30
 
 
 async def test_it_confirms_again_and_again(
