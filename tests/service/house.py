@@ -94,10 +94,18 @@ async def post(caller: Caller, event_type: str = "e.one", **fields: Any) -> str:
 
 @asynccontextmanager
 async def open_service(
-    bridge: Bridge, within_s: float = 60, box: SecretBox | None = None, **settings: Any
+    bridge: Bridge, within_s: float = 60, **settings: Any
 ) -> AsyncIterator[ServiceHouse]:
     """Run a server on a test's database for as long as the block does."""
-    box = box or SecretBox([b"k" * 32])
+    async with open_with(bridge, SecretBox([b"k" * 32]), within_s, **settings) as house:
+        yield house
+
+
+@asynccontextmanager
+async def open_with(
+    bridge: Bridge, box: SecretBox, within_s: float = 60, **settings: Any
+) -> AsyncIterator[ServiceHouse]:
+    """The same with other keys."""
     with tempfile.TemporaryDirectory(prefix="angarium-service-") as folder:
         async with _open_service(bridge, within_s, box, {"data_dir": folder, **settings}) as house:
             yield house

@@ -23,7 +23,7 @@ from storage.secretbox import SecretBox, key_id
 from tests.api.house import Caller
 from tests.cli.programs import angarium as run
 from tests.cli.programs import environment
-from tests.service.house import ServiceHouse, destination, open_service, post
+from tests.service.house import ServiceHouse, destination, open_with, post
 from tests.service.receiver import Receiver
 
 ROOT = Path(__file__).parent.parent.parent
@@ -97,7 +97,7 @@ async def opened(bridge: Bridge, folder: Path) -> AsyncIterator[Installation]:
     file = KeyFile(folder / "the.key")
     file.make()
     box = open_secret_box(None, folder, own_database=True, key_file=file.path)
-    async with open_service(bridge, box=box, within_s=120) as house:
+    async with open_with(bridge, box, 120) as house:
         yield Installation(house, bridge, file)
 
 
@@ -268,7 +268,7 @@ async def test_a_server_that_does_not_hear_of_the_key_stops_it_before_anything_i
 ) -> None:
     file = KeyFile(tmp_path / "the.key")
     file.make()
-    async with open_service(bridge, box=SecretBox(file.again())) as house:  # of a setting
+    async with open_with(bridge, SecretBox(file.again())) as house:  # of a setting
         there = Installation(house, bridge, file)
         api = await house.caller(await house.tenant("acme"))
         await destination(api, "http://127.0.0.1:1/")
@@ -293,13 +293,13 @@ async def test_keys_of_a_setting_are_rotated_by_hand(bridge: Bridge, tmp_path: P
         text = ",".join(base64.b64encode(key).decode() for key in keys)
         return {"ANGARIUM_MASTER_KEY": text, "ANGARIUM_MASTER_KEY_FILE": None}
 
-    async with open_service(bridge, box=SecretBox([old])) as house:
+    async with open_with(bridge, SecretBox([old])) as house:
         there = Installation(house, bridge, file)
         api = await house.caller(await house.tenant("acme"))
         await destination(api, "http://127.0.0.1:1/")
         await there.refused("nothing to rotate to", "rotate", **setting(old))
         await there.refused("seals with another key", "rotate", **setting(new, old))
-    async with open_service(bridge, box=SecretBox([new, old])) as house:
+    async with open_with(bridge, SecretBox([new, old])) as house:
         there = Installation(house, bridge, file)
         done = await there.ok("rotate", **setting(new, old))
         assert await there.sealed_with() == {key_id(new).hex(): 1}
