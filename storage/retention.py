@@ -143,7 +143,7 @@ async def delete_old_files(connection: Connection, now_ms: int, retention_days: 
     while True:
         rows = await connection.fetch(_OLD_FILES, before, CHUNK, *after)
         looked_at, deleted, event, file = rows[0]
-        total += deleted
+        total += int(deleted)
         if looked_at < CHUNK:
             return total
         after = event, file
