@@ -13,7 +13,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 PROJECTS := pyproject.toml clients/python/pyproject.toml
 DATA ?= data
 LOOPBACK := 127.0.0.0/8,::1/128
-PYTEST_ARGS ?= -n auto
+# Many tests wait for programs that they started: three workers keep two cores busy.
+PYTEST_ARGS ?= -n 3 --dist worksteal
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 

@@ -69,7 +69,21 @@ async def value_of(
 
 
 def children() -> list[int]:
-    """Return the worker processes that this process has, those that are dead and not waited for too."""
+    """Return the worker processes that this process has, those that are dead and not waited for too; not
+    what an earlier test, of programs or servers, had left to be waited for (see `note_former`)."""
+    return [each for each in _children() if each not in _FORMER]
+
+
+_FORMER: set[int] = set()
+
+
+def note_former() -> None:
+    """Take note of the children that are none of the coming test's."""
+    _FORMER.clear()
+    _FORMER.update(_children())
+
+
+def _children() -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

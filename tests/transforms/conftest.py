@@ -1,0 +1,11 @@
+"""Fixtures of the tests of transforms."""
+
+import pytest
+
+from tests.transforms.house import note_former
+
+
+@pytest.fixture(autouse=True)
+def only_its_own_children() -> None:
+    """A test counts the processes that it started."""
+    note_former()
