@@ -34,7 +34,13 @@ BEYOND_SCHEMAS = [
     (r"schema.*|example.*", r".*"),  # JSON Schema within a document
     (r"(event\.)?eventType", r"types that begin with angarium\. are the service's own"),
     (r"(events\[\d+\]\.|event\.)?payload.*", r".*"),  # the active schema's, made by this very run
-    (r"(events\[\d+\]\.|event\.)?attachments.*", r"must be a data: URI|no such file"),
+    (
+        r"(events\[\d+\]\.|event\.)?attachments.*",
+        r"must be a data: URI|no such file|a URL begins with http:// or https://",
+    ),
+    (r"source", r"SyntaxError: .*|.*function transform.*"),  # the language of scripts
+    (r"customerExternalId", r"stands in the body of this form"),  # a parameter of raw bodies alone
+    (r"event", r"give either event or eventId"),
     (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run
     (r"environment|scope", r".*MCP.*|.*"),
     (r"", r"give at least one of .*|name at least one of .*|.* cannot be cancelled"),
