@@ -40,6 +40,7 @@ BEYOND_SCHEMAS = [
     ),
     (r"source", r".*"),  # the language of scripts
     (r".*", r"stands in the body of this form"),  # a parameter of raw bodies alone
+    (r"metadata", r".*"),  # JSON within a parameter
     (r"event", r"give either event or eventId"),
     (r"(events\[\d+\]\.)?idempotencyKey", r".*"),  # used for another event by this very run
     (r"environment|scope", r".*MCP.*|.*"),
