@@ -1,0 +1,31 @@
+"""Between the simulated store and its callers: where statements are late, lost, or done and denied."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import trio
+
+Result = TypeVar("Result")
+
+
+class Gateway(Protocol):
+    """One connection of one process to the simulated database. `work` is a whole transaction: it is
+    synchronous, does everything or raises and does nothing, and is called at most once a `call`."""
+
+    async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
+        """Have a statement done, and return or raise what it gives.
+
+        It may be late; it may raise StoreAwayError without having called `work` (`maybe_written` True or
+        False), after `work` was done, or before it is done by the database all the same, later; the epoch
+        that `work` checks then tells whether it still may. A kill may come at any await within.
+        """
+
+
+class Direct:
+    """Without any fault: each statement is done at once."""
+
+    async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
+        """Do it."""
+        del statement, writes
+        await trio.lowlevel.checkpoint()
+        return work()

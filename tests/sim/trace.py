@@ -1,0 +1,281 @@
+"""What an observer of a simulated history sees: facts in the order in which they happened.
+
+Only what the outside can know is here: what callers asked and were told, what receivers got and said,
+what was committed of the configuration, and which faults struck. The oracle judges by these and by the
+rows at the end; nothing in it comes from inside the engine. Two runs of a seed have equal digests.
+"""
+
+import hashlib
+
+import msgspec
+from msgspec import Struct
+
+
+class Fact(Struct, frozen=True, tag=True):
+    """`at`: seconds since the epoch by the world's true clock, which never jumps."""
+
+    at: float
+
+
+# --- processes
+
+
+class Booted(Fact, frozen=True):
+    """A process began. Where another still runs, it takes the database over from that one."""
+
+    process: int
+
+
+class Ready(Fact, frozen=True):
+    """A process has recovered: from now on it takes events."""
+
+    process: int
+
+
+class Killed(Fact, frozen=True):
+    """A process ended between two steps, without a word."""
+
+    process: int
+
+
+class Ended(Fact, frozen=True):
+    """A process ended by itself. `why`: it was told to (`stopped`), it lost its right to write (`lost`),
+    or it `gave up`."""
+
+    process: int
+    why: str
+
+
+class Fault(Fact, frozen=True):
+    """Something else went wrong, for `lasts_s`: a statement, a connection, the database, a clock."""
+
+    kind: str
+    detail: str = ""
+    lasts_s: float = 0.0
+
+
+class Quiet(Fact, frozen=True):
+    """From here on there are no faults, no new events, and receivers are well: all must drain."""
+
+
+# --- callers
+
+
+class Item(Struct, frozen=True):
+    """One event as it was posted. `mark` is unique to it and stands in its payload."""
+
+    mark: str
+    type: str
+    customer: str | None = None
+    correlation_id: str | None = None
+    source: str | None = None
+    key: str | None = None  # idempotency key
+    priority: str = "STANDARD"
+
+
+class Posted(Fact, frozen=True):
+    """A caller sent a request of one event, or of a batch."""
+
+    request: int
+    process: int
+    environment: int
+    items: tuple[Item, ...]
+
+
+class Answered(Fact, frozen=True):
+    """What it was told: `accepted` with an id for each item, `overloaded` (surely not accepted),
+    `internal` (unknown), `refused` (invalid, with the code), or `lost`: the process was gone."""
+
+    request: int
+    answer: str
+    ids: tuple[str, ...] = ()
+    code: str = ""
+
+
+class Asked(Fact, frozen=True):
+    """A caller asked for something else: `requeue`, `discard`, `replay`, `cancel`, `patch`, `create`,
+    `rotate`, `rule`, `unrule`. `of`: the destination, rule or job, where there is one yet;
+    `deliveries`: the ids that were named; `wanted`: the fields, as JSON."""
+
+    request: int
+    process: int
+    kind: str
+    environment: int
+    of: str = ""
+    deliveries: tuple[str, ...] = ()
+    wanted: str = ""
+
+
+class Told(Fact, frozen=True):
+    """What came of it: `done`, `refused` (with the code), `unknown` or `lost`. `ids`: of what it did."""
+
+    request: int
+    answer: str
+    ids: tuple[str, ...] = ()
+    code: str = ""
+
+
+# --- configuration, as it was committed
+
+
+class Configured(Fact, frozen=True):
+    """A destination has this version now."""
+
+    destination: str
+    environment: int
+    version: int
+    status: str  # ACTIVE, DISABLED, ARCHIVED
+    ordering: str  # NONE, KEY, STRICT
+    schedule_s: tuple[int, ...]
+    concurrency: int
+    customer: str | None = None
+
+
+class Ruled(Fact, frozen=True):
+    """A routing rule has this version now; `live` False: it is gone."""
+
+    rule: str
+    environment: int
+    destination: str
+    types: tuple[str, ...]
+    live: bool = True
+
+
+# --- receivers
+
+
+class Arrived(Fact, frozen=True):
+    """A request reached a receiver. `send` is unique to it."""
+
+    send: int
+    process: int
+    destination: str
+    delivery: str  # webhook-id or what stands for it
+    event: str
+    mark: str  # of the payload, "" where it could not be read
+    body: str  # digest of the bytes
+    number: int  # the attempt's
+    signed: bool  # by a secret that was valid then
+
+
+class Replied(Fact, frozen=True):
+    """How it ended at the receiver: a status, or None for a time-out or a broken connection. `judged`:
+    whether the process was there to hear of it. `retry_after_s`: what it asked for."""
+
+    send: int
+    status: int | None
+    judged: bool
+    retry_after_s: float | None = None
+
+
+AnyFact = (
+    Booted
+    | Ready
+    | Killed
+    | Ended
+    | Fault
+    | Quiet
+    | Posted
+    | Answered
+    | Asked
+    | Told
+    | Configured
+    | Ruled
+    | Arrived
+    | Replied
+)
+
+
+# --- the rows at the end
+
+
+class EventRow(Struct, frozen=True):
+    """An event that is durable."""
+
+    id: str
+    environment: int
+    type: str
+    mark: str
+    key: str | None
+
+
+class DeliveryRow(Struct, frozen=True):
+    """A delivery that is durable, with its state at the end."""
+
+    id: str
+    environment: int
+    event: str
+    destination: str
+    status: str
+    origin: str
+    lane: str | None
+    seq: int
+    attempts: int
+    schedule_start: int
+    dlq_status: str | None
+    next_attempt_at: float | None
+    replay_of: str | None
+    replay_job: str | None
+
+
+class AttemptRow(Struct, frozen=True):
+    """An attempt that is recorded."""
+
+    delivery: str
+    number: int
+    started_at: float  # by the clock of the process that made it
+    duration_ms: int
+    success: bool
+    status: int | None
+
+
+class MinuteRow(Struct, frozen=True):
+    """A destination's counters of a minute."""
+
+    destination: str
+    minute: int
+    attempts: int
+    failed: int
+    retried: int
+    delivered: int
+    dead_lettered: int
+
+
+class JobRow(Struct, frozen=True):
+    """A replay job."""
+
+    id: str
+    environment: int
+    status: str
+    matched: int
+    enqueued: int
+    skipped: int
+    delivered: int
+    failed: int
+
+
+class Rows(Struct, frozen=True):
+    """What the database holds at the end."""
+
+    events: tuple[EventRow, ...]
+    deliveries: tuple[DeliveryRow, ...]
+    attempts: tuple[AttemptRow, ...]
+    minutes: tuple[MinuteRow, ...]
+    jobs: tuple[JobRow, ...]
+    backlog: tuple[str, ...]  # destinations that have a backlog row
+
+
+class History(Struct, frozen=True):
+    """A whole run. `broken`: what the simulation itself found wrong (an actor's crash that nobody
+    planted, a task that never ended, work that did not drain)."""
+
+    seed: int
+    facts: tuple[AnyFact, ...]
+    rows: Rows
+    broken: tuple[str, ...] = ()
+    virtual_s: float = 0.0
+
+    @property
+    def digest(self) -> str:
+        """What two runs of the same seed have in common."""
+        return hashlib.sha256(msgspec.msgpack.encode(self)).hexdigest()
