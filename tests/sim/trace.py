@@ -21,9 +21,11 @@ class Fact(Struct, frozen=True, tag=True):
 
 
 class Booted(Fact, frozen=True):
-    """A process began. Where another still runs, it takes the database over from that one."""
+    """A process began. Where another still runs, it takes the database over from that one. `clock_s`: how
+    far its clock is ahead of the true one, for all its life."""
 
     process: int
+    clock_s: float = 0.0
 
 
 class Ready(Fact, frozen=True):
@@ -129,16 +131,20 @@ class Configured(Fact, frozen=True):
     schedule_s: tuple[int, ...]
     concurrency: int
     customer: str | None = None
+    rate_per_second: float | None = None
+    url: str = ""
 
 
 class Ruled(Fact, frozen=True):
-    """A routing rule has this version now; `live` False: it is gone."""
+    """A routing rule has this version now; `live` False: it is gone or switched off. `only`: its filter
+    lets events of this customer pass, and no others; None: it has none."""
 
     rule: str
     environment: int
     destination: str
     types: tuple[str, ...]
     live: bool = True
+    only: str | None = None
 
 
 # --- receivers
@@ -216,6 +222,9 @@ class DeliveryRow(Struct, frozen=True):
     next_attempt_at: float | None
     replay_of: str | None
     replay_job: str | None
+    delivered_at: float | None = None  # by the clock of the process that settled it, as all below
+    dead_lettered_at: float | None = None
+    error: str | None = None  # the name of its category
 
 
 class AttemptRow(Struct, frozen=True):
