@@ -5,6 +5,7 @@ time, and so that tests under `MockClock` move it too.
 """
 
 import time
+from collections.abc import Callable
 
 import trio
 
@@ -12,12 +13,13 @@ import trio
 class Clock:
     """Seconds since the epoch, monotonic within one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, wall: Callable[[], float] = time.time) -> None:
+        """`wall`: the wall clock, which is read this once."""
         # Asked twice an event: the run's own clock, without trio's look-up of the run.
         self.instant = (
             trio.lowlevel.current_clock().current_time
         )  # what `trio.current_time` returns
-        self._offset = time.time() - self.instant()
+        self._offset = wall() - self.instant()
 
     def now(self) -> float:
         """Return the present instant in seconds since the epoch."""

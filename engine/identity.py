@@ -6,6 +6,7 @@ serves an event's deliveries as a range, and so that both fall into the same par
 
 import secrets
 import time
+from collections.abc import Callable
 from random import Random
 
 MAX_FANOUT = 0xFFF
@@ -19,13 +20,22 @@ class Identity:
     from the last one, so that partitions and keyset pages keep their order.
     """
 
-    def __init__(self, floor_ms: int = 0, ceiling_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        floor_ms: int = 0,
+        ceiling_ms: int | None = None,
+        *,
+        wall_ns: Callable[[], int] = time.time_ns,
+        bits: Callable[[int], int] | None = None,
+    ) -> None:
+        """`wall_ns`: the wall clock; `bits`: random ones, as many as it is asked for."""
         self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0
         self._prefix = ""
         # Ids need to be unique, not unguessable, and the system's generator costs a call each.
-        self._bits = Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
+        self._bits = bits or Random(secrets.randbits(256)).getrandbits  # noqa: S311 - see above
+        self._wall_ns = wall_ns
 
     def limit(self, ceiling_ms: int) -> None:
         """Do not make ids at or after `ceiling_ms`, where no partition exists yet."""
@@ -44,7 +54,7 @@ class Identity:
         return f"{self._prefix}{self._counter:03x}-{bits >> 48 | 0x8000:04x}-{bits & 0xFFFFFFFFFFFF:012x}"
 
     def _advance(self) -> None:
-        now = time.time_ns() // 1_000_000
+        now = self._wall_ns() // 1_000_000
         if self._ceiling_ms is not None and now >= self._ceiling_ms:
             now = self._ceiling_ms - 1
         if now > self.last_ms or not self._prefix:

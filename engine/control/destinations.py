@@ -18,7 +18,7 @@ from engine.control.headers import MASK
 from engine.control.ports import DestinationStore
 from engine.control.projection import Projection
 from engine.control.records import DestinationRecord
-from engine.control.rotation import first_keys, shown_secret
+from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.shaping import Draft, drafted, patched, receiver_of
 from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
@@ -28,6 +28,7 @@ from engine.errors import Refusal
 from engine.identity import Identity
 from engine.plans import Plans
 from engine.templates.catalog import Catalog
+from engine.wire.signing import new_key
 
 ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
 
@@ -49,7 +50,9 @@ class Destinations:
         now: Callable[[], float],
         plans: Plans,
         catalog: Catalog,
+        make_key: Make = new_key,
     ) -> None:
+        self._make_key = make_key
         self._plans = plans
         self._catalog = catalog
         self.on_disabled: Disabled = _unheard
@@ -73,7 +76,7 @@ class Destinations:
 
         async def command() -> tuple[DestinationRecord, str | None]:
             customer, account = await self._account(actor, environment, draft)
-            keys = first_keys(draft.algorithm)
+            keys = first_keys(draft.algorithm, self._make_key)
             record = drafted(
                 draft,
                 receiver,
@@ -210,7 +213,14 @@ class Destinations:
         self, present: DestinationRecord, patch: Mapping[str, Any], *, rotate: bool
     ) -> DestinationRecord:
         _refuse_archived(present)
-        following = patched(present, patch, self._catalog, rotate=rotate, now=self._now())
+        following = patched(
+            present,
+            patch,
+            self._catalog,
+            rotate=rotate,
+            now=self._now(),
+            make_key=self._make_key,
+        )
         return present if following == present else self._next(following)
 
     def _next(

@@ -24,8 +24,14 @@ class Loader:
     """Keeps the read models of this process equal to the rows."""
 
     def __init__(
-        self, store: ConfigurationStore, projection: ModelProjection, commands: Commands
+        self,
+        store: ConfigurationStore,
+        projection: ModelProjection,
+        commands: Commands,
+        clock: Callable[[], float] = perf_counter,
     ) -> None:
+        """`clock`: by which rows hold the loop, in seconds."""
+        self._clock = clock
         self._store = store
         self._projection = projection
         self._turn = commands.turn
@@ -42,7 +48,7 @@ class Loader:
         """Make the read models equal to the rows. Raises StoreError, having changed nothing."""
         async with self._turn:
             configuration = await self._store.load()
-            projection, slices = self._projection, Slices()
+            projection, slices = self._projection, Slices(self._clock)
             for tenant in configuration.tenants:
                 projection.tenant(tenant)
             for settings in configuration.settings:

@@ -4,6 +4,8 @@ A rotated-out key goes on signing beside the current one for 24 hours, so that r
 theirs at leisure.
 """
 
+from collections.abc import Callable
+
 import msgspec
 
 from engine.control.documents import invalid
@@ -15,14 +17,21 @@ from engine.wire.signing import new_key, public_key_text, secret_text
 GRACE_S = 24 * 3600.0
 MAX_KEYS = 8  # each adds a signature to every request: more rotations a day are refused
 
+Make = Callable[[SigningAlgorithm], bytes]  # a fresh key
 
-def first_keys(algorithm: SigningAlgorithm) -> tuple[SigningKey, ...]:
+
+def first_keys(algorithm: SigningAlgorithm, make: Make = new_key) -> tuple[SigningKey, ...]:
     """Return the keys of a new destination."""
-    return (_new_key(algorithm),)
+    return (SigningKey(algorithm=algorithm, key=make(algorithm)),)
 
 
 def next_keys(
-    keys: tuple[SigningKey, ...], algorithm: SigningAlgorithm, *, rotate: bool, now: float
+    keys: tuple[SigningKey, ...],
+    algorithm: SigningAlgorithm,
+    *,
+    rotate: bool,
+    now: float,
+    make: Make = new_key,
 ) -> tuple[SigningKey, ...]:
     """Return the keys after a change: a new one in front when asked for or when the algorithm changes.
 
@@ -40,7 +49,7 @@ def next_keys(
             "conflict", f"the secret was rotated {len(previous) + 1} times within 24 hours"
         )
     retired = msgspec.structs.replace(current, expires_at=now + GRACE_S)
-    return (_new_key(algorithm), retired, *previous)
+    return (SigningKey(algorithm=algorithm, key=make(algorithm)), retired, *previous)
 
 
 def shown_secret(key: SigningKey) -> str | None:
@@ -62,7 +71,3 @@ def public_key_texts(keys: tuple[SigningKey, ...], now: float) -> tuple[str | No
         None,
     )
     return current, previous
-
-
-def _new_key(algorithm: SigningAlgorithm) -> SigningKey:
-    return SigningKey(algorithm=algorithm, key=new_key(algorithm))

@@ -14,11 +14,12 @@ from engine.control.drafts import (
     TemplateDestinationDraft,
 )
 from engine.control.records import DestinationRecord
-from engine.control.rotation import next_keys
+from engine.control.rotation import Make, next_keys
 from engine.control.views import destination_document
 from engine.core.destination import Template
 from engine.errors import Refusal
 from engine.templates.catalog import Catalog
+from engine.wire.signing import new_key
 from engine.wire.target import parse_target
 
 Draft = DestinationDraft | TemplateDestinationDraft
@@ -72,6 +73,7 @@ def patched(
     *,
     rotate: bool,
     now: float,
+    make_key: Make = new_key,
 ) -> DestinationRecord:
     """Return a record after a merge patch (RFC 7396), of the same version. Raises Refusal 400."""
     document = destination_document(present)
@@ -93,7 +95,7 @@ def patched(
         customer=present.customer,
         customer_account=present.customer_account,
         headers=own_headers.patched(present.headers, patch.get("headers", {}), moved=moved),
-        signing=next_keys(present.signing, draft.algorithm, rotate=rotate, now=now),
+        signing=next_keys(present.signing, draft.algorithm, rotate=rotate, now=now, make=make_key),
         updated_at_ms=present.updated_at_ms,
         transform=present.transform,
     )
