@@ -24,7 +24,7 @@ from engine.wire.exchange import Exchange
 from engine.wire.idle import IdleConnections
 from engine.wire.pool import Pool
 from engine.wire.resolver import Lookup, Resolver, system_lookup
-from engine.wire.tls import client_context
+from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
@@ -75,7 +75,7 @@ class WireClient:
             resolver=Resolver(lookup),
             descriptors=Descriptors(limit, timers, self._evict),
             idle=idle,
-            tls=tls or client_context(),
+            tls=tls or shared_context(),
         )
         self._pools: dict[str, Pool] = {}
         self._closed = False

@@ -5,6 +5,7 @@ Certificates and host names are always checked. Errors come out as `WireError` o
 
 import ssl
 from contextlib import suppress
+from functools import cache
 
 from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
@@ -21,6 +22,12 @@ def client_context() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+@cache
+def shared_context() -> ssl.SSLContext:
+    """Return the one of this process: to read the system's authorities takes some 20 ms."""
+    return client_context()
 
 
 class TlsChannel:
