@@ -56,11 +56,13 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
                 _view(judge, route, services),
                 methods=[route.method],
             )
+    templates = [_pattern(path) for path in by_path if "{" in path]
     for path, here in by_path.items():
         app.add_url_rule(
             _rule(path), f"OPTIONS {path}", _options(_allowed(here)), methods=["OPTIONS"]
         )
-        if any(_covers(other, path) for other in by_path):
+        # A template matches a path that is a route of its own: it must not lend that one its methods.
+        if "{" not in path and any(template.fullmatch(path) for template in templates):
             app.add_url_rule(
                 _rule(path),
                 f"others {path}",
@@ -86,10 +88,8 @@ def _rule(path: str) -> str:
     return typed.replace("{", "<").replace("}", ">")
 
 
-def _covers(template: str, path: str) -> bool:
-    """Whether a template matches a path that is a route of its own, whose methods it must not lend."""
-    pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(template))
-    return template != path and "{" not in path and re.fullmatch(pattern, path) is not None
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
 
 
 def _not_allowed(allowed: str) -> Callable[..., Awaitable[Response]]:
