@@ -13,7 +13,7 @@ from api.cors import foreign_origin
 from api.gate import Admission, named_environment
 from api.policy import check_fields, check_route, withheld
 from api.queries import Query, parameters, read_query
-from api.routes import ANY_TYPE, Embed, Route
+from api.routes import ANY_TYPE, Embed, Handler, Route
 from api.services import Services
 from api.streaming import STREAM
 from engine.control.documents import read
@@ -64,7 +64,7 @@ class Judge:
         )
         assert route.handler is not None
         if not route.streams:
-            answer = await route.handler(call)
+            answer = await self._handled(route, route.handler, call)
             return answer if settings is None else withheld(route, settings, answer)
         with self._services.streams.place(g.workspace):
             extensions: dict[str, Any] = request.scope["extensions"]
@@ -72,6 +72,17 @@ class Judge:
             if begin is not None:
                 begin()
             return await route.handler(call)
+
+    async def _handled(self, route: Route, handler: Handler, call: Call) -> Answer:
+        """Call the handler when its workspace has a place for it. Raises Refusal 503 when too many wait.
+
+        What needs no credential has no workspace, and asks no database.
+        """
+        if route.scopes is None:
+            return await handler(call)
+        share = self._services.shares.of(route.method, route.share)
+        async with share.place(g.workspace):
+            return await handler(call)
 
     # --- 401, 429, 403
 

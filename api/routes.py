@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from api.bodies import BODY_BYTES
 from api.call import Answer, Call
 from api.queries import Query
+from api.shares import Share
 from engine.core.vocabulary import Scope
 from engine.workspace_settings import Ability
 
@@ -51,6 +52,8 @@ class Route:
     one that is neither JSON nor a page is documented as bytes. `answer_headers`: of its success, by name,
     with what each says.
 
+    `share`: of what its workspace has places for; by its method where nothing is said.
+
     `ability`: what the workspace must let its customers do, in embed sessions; of some fields of its body
     `field_abilities` says another one. `withheld`: places of its answer, such as `request.body`, that are
     null where customers may not see payloads.
@@ -76,6 +79,7 @@ class Route:
     codes: tuple[str, ...] = ()
     path_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     streams: bool = False
+    share: Share | None = None
     content_types: tuple[str, ...] = (JSON,)
     body_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body_bytes: int = BODY_BYTES

@@ -8,6 +8,7 @@ from quart import Blueprint
 
 from api.budget import BodyBudget, Streams
 from api.gate import Gate
+from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
@@ -111,5 +112,6 @@ class Services:
     directory: Directory
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams
+    shares: ControlShares  # what requests of one workspace may do at once
     now: Callable[[], float]  # seconds since the epoch
     unready: Callable[[], list[str]]  # why no work can be taken now; empty when all is well

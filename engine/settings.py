@@ -114,6 +114,26 @@ class Settings(BaseModel):
         32 * MIB, ge=MIB, description="the same of one workspace, so that none takes it all"
     )
 
+    # --- what one workspace's requests to the control plane may do at once; more of them wait
+    control_reads_workspace: int = Field(
+        2,
+        ge=1,
+        description="GET requests of a workspace that are worked on at once: half of the connections that"
+        " the log is read with; some milliseconds each",
+    )
+    control_writes_workspace: int = Field(
+        4,
+        ge=1,
+        description="the same of changes, which are made one after another: a few, so that a workspace"
+        " that changes without end waits for itself",
+    )
+    control_outward_workspace: int = Field(
+        16,
+        ge=1,
+        description="the same of tests of destinations and trials of scripts, which wait for a receiver"
+        " or a worker, up to 60 s",
+    )
+
     # --- files
     file_store: str | None = Field(
         None,

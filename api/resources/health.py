@@ -6,6 +6,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.resources.destinations import required
 from api.routes import MANAGE, READ, Embed, Route
+from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
 from engine.control.records import DestinationRecord
 from engine.core.health import CircuitState, Health, HealthState
@@ -124,6 +125,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/destinations/{id}/test",
+        share=Share.OUTWARD,
         name="testDestination",
         summary="Send a signed sample",
         description="Sends an event of type `angarium.test` at once, also to a disabled destination, "

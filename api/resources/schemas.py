@@ -11,6 +11,7 @@ from api.queries import ListQuery, PageQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes import Page
 from api.shapes.schemas import InferredSchema, SchemaVersion
+from api.shares import Share
 from engine.control.inference import InferenceDraft
 from engine.control.schemas import SchemaDraft
 from engine.errors import Refusal
@@ -199,6 +200,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/schemas/infer",
+        share=Share.READS,
         name="inferSchema",
         summary="Infer a schema from recent events",
         description="Looks at the newest events of a type: at most `sample` of them, among 20,000 events "

@@ -12,6 +12,7 @@ from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes import Page, Success
 from api.shapes.transforms import TransformRun, TransformScript
+from api.shares import Share
 from engine.control.records import TransformScript as Script
 from engine.control.transforms import DRAFT_BYTES, TransformDraft
 from engine.errors import Refusal
@@ -263,6 +264,7 @@ ROUTES = (
     Route(
         method="POST",
         path="/transform-scripts/{id}/run",
+        share=Share.OUTWARD,
         name="runTransformScript",
         summary="Run a version of a transform script over an event",
         description="Over `event`, an outbound body, or over that of the event `eventId`; published or "

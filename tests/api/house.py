@@ -23,6 +23,7 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.openapi.operations import OCTETS
 from api.services import Services
+from api.shares import shares_of
 from api.table import ROUTES, openapi_json
 from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.clock import Clock
@@ -452,6 +453,7 @@ class House:
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
             streams=self.ingestion.bodies.streams,
+            shares=shares_of(Settings()),
             now=self.clock.now,
             unready=lambda: self.unready,
         )

@@ -1,0 +1,132 @@
+"""How many requests of one workspace are worked on at once; the rest waits in a line of its own.
+
+All workspaces share a few connections to the database. Without this the one that asks most has them all,
+and everybody else stands behind its queries. Nothing here knows what a request does.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+import structlog
+import trio
+
+from engine.errors import Refusal
+from engine.settings import Settings
+
+# A page that a browser opens asks for a dozen things, a script for some more; who has more requests than
+# that waiting is not served faster by letting more wait.
+LINE = 64
+WAIT_S = 5.0  # as long as a query waits for a connection; a client that is told sooner can turn elsewhere
+RETRY_AFTER_S = 1
+
+log = structlog.get_logger("angarium.api")
+
+
+class Share(Enum):
+    """What a request's handler takes of what all workspaces share (`api.shares`)."""
+
+    READS = "a GET, and whatever else reads along the log"
+    WRITES = "the others"
+    OUTWARD = "what waits for a receiver or a script's worker, and holds no connection meanwhile"
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStatistics:
+    """What is there now, and what was refused since the start."""
+
+    workspaces: int  # with a request that is worked on, or waits
+    at_work: int
+    waiting: int
+    refused: int
+
+
+class _Line:
+    """The requests of one workspace, for as long as it has any."""
+
+    __slots__ = ("places", "told", "users")
+
+    def __init__(self, at_once: int) -> None:
+        self.places = trio.Semaphore(at_once)
+        self.users = 0  # at work and waiting
+        self.told = False  # that it was refused: once, until it has come to rest
+
+
+class WorkspaceShare:
+    """Owner of the lines. Used on the trio thread only."""
+
+    def __init__(self, kind: str, at_once: int, line: int = LINE, wait_s: float = WAIT_S) -> None:
+        """`kind` says in the log what it is a share of; `at_once`: requests of one workspace."""
+        self._kind = kind
+        self._at_once = at_once
+        self._most = at_once + line
+        self._wait_s = wait_s
+        self._lines: dict[str, _Line] = {}
+        self._refused = 0
+
+    @asynccontextmanager
+    async def place(self, workspace: str) -> AsyncIterator[None]:
+        """Have a place during the block, after those of the same workspace that came before. Raises
+        Refusal 503 where too many of them wait, or waited too long: then nothing was begun."""
+        line = self._lines.setdefault(workspace, _Line(self._at_once))
+        if line.users >= self._most:
+            raise self._refusal(line, workspace)
+        line.users += 1
+        try:
+            with trio.move_on_after(self._wait_s) as patience:
+                await line.places.acquire()
+            if patience.cancelled_caught:
+                raise self._refusal(line, workspace)
+            try:
+                yield
+            finally:
+                line.places.release()
+        finally:
+            line.users -= 1
+            if not line.users:
+                del self._lines[workspace]
+
+    def statistics(self) -> ShareStatistics:
+        """Return what is going on."""
+        lines = self._lines.values()
+        at_work = sum(min(line.users, self._at_once) for line in lines)
+        return ShareStatistics(
+            workspaces=len(lines),
+            at_work=at_work,
+            waiting=sum(line.users for line in lines) - at_work,
+            refused=self._refused,
+        )
+
+    def _refusal(self, line: _Line, workspace: str) -> Refusal:
+        self._refused += 1
+        if not line.told:
+            line.told = True
+            log.warning("api.share_used_up", share=self._kind, workspace=workspace)
+        message = f"too many requests of the workspace at once ({self._at_once} are worked on)"
+        return Refusal("overloaded", message, retry_after_s=RETRY_AFTER_S)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlShares:
+    """The shares of the control plane: a workspace's requests of one kind do not hold up the others."""
+
+    reads: WorkspaceShare
+    writes: WorkspaceShare
+    outward: WorkspaceShare
+
+    def of(self, method: str, share: Share | None) -> WorkspaceShare:
+        """Return what requests of a route count on, by its method where the route names no share."""
+        kind = share or (Share.READS if method == "GET" else Share.WRITES)
+        if kind is Share.READS:
+            return self.reads
+        return self.writes if kind is Share.WRITES else self.outward
+
+
+def shares_of(settings: Settings) -> ControlShares:
+    """Return the shares of a process."""
+    return ControlShares(
+        reads=WorkspaceShare("reads", settings.control_reads_workspace),
+        writes=WorkspaceShare("writes", settings.control_writes_workspace),
+        outward=WorkspaceShare("outward", settings.control_outward_workspace),
+    )

@@ -1,0 +1,120 @@
+"""A workspace's requests wait for one another, in a line that has an end; nobody else's wait for them."""
+
+import pytest
+import trio
+from structlog.testing import capture_logs
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from api.shares import RETRY_AFTER_S, WAIT_S, Share, WorkspaceShare, shares_of
+from api.table import ROUTES
+from engine.errors import Refusal
+from engine.settings import Settings
+
+
+class Crowd:
+    """Requests that hold their place until they are let go, one after another."""
+
+    def __init__(self, share: WorkspaceShare) -> None:
+        self.share = share
+        self.at_work: list[str] = []
+        self.refused: list[Refusal] = []
+        self._go = trio.Semaphore(0)
+
+    async def request(self, workspace: str) -> None:
+        try:
+            async with self.share.place(workspace):
+                self.at_work.append(workspace)
+                await self._go.acquire()
+        except Refusal as refusal:
+            self.refused.append(refusal)
+
+    def let_go(self, count: int) -> None:
+        for _ in range(count):
+            self._go.release()
+
+
+async def test_a_workspace_that_asks_without_end_has_its_places_and_others_theirs() -> None:
+    crowd = Crowd(WorkspaceShare("reads", 2, line=10))
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(crowd.request, "greedy")
+        await wait_all_tasks_blocked()
+        nursery.start_soon(crowd.request, "other")
+        await wait_all_tasks_blocked()
+        assert crowd.at_work == ["greedy", "greedy", "other"]
+        found = crowd.share.statistics()
+        assert (found.workspaces, found.at_work, found.waiting) == (2, 3, 6)
+        crowd.let_go(9)
+    assert crowd.at_work.count("greedy") == 8
+    assert crowd.share.statistics().workspaces == 0  # nothing is kept of who is gone
+
+
+async def test_beyond_its_line_a_workspace_is_refused_and_that_is_logged_once() -> None:
+    crowd = Crowd(WorkspaceShare("reads", 1, line=2))
+    with capture_logs() as logs:
+        async with trio.open_nursery() as nursery:
+            for _ in range(6):
+                nursery.start_soon(crowd.request, "greedy")
+            await wait_all_tasks_blocked()
+            nursery.start_soon(crowd.request, "other")
+            await wait_all_tasks_blocked()
+            assert [refusal.status for refusal in crowd.refused] == [503] * 3
+            assert {refusal.retry_after_s for refusal in crowd.refused} == {RETRY_AFTER_S}
+            assert "other" in crowd.at_work
+            crowd.let_go(4)
+    told = [(each["event"], each["share"], each["workspace"]) for each in logs]
+    assert told == [("api.share_used_up", "reads", "greedy")]
+    assert crowd.share.statistics().refused == 3
+
+
+async def test_who_waits_too_long_is_refused_before_anything_was_begun(
+    mock_clock: MockClock,
+) -> None:
+    crowd = Crowd(WorkspaceShare("writes", 1))
+    async with trio.open_nursery() as nursery:
+        for _ in range(2):
+            nursery.start_soon(crowd.request, "w")
+        await wait_all_tasks_blocked()
+        mock_clock.jump(WAIT_S + 0.1)
+        await wait_all_tasks_blocked()
+        assert [refusal.code for refusal in crowd.refused] == ["overloaded"]
+        crowd.let_go(1)
+    assert crowd.at_work == ["w"]
+
+
+async def test_who_goes_away_while_it_waits_leaves_its_place_to_the_next() -> None:
+    crowd = Crowd(WorkspaceShare("reads", 1))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(crowd.request, "w")
+        await wait_all_tasks_blocked()
+        async with trio.open_nursery() as impatient:
+            impatient.start_soon(crowd.request, "w")
+            await wait_all_tasks_blocked()
+            impatient.cancel_scope.cancel()
+        nursery.start_soon(crowd.request, "w")
+        await wait_all_tasks_blocked()
+        crowd.let_go(2)
+    assert crowd.at_work == ["w", "w"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "share"),
+    [
+        ("GET", "/deliveries", "reads"),
+        ("GET", "/destinations/{id}/analytics", "reads"),
+        ("POST", "/schemas/infer", "reads"),
+        ("PATCH", "/routing-rules/{id}", "writes"),
+        ("POST", "/destinations/{id}/test", "outward"),
+        ("POST", "/transform-scripts/{id}/run", "outward"),
+    ],
+)
+def test_a_route_counts_on_what_it_takes(method: str, path: str, share: str) -> None:
+    shares = shares_of(Settings())
+    (route,) = [each for each in ROUTES if (each.method, each.path) == (method, path)]
+    assert shares.of(route.method, route.share) is getattr(shares, share)
+
+
+def test_every_share_is_used() -> None:
+    shares = shares_of(Settings())
+    used = {id(shares.of(route.method, route.share)) for route in ROUTES}
+    assert len(used) == len(Share)
