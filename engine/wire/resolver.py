@@ -5,7 +5,6 @@ a few of the threads. Numeric notations take the same way as names. Nothing here
 """
 
 import socket
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +15,7 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
 
 THREADS = 32
-THREADS_WORKSPACE = 4
+THREADS_WORKSPACE = 4  # and no more than are left free
 FOUND_S = 15.0  # an address that moved is seen soon; a busy destination asks once in a while only
 FAILED_S = 2.0
 CACHE_NAMES = 4096
@@ -35,14 +34,19 @@ def system_lookup(host: str) -> Addresses:
 class Waiter:
     """Somebody who waits for an answer; `cancel` makes sure that none comes."""
 
-    __slots__ = ("callback",)
+    __slots__ = ("_forget", "callback")
 
-    def __init__(self, callback: Callable[[Answer], None]) -> None:
+    def __init__(
+        self, callback: Callable[[Answer], None], forget: Callable[["Waiter"], None]
+    ) -> None:
         self.callback: Callable[[Answer], None] | None = callback
+        self._forget = forget
 
     def cancel(self) -> None:
-        """Do not call back."""
-        self.callback = None
+        """Do not call back; harmless when that was done."""
+        if self.callback is not None:
+            self.callback = None
+            self._forget(self)
 
     def answer(self, answer: Answer) -> None:
         """Call back, once."""
@@ -51,17 +55,14 @@ class Waiter:
             callback(answer)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Question:
     """A name that is being looked up, or waits for a thread."""
 
     host: str
-    waiters: list[Waiter] = field(default_factory=list)
+    waiters: dict[Waiter, None] = field(default_factory=dict)  # in the order of their coming
     payer: str | None = None  # the workspace whose thread it uses, once begun
-
-    def wanted(self) -> bool:
-        """Whether anybody still waits."""
-        return any(waiter.callback is not None for waiter in self.waiters)
+    queued: set[str] = field(default_factory=set)  # the workspaces in whose queues it stands
 
 
 class Resolver:
@@ -72,7 +73,7 @@ class Resolver:
         self._token = trio.lowlevel.current_trio_token()
         self._cache: dict[str, tuple[float, Answer]] = {}
         self._questions: dict[str, Question] = {}
-        self._queues: dict[str, deque[Question]] = {}  # by workspace, in turn
+        self._queues: dict[str, dict[Question, None]] = {}  # by workspace, in turn
         self._active: dict[str, int] = {}  # threads of each workspace
         self.threads = 0
 
@@ -85,36 +86,55 @@ class Resolver:
 
     def ask(self, host: str, workspace: str, callback: Callable[[Answer], None]) -> Waiter:
         """Look `host` up and call back on the trio thread, later. The workspace pays for the thread."""
-        waiter = Waiter(callback)
-        question = self._questions.get(host)
-        if question is None:
-            question = self._questions[host] = Question(host)
-        question.waiters.append(waiter)
-        if question.payer is None:
+        found = self._questions.get(host)
+        question = self._questions[host] = Question(host) if found is None else found
+        waiter = Waiter(callback, lambda waiter: self._leave(question, waiter))
+        question.waiters[waiter] = None
+        if question.payer is None and workspace not in question.queued:
             # Every workspace that asks may pay, so that nobody waits for another's exhausted share.
-            self._queues.setdefault(workspace, deque()).append(question)
+            question.queued.add(workspace)
+            self._queues.setdefault(workspace, {})[question] = None
             self._begin_some()
         return waiter
 
-    def _begin_some(self) -> None:
-        for workspace in list(self._queues):
+    @property
+    def waiting(self) -> int:
+        """How many names wait for a thread."""
+        return len(self._questions) - self.threads
+
+    def _leave(self, question: Question, waiter: Waiter) -> None:
+        """Forget who gave up, and a name that nobody asks for any more: while name servers hang, every
+        attempt for each of their names gives up, and the next one asks again."""
+        question.waiters.pop(waiter, None)
+        if question.waiters or question.payer is not None:
+            return
+        if self._questions.get(question.host) is question:
+            del self._questions[question.host]
+            self._unqueue(question)
+
+    def _unqueue(self, question: Question) -> None:
+        for workspace in question.queued:
             queue = self._queues[workspace]
-            while queue and self._may_begin(workspace):
-                self._begin(queue.popleft(), workspace)
+            del queue[question]
             if not queue:
                 del self._queues[workspace]
-            else:  # to the tail, so that the next free thread serves another
+        question.queued.clear()
+
+    def _begin_some(self) -> None:
+        for workspace in list(self._queues):
+            while workspace in self._queues and self._may_begin(workspace):
+                self._begin(next(iter(self._queues[workspace])), workspace)
+            if workspace in self._queues:  # to the tail: the next free thread serves another
                 self._queues[workspace] = self._queues.pop(workspace)
 
     def _may_begin(self, workspace: str) -> bool:
-        return self.threads < THREADS and self._active.get(workspace, 0) < THREADS_WORKSPACE
+        # No more than are left free: however many workspaces' name servers hang, one more finds a thread
+        # for as long as that can be.
+        free = THREADS - self.threads
+        return self._active.get(workspace, 0) < min(THREADS_WORKSPACE, free)
 
     def _begin(self, question: Question, workspace: str) -> None:
-        if question.payer is not None or self._questions.get(question.host) is not question:
-            return  # begun, or dropped, by way of another workspace's queue
-        if not question.wanted():
-            del self._questions[question.host]
-            return
+        self._unqueue(question)
         question.payer = workspace
         self.threads += 1
         self._active[workspace] = self._active.get(workspace, 0) + 1
@@ -141,7 +161,7 @@ class Resolver:
         answer = _answer(result)
         self._remember(question.host, answer)
         self._begin_some()
-        for waiter in question.waiters:
+        for waiter in list(question.waiters):
             waiter.answer(answer)
 
     def _remember(self, host: str, answer: Answer) -> None:

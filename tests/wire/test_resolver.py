@@ -182,3 +182,32 @@ async def test_who_gave_up_is_not_called_and_costs_no_thread() -> None:
     assert answers == []
     assert len(stuck.asked) == THREADS_WORKSPACE
     assert await ask(resolver, f"{THREADS_WORKSPACE}.test") == HERE
+
+
+async def test_names_that_nobody_waits_for_any_more_are_forgotten_while_the_threads_hang() -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    for _ in range(3):  # attempts that give up, and the retries after them
+        waiters = [resolver.ask(f"{number}.test", "w", print) for number in range(1_000)]
+        waiters += [resolver.ask(f"{number}.test", "v", print) for number in range(1_000)]
+        assert resolver.waiting == 1_000 - 2 * THREADS_WORKSPACE
+        for waiter in waiters:
+            waiter.cancel()
+        assert resolver.waiting == 0
+        assert not resolver._queues
+    stuck.let_go()
+    await until(lambda: resolver.threads == 0)
+    assert len(stuck.asked) == 2 * THREADS_WORKSPACE
+
+
+async def test_while_the_names_of_many_workspaces_hang_one_more_finds_a_thread() -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    for workspace in range(THREADS // THREADS_WORKSPACE):
+        for number in range(2 * THREADS_WORKSPACE):
+            resolver.ask(f"{number}.{workspace}.stuck", f"w{workspace}", print)
+    await until(lambda: len(stuck.asked) == resolver.threads)
+    resolver.ask("a.test", "other", print)
+    await until(lambda: "a.test" in stuck.asked)
+    stuck.let_go()
+    await until(lambda: resolver.threads == 0)
