@@ -20,6 +20,7 @@ from bench.processes import cpu_s, rss_mb
 Figures = dict[str, Any]
 
 START_S = 60.0  # the first start makes a database
+FLOOR_REQUESTS = 60_000  # about half a second of CPU, of which the start is nothing
 STOP_S = 40.0
 _ROOT = Path(__file__).parent.parent
 
@@ -131,9 +132,9 @@ class Receiver:
                 return stats
             time.sleep(0.05)
 
-    def floor(self, requests: int = 60_000) -> float:
+    def floor(self) -> float:
         """Return the floor, CPU microseconds for one request of a bare client, measured now."""
-        result = Module.run("bench.calibration", f"{self.url}/floor", str(requests))
+        result = Module.run("bench.calibration", f"{self.url}/floor", str(FLOOR_REQUESTS))
         self.reset()
         return float(result["cpuMicros"])
 
