@@ -65,7 +65,8 @@ class ChunkedBody:
                 longest = MAX_CHUNK_LINE if self._trailers < 0 else MAX_TRAILERS
                 line_end = data.find(b"\r\n", at, at + longest + 2)
                 if line_end == -1:
-                    if end - at > longest or b"\n" in data[at:]:
+                    seen = end - at - data.endswith(b"\r")  # its end may have come by half
+                    if seen > longest or b"\n" in data[at:]:
                         raise MalformedError("a chunk's line is too long or ends wrongly")
                     break
                 self._line(data[at:line_end])

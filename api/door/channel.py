@@ -83,6 +83,11 @@ class Channel:
         """The channel has closed."""
         raise NotImplementedError
 
+    @property
+    def idle_until(self) -> float | None:
+        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        raise NotImplementedError
+
     # --- the reactor's side
 
     def ready(self, readable: bool, writable: bool) -> None:

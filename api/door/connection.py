@@ -41,6 +41,15 @@ from engine.ingest import Reply
 REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
 
 
+def _begun(data: bytes) -> bytes:
+    """Return `data` without the empty lines before a request, which are to be ignored (RFC 9112, 2.2): as
+    many as there are, since how many come at once is the network's choice."""
+    at = 2
+    while data.startswith(b"\r\n", at):
+        at += 2
+    return data[at:]
+
+
 class Connection(Passing):
     """See the module."""
 
@@ -119,7 +128,7 @@ class Connection(Passing):
             return
         scanned = self._scanned
         if scanned == 0 and data[:2] == b"\r\n":
-            data = data[2:]  # an empty line before a request is to be ignored (RFC 9112, 2.2)
+            data = _begun(data)
         end = data.find(b"\r\n\r\n", scanned - 3 if scanned > 3 else 0) + 4
         if end == 3:
             self._await_head(data)

@@ -204,7 +204,7 @@ class FrontDoor:
         idle = [
             (until, number, connection)
             for number, connection in enumerate(self._channels)
-            if isinstance(connection, Connection) and (until := connection.idle_until) is not None
+            if (until := connection.idle_until) is not None
         ]
         idle.sort()
         for _, _, connection in idle[: math.ceil(len(idle) / 8)]:

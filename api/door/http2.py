@@ -85,6 +85,7 @@ class Http2Connection(TCPServer):
                     self.protocol_send,
                 )
                 self.protocol = cast("Any", protocol)
+                stream.quiet = lambda: protocol.quiet
                 await protocol.initiate()
                 tasks.spawn(self._wind_up, protocol)
                 await self._read_data()

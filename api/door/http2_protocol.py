@@ -55,9 +55,14 @@ class Http2Protocol(H2Protocol):
         self._late: dict[int, int] = {}  # bytes that came for streams that were answered already
         self._quiet = trio.Event()
 
+    @property
+    def quiet(self) -> bool:
+        """Whether no request is under way, and no answer either."""
+        return not self.streams and not self.stream_buffers
+
     async def wait_quiet(self) -> None:
-        """Wait until no request is under way, and no answer either."""
-        while self.streams or self.stream_buffers:
+        """Wait until it is quiet."""
+        while not self.quiet:
             self._quiet = trio.Event()
             await self._quiet.wait()
 

@@ -1,5 +1,7 @@
 """A connection as Hypercorn sees it: a trio stream, with the door's deadlines and its socket."""
 
+from collections.abc import Callable
+
 import trio
 
 from api.door.channel import Address, Channel, Owner
@@ -10,7 +12,7 @@ from api.door.transport import Transport
 class Http2Stream(Channel):
     """See the module. Closing it ends everything above it."""
 
-    __slots__ = ("_buffer", "_eof", "_flush", "_news", "_sending")
+    __slots__ = ("_buffer", "_eof", "_flush", "_news", "_sending", "quiet")
 
     def __init__(self, owner: Owner, transport: Transport, address: Address, data: bytes) -> None:
         super().__init__(owner, transport, address)
@@ -18,12 +20,14 @@ class Http2Stream(Channel):
         self._eof = False
         self._news: trio.Event | None = None
         self._flush: trio.Event | None = None
+        # Whether no request is under way, and no answer either, as the protocol knows it.
+        self.quiet: Callable[[], bool] = lambda: False
         self._within(self._limits.idle_s)
 
     @property
     def idle_until(self) -> float | None:
-        """Never evicted: whether a request is under way is not known here."""
-        return None
+        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        return self._due if not self._buffer and self.quiet() else None
 
     def _arrived(self, data: bytes) -> None:
         self._buffer += data

@@ -501,3 +501,25 @@ def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     for name in ("bad.pem", "missing.pem"):
         with pytest.raises(ValueError, match="cannot be used"):
             House(tls=(tmp_path / name, tmp_path / name))
+
+
+async def test_beyond_the_limit_the_idle_longest_are_closed_of_http2_too() -> None:
+    async with open_house(limits=replace(QUICK, connections=4)) as house:
+        idle = [await dial(house) for _ in range(3)]
+        for client in idle:
+            assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        house.ingest.hold = True
+        busy = await dial(house)
+        number = await busy.open("POST", "/events", HEADERS, end=False)
+        await busy.send_body(number, EVENT)
+        await house.ingest.wait_waiting(1)
+        late = await dial(house)  # takes the place of the first
+        with trio.fail_after(5):
+            while not idle[0].ended:
+                await idle[0].pump()
+        house.ingest.hold = False
+        assert (await late.ask("POST", "/events", HEADERS, EVENT)).status == 202
+        house.ingest.answer()
+        assert (await busy.response(number)).status == 202  # a request was under way: it stays
+        statistics = house.door.statistics()
+        assert (statistics.evicted, statistics.turned_away) == (1, 0)
