@@ -18,6 +18,9 @@ log = structlog.get_logger("angarium.storage")
 
 NAME = "angarium"  # made by us when root starts the server and no such account exists
 FALLBACK = "nobody"  # where accounts cannot be made (a read-only /etc)
+# Of our environment, what PostgreSQL's programs have use for. The rest is not theirs to know: the master
+# key may be in it, and credentials of the file store, and whoever gets into a database can read its own.
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TZDIR", "TMPDIR", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class Account:
 
     def arguments(self) -> dict[str, Any]:
         """Return what `subprocess` needs to start a process as this account."""
-        own: dict[str, Any] = {"umask": 0o077}
+        passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        own: dict[str, Any] = {"umask": 0o077, "env": passed_on}
         if self.switches:
             own |= {"user": self.uid, "group": self.gid, "extra_groups": []}
         return own

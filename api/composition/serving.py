@@ -9,6 +9,7 @@ import trio
 
 from api.cli.failures import known_failure
 from api.composition import Server
+from api.composition.core_dumps import forbid_core_dumps
 from engine.settings import Settings
 from storage.bridge import open_bridge
 from storage.embedded import EmbeddedServer
@@ -20,6 +21,7 @@ log = structlog.get_logger("angarium")
 
 def serve(settings: Settings) -> int:
     """Run a server until SIGTERM or SIGINT; return the exit code."""
+    forbid_core_dumps()
     try:
         box = open_secret_box(
             settings.master_key,

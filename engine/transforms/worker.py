@@ -36,6 +36,7 @@ ADDRESSES = 192 * 1024 * 1024
 # By which a run may leave the process larger before its garbage is looked for: a plain one leaves none.
 # What nobody touched is no resident memory, but the next tenant's script has no addresses.
 LEFT = 4 * 1024 * 1024
+CORE_BYTES = 1  # no dump fits, and Linux pipes none to a collector; 0 would be for files alone
 NOBODY = 65534
 
 # The process has this thread alone. Its own clock is exact: the process's stands still between ticks
@@ -286,12 +287,14 @@ def confine() -> None:
     os.chdir("/")
     for what, limit in (
         (resource.RLIMIT_AS, ADDRESS_SPACE),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, CORE_BYTES),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_NOFILE, 0),
         (resource.RLIMIT_NPROC, 0),
     ):
-        resource.setrlimit(what, (limit, limit))
+        _, hard = resource.getrlimit(what)
+        kept = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(what, (kept, kept))
     if os.geteuid() == 0:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)

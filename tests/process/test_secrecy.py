@@ -1,0 +1,99 @@
+"""What a running server leaves to others: no memory, no environment, no file that they may open.
+
+The server of this module is started with secrets in its environment and logs all that it can.
+"""
+
+import os
+import stat
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.processes import tree
+from engine.transforms.worker import CORE_BYTES
+from tests.process.conftest import _house
+from tests.process.house import House
+
+OLDER = b64encode(b"marked-older-master-key-of-tests").decode()
+CLOUD = "marked-secret-of-a-cloud-account"
+SOURCE = "function transform(event) { return event; }"
+
+
+@pytest.fixture(scope="module")
+def secretive(furnished: House) -> Iterator[House]:
+    """A server that was given secrets by its environment, with a database and a worker beside it."""
+    lines = (furnished.folder / "master.key").read_text().splitlines()
+    own = next(line for line in lines if line and not line.startswith("#"))
+    given = {
+        "ANGARIUM_MASTER_KEY": f"{own},{OLDER}",
+        "AWS_SECRET_ACCESS_KEY": CLOUD,
+        "ANGARIUM_LOG_LEVEL": "debug",
+    }
+    with _house(furnished, **given) as house:
+        house.secrets += [own, OLDER, CLOUD]
+        destination = house.made("http://127.0.0.1:1/")
+        script = {"destinationId": destination, "name": "s", "source": SOURCE}
+        made = house.api("POST", "/transform-scripts", script)
+        run = {"event": {"type": "of.nobody", "data": {}}}
+        assert house.api("POST", f"/transform-scripts/{made['id']}/run", run)["success"]
+        yield house
+
+
+def processes(house: House) -> dict[str, list[int]]:
+    """Return the server's process, those that run scripts and the database's, by what they are."""
+    assert house.process is not None
+    found: dict[str, list[int]] = {"server": [house.process.pid], "worker": [], "database": []}
+    for pid in tree(house.process.pid):
+        if pid != house.process.pid:
+            worker = b"worker.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+            found["worker" if worker else "database"].append(pid)
+    return found
+
+
+def test_no_process_may_leave_a_core_dump(secretive: House) -> None:
+    """Neither into a file nor through a pipe: see `CORE_BYTES`."""
+    all_of_them = processes(secretive)
+    assert all(all_of_them.values()), all_of_them
+    for pid in (pid for pids in all_of_them.values() for pid in pids):
+        limits = Path(f"/proc/{pid}/limits").read_text()
+        (line,) = (line for line in limits.splitlines() if line.startswith("Max core file size"))
+        assert line.split()[4:6] == [str(CORE_BYTES)] * 2, line
+
+
+def test_no_process_of_the_same_account_may_read_the_servers_memory(secretive: House) -> None:
+    """What the kernel does not let be traced has its files in /proc owned by root, and readable by
+    root alone. (That a test run by root cannot be refused is why their modes and owner are looked at,
+    and why another account tries as well.)"""
+    assert secretive.process is not None
+    pid = secretive.process.pid
+    environ = Path(f"/proc/{pid}/environ")
+    assert environ.stat().st_uid == 0
+    assert stat.S_IMODE(environ.stat().st_mode) == 0o400
+    if os.geteuid() != 0:
+        with pytest.raises(PermissionError):
+            environ.read_bytes()
+
+
+def test_what_the_server_starts_knows_nothing_of_its_environment(secretive: House) -> None:
+    found = processes(secretive)
+    for pid in found["database"] + found["worker"]:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        for secret in (OLDER, CLOUD):
+            assert secret.encode() not in environment
+        assert b"ANGARIUM_" not in environment
+        assert b"AWS_" not in environment
+
+
+def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
+    """Whatever stands in a folder that is closed to others is closed, whatever its own mode."""
+    assert not secretive.folder.stat().st_mode & 0o066, "it may be passed through at the most"
+    closed = set()
+    for path in secretive.folder.iterdir():
+        status = path.lstat()
+        if path == secretive.log_file or stat.S_ISSOCK(status.st_mode):  # the log is the test's own
+            continue
+        assert not stat.S_IMODE(status.st_mode) & 0o077, (path.name, oct(status.st_mode))
+        closed.add(path.name)
+    assert {"master.key", "postgres", "postgres.log", "files", "lock"} <= closed
