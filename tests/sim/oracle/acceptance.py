@@ -1,0 +1,76 @@
+"""Accepted is durable, refused is not there, a batch is whole or not at all, nothing is invented."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Request, Sight
+from tests.sim.trace import EventRow, Item
+
+OWN = "angarium."  # types of the service's own events, which nobody posts
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what of acceptance is not as it was told."""
+    rows: dict[tuple[int, str], list[EventRow]] = defaultdict(list)
+    for row in sight.rows.events:
+        rows[row.environment, row.mark].append(row)
+    if len({row.id for row in sight.rows.events}) != len(sight.rows.events):
+        yield "two events have one id"
+    posted: dict[tuple[int, str], list[Request]] = defaultdict(list)
+    for request in sight.requests:
+        for item in request.posted.items:
+            posted[request.posted.environment, item.mark].append(request)
+    for request in sight.requests:
+        yield from _answers(sight, request, rows, posted)
+    for (environment, mark), found in rows.items():
+        if all(row.type.startswith(OWN) for row in found):
+            continue
+        may = posted.get((environment, mark), [])
+        possible = sum(_may_be_there(request) for request in may)
+        if not may:
+            yield f"event {found[0].id} was never posted"
+        elif len(found) > possible:
+            yield f"{mark} is there {len(found)} times, and was posted {possible} times with success"
+
+
+def _may_be_there(request: Request) -> bool:
+    return request.answer in ("accepted", "internal", "lost")
+
+
+def _answers(
+    sight: Sight,
+    request: Request,
+    rows: dict[tuple[int, str], list[EventRow]],
+    posted: dict[tuple[int, str], list[Request]],
+) -> Iterator[str]:
+    environment, items = request.posted.environment, request.posted.items
+    name = f"request {request.posted.request}"
+    if request.answer == "accepted":
+        assert request.answered is not None
+        ids = request.answered.ids
+        if len(ids) != len(items):
+            yield f"{name} of {len(items)} events was told {len(ids)} ids"
+        for item, identifier in zip(items, ids, strict=False):
+            if identifier:
+                yield from _accepted(sight, request, item, identifier)
+        return
+    alone = [item for item in items if len(posted[environment, item.mark]) == 1]
+    there = [item for item in alone if rows.get((environment, item.mark))]
+    if request.answer in ("overloaded", "refused"):
+        for item in there:
+            yield f"{name} was {request.answer}, and {item.mark} is there all the same"
+    elif there and len(there) < len(alone):
+        yield f"{name}, whose fate was unknown, is there with {len(there)} of {len(alone)} events"
+
+
+def _accepted(sight: Sight, request: Request, item: Item, identifier: str) -> Iterator[str]:
+    row = sight.events.get(identifier)
+    name = f"{item.mark} of request {request.posted.request}"
+    if row is None:
+        yield f"{name} was accepted as {identifier}, which is not there"
+    elif row.environment != request.posted.environment:
+        yield f"{name} was accepted as an event of environment {row.environment}"
+    elif row.mark != item.mark and (item.key is None or row.key != item.key):
+        yield f"{name} was accepted as {identifier}, which is {row.mark}"
+    elif row.type != item.type:
+        yield f"{name} was accepted as an event of type {row.type}"

@@ -1,0 +1,63 @@
+"""What is sent is there: of a delivery that exists, signed, the same bytes each time, and twice under
+one number only where the first was not recorded."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Sending, Sight
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what came that should not have."""
+    for sending in sight.sendings:
+        yield from _one(sight, sending)
+    for delivery, sendings in sight.of_delivery.items():
+        bodies = {each.arrived.body for each in sendings}
+        if len(bodies) > 1:
+            yield f"delivery {delivery} came with {len(bodies)} different bodies"
+        yield from _repeated(sight, delivery, sendings)
+
+
+def _one(sight: Sight, sending: Sending) -> Iterator[str]:
+    arrived = sending.arrived
+    row = sight.deliveries.get(arrived.delivery)
+    name = f"sending {arrived.send} of delivery {arrived.delivery}"
+    if row is None:
+        yield f"{name}: there is no such delivery"
+        return
+    if row.destination != arrived.destination:
+        yield f"{name} came to {arrived.destination} instead of {row.destination}"
+    if row.event != arrived.event:
+        yield f"{name} came with the id of event {arrived.event} instead of {row.event}"
+    event = sight.events.get(row.event)
+    if event is not None and arrived.mark != event.mark:
+        yield f"{name} came with the payload {arrived.mark!r} instead of {event.mark!r}"
+    if not arrived.signed:
+        yield f"{name} was not signed by a secret that was valid"
+
+
+def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[str]:
+    by_number: dict[int, list[Sending]] = defaultdict(list)
+    for sending in sendings:
+        by_number[sending.arrived.number].append(sending)
+    recorded = {row.number: row for row in sight.attempts.get(delivery, [])}
+    for number, same in by_number.items():
+        if len(same) == 1:
+            continue
+        makers = [each.arrived.process for each in same]
+        if len(set(makers)) < len(makers):
+            yield f"delivery {delivery} was sent twice as attempt {number} by one process"
+        row = recorded.get(number)
+        if row is None:
+            continue
+        makers_of_row = {each.arrived.process for each in sight.maker(row)}
+        # Processes take the database over in order of their numbers: what one of them recorded is
+        # known to all that come after it.
+        late = [
+            each for each in same if makers_of_row and each.arrived.process > max(makers_of_row)
+        ]
+        if late:
+            yield (
+                f"delivery {delivery} was sent as attempt {number} by process "
+                f"{late[0].arrived.process}, although it was recorded before"
+            )

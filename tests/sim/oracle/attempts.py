@@ -1,0 +1,132 @@
+"""Attempts: numbered without a gap, no more than the schedule has, none early, none after a success.
+
+The schedule that counts is the one in force when an attempt ended; where it was changed while a
+delivery waited, the least of all that were is the bound. A clock that jumped between two processes may
+make a wait shorter by its jump, and nothing else may.
+"""
+
+from collections.abc import Iterator
+from math import inf
+
+from tests.sim.oracle.lives import Requeues, may_be_between
+from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
+from tests.sim.trace import AttemptRow, Configured, DeliveryRow
+
+JITTER = 0.2  # of a scheduled wait, either way
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what of the attempts is not by schedule."""
+    requeues = Requeues(sight)
+    for row in sight.rows.deliveries:
+        if row.origin == "INSPECTION":
+            continue
+        yield from _recorded(sight, row)
+        arrivals = sorted(sight.of_delivery.get(row.id, []), key=lambda each: each.index)
+        yield from _sent(sight, row, arrivals)
+        times = requeues.times(row.id, row.destination, row.environment)
+        yield from _early(sight, row, arrivals, times)
+    for delivery in sight.attempts.keys() - sight.deliveries.keys():
+        yield f"there are attempts of {delivery}, which is not there"
+
+
+def _recorded(sight: Sight, row: DeliveryRow) -> Iterator[str]:
+    attempts = sight.attempts.get(row.id, [])
+    numbers = [attempt.number for attempt in attempts]
+    if numbers != list(range(1, row.attempts + 1)):
+        yield f"delivery {row.id} counts {row.attempts} attempts, and has those numbered {numbers}"
+    if any(attempt.success for attempt in attempts[:-1]):
+        yield f"delivery {row.id} was attempted after its success"
+    used = row.attempts - row.schedule_start
+    longest = max((len(fact.schedule_s) for fact in _versions(sight, row.destination)), default=0)
+    if used > 1 + longest:
+        yield f"delivery {row.id} had {used} attempts of a schedule of {1 + longest}"
+    for attempt in attempts:
+        yield from _really(sight, attempt)
+
+
+def _really(sight: Sight, attempt: AttemptRow) -> Iterator[str]:
+    """What is recorded as answered came to a receiver, and it said so."""
+    if attempt.status is None and not attempt.success:
+        return  # it may have come to nobody
+    makers = sight.maker(attempt)
+    name = f"attempt {attempt.number} of delivery {attempt.delivery}"
+    if not makers:
+        yield f"{name} is recorded, and no receiver saw it then"
+    elif not any(each.replied and each.replied.status == attempt.status for each in makers):
+        yield f"{name} is recorded with {attempt.status}, which its receiver did not say"
+
+
+def _versions(sight: Sight, destination: str) -> list[Configured]:
+    facts = [version.fact for version in sight.destinations.get(destination, [])]
+    return [fact for fact in facts if isinstance(fact, Configured)]
+
+
+def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[str]:
+    """None after a success that was heard or recorded, none beyond the schedule."""
+    won: dict[int, float] = {}
+    for sending in arrivals:
+        process = sending.arrived.process
+        if sending.at > won.get(process, inf):
+            yield (
+                f"delivery {row.id} was sent as attempt {sending.arrived.number} "
+                f"after process {process} had heard of its success"
+            )
+        if sending.good and sending.heard:
+            won.setdefault(process, sending.end)
+    recorded = {attempt.number: attempt for attempt in sight.attempts.get(row.id, [])}
+    for attempt in recorded.values():
+        if attempt.success:
+            later = [each for each in arrivals if each.arrived.number > attempt.number]
+            if later:
+                yield f"delivery {row.id} was sent as attempt {later[0].arrived.number} after its success"
+    most = max((each.arrived.number for each in arrivals), default=0)
+    if most > row.attempts + 1:
+        yield f"delivery {row.id} was sent as attempt {most}, and counts {row.attempts}"
+    longest = max((len(fact.schedule_s) for fact in _versions(sight, row.destination)), default=0)
+    if not row.schedule_start and most > 1 + longest:
+        yield f"delivery {row.id} was sent {most} times by a schedule of {1 + longest}"
+
+
+def _early(
+    sight: Sight, row: DeliveryRow, arrivals: list[Sending], times: list[tuple[float, float]]
+) -> Iterator[str]:
+    """Compare each attempt with the one before: the recorded one of the next lower number."""
+    makers = {attempt.number: sight.maker(attempt) for attempt in sight.attempts.get(row.id, [])}
+    start: int | None = 0  # attempts of former lives; None: not known
+    for after in sorted(arrivals, key=lambda each: each.arrived.number):
+        earlier = after.arrived.number - 1
+        mine = [each for each in makers.get(earlier, ()) if each.end <= after.at]
+        if not mine:
+            continue
+        before = max(mine, key=lambda each: each.at)
+        if may_be_between(times, before.at, after.at):
+            start = None
+        elif earlier > row.schedule_start:
+            start = row.schedule_start
+        if start is not None and earlier > start and before.heard:
+            yield from _wait(sight, row, before, after, earlier - start)
+
+
+def _wait(
+    sight: Sight, row: DeliveryRow, before: Sending, after: Sending, failures: int
+) -> Iterator[str]:
+    process = before.arrived.process
+    end = before.end
+    judged_by = sight.in_force(row.destination, process, end, end + NETWORK_S)
+    since = sight.in_force(row.destination, after.arrived.process, end, after.at)
+    waits = [
+        fact.schedule_s[failures - 1] for fact in judged_by if failures <= len(fact.schedule_s)
+    ]
+    if not waits:
+        return  # that there is none at all is another promise's
+    if len({fact.schedule_s for fact in (*judged_by, *since)}) > 1:
+        waits += [min(fact.schedule_s, default=0) for fact in since]
+    least = min(waits) * (1 - JITTER) - SOON_S
+    passed = after.at - end
+    by_clocks = sight.clock(after.arrived.process, after.at) - sight.clock(process, end)
+    if max(passed, by_clocks) < least:
+        yield (
+            f"attempt {after.arrived.number} of delivery {row.id} came {passed:.3f} s after the one "
+            f"before, {least - max(passed, by_clocks):.3f} s early"
+        )

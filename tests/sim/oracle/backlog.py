@@ -1,0 +1,21 @@
+"""A destination has a backlog row while something of it is unsettled; in the end none is left over."""
+
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Sight
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield destinations whose row lacks or lingers."""
+    unsettled = {
+        row.destination
+        for row in sight.rows.deliveries
+        if row.status in ("PENDING", "RETRYING") and row.origin != "INSPECTION"
+    }
+    rows = set(sight.rows.backlog)
+    if len(rows) < len(sight.rows.backlog):
+        yield "a destination has two backlog rows"
+    for destination in sorted(unsettled - rows):
+        yield f"{destination} has unsettled deliveries and no backlog row"
+    for destination in sorted(rows - unsettled):
+        yield f"{destination} has a backlog row and nothing unsettled"

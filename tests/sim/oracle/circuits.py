@@ -1,0 +1,91 @@
+"""The circuit: after ten failures in a row of five deliveries nothing is sent but a probe at a time,
+after 1, 2, 4 ... 60 s, until one succeeds.
+
+Only what surely filled a row is judged: failures that one process heard of, one after another, none of
+them while an actor may have begun anew, no change of the configuration, and no pause in which an actor
+may have gone to rest.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from msgspec import Struct
+
+from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
+
+FAILURES = 10
+DELIVERIES = 5
+FIRST_PROBE_S = 1.0
+LONGEST_PROBE_S = 60.0
+REST_S = 5.0  # an actor that did nothing for so long may have left memory, and the row with it
+
+
+class Row(Struct):
+    """Failures in a row, and, once it is full, when it was and which probes failed since."""
+
+    failures: int = 0
+    deliveries: set[str] = set()
+    last_at: float = 0.0
+    opened_at: float | None = None
+    probes: int = 0
+    probe_failed_at: float = 0.0
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what was sent through an open circuit."""
+    for destination, sendings in sight.of_destination.items():
+        if destination not in sight.destinations or len(sendings) < FAILURES:
+            continue
+        ordered = sorted(sendings, key=lambda each: (each.arrived.process, each.index))
+        for _, mine in groupby(ordered, key=lambda each: each.arrived.process):
+            yield from _process(sight, destination, list(mine))
+
+
+def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterator[str]:
+    steps = [(each.at, each.index, True, each) for each in sendings]
+    steps += [(each.end, each.index, False, each) for each in sendings if each.replied]
+    row = Row()
+    restarts = [fault.at for fault in sight.faults if fault.kind == "actor"]
+    before = 0.0
+    for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
+        disturbed = any(before <= restart <= at for restart in restarts)
+        if disturbed or sight.changed(destination, before, at):
+            row = Row()
+        before = at
+        if not begins:
+            _ended(row, sending)
+        elif row.opened_at is not None:
+            yield from _sent(destination, row, sending)
+
+
+def _ended(row: Row, sending: Sending) -> None:
+    if sending.good or not sending.heard:
+        row.failures, row.deliveries, row.opened_at, row.probes = 0, set(), None, 0
+        return
+    if row.opened_at is not None:
+        if sending.at > row.opened_at + 2 * NETWORK_S:
+            row.probes += 1
+            row.probe_failed_at = sending.end
+        return
+    if sending.end > row.last_at + REST_S:
+        row.failures, row.deliveries = 0, set()
+    row.last_at = sending.end
+    row.failures += 1
+    row.deliveries.add(sending.arrived.delivery)
+    if row.failures >= FAILURES and len(row.deliveries) >= DELIVERIES:
+        row.opened_at, row.probes, row.probe_failed_at = sending.end, 0, sending.end
+
+
+def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
+    assert row.opened_at is not None
+    if sending.at <= row.opened_at + 2 * NETWORK_S:
+        return  # begun before the row was full
+    # The first probe may be one of those; each later one doubles the wait. One less is taken for sure.
+    tries = max(0, row.probes - 1)
+    least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0
+    passed = sending.at - row.probe_failed_at
+    if passed < least - SOON_S:
+        yield (
+            f"delivery {sending.arrived.delivery} was sent to {destination} {passed:.3f} s after "
+            f"probe {row.probes} of its open circuit failed"
+        )

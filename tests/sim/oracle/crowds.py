@@ -1,0 +1,66 @@
+"""No more requests in flight at a destination than it is configured for, and no more a second."""
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from tests.sim.oracle.sight import NETWORK_S, Sending, Sight
+
+ROUNDING = 1e-3  # of a request
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield where there were too many."""
+    for destination, sendings in sight.of_destination.items():
+        if destination not in sight.destinations:
+            continue
+        ordered = sorted(sendings, key=lambda each: (each.arrived.process, each.index))
+        for process, mine in groupby(ordered, key=lambda each: each.arrived.process):
+            own = list(mine)
+            yield from _crowd(sight, destination, process, own)
+            yield from _rate(sight, destination, process, own)
+
+
+def _crowd(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
+    """What is at the receiver at an instant is in flight; what its process does not wait for is not."""
+    open_until: list[float] = []
+    for sending in sendings:
+        open_until = [end for end in open_until if end > sending.at]
+        if sending.heard:
+            open_until.append(sending.end)
+        facts = sight.in_force(destination, process, sending.at - NETWORK_S, sending.at)
+        # By a version that was replaced: what it began is in flight still.
+        longest = max((each.end for each in sendings if each.heard), default=sending.at)
+        older = sight.in_force(
+            destination, process, min(_began(sendings, sending), longest), sending.at
+        )
+        most = max((fact.concurrency for fact in (*facts, *older)), default=0)
+        if any(fact.ordering == "STRICT" for fact in facts) and all(
+            fact.ordering == "STRICT" for fact in (*facts, *older)
+        ):
+            most = 1
+        if len(open_until) > most:
+            yield f"{len(open_until)} requests were in flight at {destination}, which allows {most}"
+
+
+def _began(sendings: list[Sending], now: Sending) -> float:
+    """When the oldest request began that is in flight now."""
+    return min(each.at for each in sendings if each.at <= now.at and each.end >= now.at)
+
+
+def _rate(sight: Sight, destination: str, process: int, sendings: list[Sending]) -> Iterator[str]:
+    """A bucket of one second's worth, which fills at the rate; on the way requests may close up."""
+    first = sight.destinations[destination][0].fact
+    facts = [version.fact for version in sight.destinations[destination]]
+    rates = {getattr(fact, "rate_per_second", None) for fact in facts}
+    if len(rates) != 1 or None in rates:
+        return  # a change of the rate is judged by nobody
+    rate = getattr(first, "rate_per_second", None)
+    assert rate is not None
+    burst = max(1.0, rate)
+    tokens, last = burst + rate * NETWORK_S, 0.0
+    for sending in sorted(sendings, key=lambda each: each.at):
+        tokens = min(burst + rate * NETWORK_S, tokens + (sending.at - last) * rate) - 1
+        last = sending.at
+        if tokens < -ROUNDING:
+            yield f"{destination} got more than {rate} a second from process {process}"
+            tokens = 0.0

@@ -1,0 +1,66 @@
+"""Once all is quiet everything has ended, and each delivery has ended for a reason."""
+
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Sight
+from tests.sim.trace import Configured, DeliveryRow
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what has not ended, or not as it may."""
+    for row in sight.rows.deliveries:
+        final = sight.final(row.destination)
+        if final is None or row.origin == "INSPECTION":
+            continue
+        if row.status in ("PENDING", "RETRYING"):
+            if final.status != "DISABLED":
+                yield f"{_name(row)} is {row.status} still, at a destination that is {final.status}"
+        elif row.status == "DELIVERED":
+            yield from _delivered(sight, row)
+        elif row.status == "FAILED":
+            yield from _failed(sight, row)
+        else:
+            yield f"{_name(row)} is {row.status}"
+
+
+def _name(row: DeliveryRow) -> str:
+    return f"delivery {row.id} of {row.destination}"
+
+
+def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
+    arrivals = sight.of_delivery.get(row.id, [])
+    last = [each for each in arrivals if each.arrived.number == row.attempts]
+    if not any(each.good for each in last):
+        yield f"{_name(row)} is DELIVERED by attempt {row.attempts}, which no receiver confirmed"
+    attempts = sight.attempts.get(row.id, [])
+    if not attempts or not attempts[-1].success:
+        yield f"{_name(row)} is DELIVERED, and its last attempt is no success"
+
+
+def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
+    versions = [
+        v.fact for v in sight.destinations[row.destination] if isinstance(v.fact, Configured)
+    ]
+    if any(attempt.success for attempt in sight.attempts.get(row.id, [])):
+        yield f"{_name(row)} is FAILED, and an attempt was a success"
+    if row.dlq_status == "DISCARDED":
+        archived = any(version.status == "ARCHIVED" for version in versions)
+        asked = any(
+            wish.asked.kind == "discard" and (not wish.asked.of or wish.asked.of == row.destination)
+            for wish in sight.wishes
+            if not wish.asked.deliveries or row.id in wish.asked.deliveries
+        )
+        if not (archived or asked):
+            yield f"{_name(row)} is DISCARDED, and nobody asked for it"
+        return
+    if row.dlq_status != "IN_DLQ":
+        yield f"{_name(row)} is FAILED and {row.dlq_status}"
+        return
+    if any(version.status == "ARCHIVED" for version in versions[-1:]):
+        yield f"{_name(row)} is IN_DLQ still, at a destination that was archived"
+    if row.error in ("DESTINATION_GONE", "INTERNAL"):
+        return  # a 410, or it stopped its actor again and again
+    used = row.attempts - row.schedule_start
+    least = min(len(version.schedule_s) for version in versions)
+    if used < 1 + least:
+        yield f"{_name(row)} is dead after {used} of its schedule's attempts"

@@ -1,0 +1,66 @@
+"""One event an idempotency key and environment, for a day by the clocks of those that accepted it."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Request, Sight
+from tests.sim.trace import EventRow
+
+DAY_S = 86_400.0
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield keys that have made several events in a day, or twins that were told different ids."""
+    posts: dict[tuple[int, str], list[Request]] = defaultdict(list)
+    for request in sight.requests:
+        for key in {item.key for item in request.posted.items if item.key is not None}:
+            posts[request.posted.environment, key].append(request)
+    rows: dict[tuple[int, str], list[EventRow]] = defaultdict(list)
+    for row in sight.rows.events:
+        if row.key is not None:
+            rows[row.environment, row.key].append(row)
+    for (environment, key), found in rows.items():
+        requests = posts.get((environment, key), [])
+        if len(found) > 1 + _expiries(sight, requests):
+            yield f"key {key} has {len(found)} events: {', '.join(row.id for row in found)}"
+    for (environment, key), requests in posts.items():
+        if not _expiries(sight, requests):
+            yield from _twins(key, requests)
+        there = {row.id for row in rows.get((environment, key), [])}
+        for identifier in _told(key, requests):
+            if identifier not in there:
+                yield f"key {key} was answered with {identifier}, which does not have it"
+
+
+def _told(key: str, requests: list[Request]) -> set[str]:
+    ids: set[str] = set()
+    for request in requests:
+        if request.answer == "accepted" and request.answered is not None:
+            pairs = zip(request.posted.items, request.answered.ids, strict=False)
+            ids |= {identifier for item, identifier in pairs if item.key == key and identifier}
+    return ids
+
+
+def _twins(key: str, requests: list[Request]) -> Iterator[str]:
+    ids = _told(key, requests)
+    if len(ids) > 1:
+        yield f"key {key} was answered with {len(ids)} ids: {', '.join(sorted(ids))}"
+
+
+def _expiries(sight: Sight, requests: list[Request]) -> int:
+    """How often a key may have expired between its first post and its last: once a day that passed, by
+    whatever clocks; a jump of the clock in between may make it one more."""
+    clocks: list[float] = []
+    for request in requests:
+        process = sight.processes.get(request.posted.process)
+        ahead = 0.0 if process is None else process.clock_s
+        ended = inf_is(request.end, sight.quiet_at if process is None else process.ended_at)
+        clocks += [request.posted.at + ahead, min(ended, request.posted.at + DAY_S) + ahead]
+    if not clocks:
+        return 0
+    return int((max(clocks) - min(clocks)) // DAY_S)
+
+
+def inf_is(at: float, otherwise: float) -> float:
+    """Return an instant, or another where there is none."""
+    return otherwise if at == float("inf") else at

@@ -1,0 +1,45 @@
+"""The lives of a delivery: out of the dead-letter queue it begins a schedule anew. When that may have
+been is known from who asked for it."""
+
+from collections.abc import Sequence
+from math import inf
+
+from tests.sim.oracle.sight import Sight
+
+
+class Requeues:
+    """When a delivery may have been requeued, as intervals from the asking to the telling."""
+
+    def __init__(self, sight: Sight) -> None:
+        self._named: dict[str, list[tuple[float, float]]] = {}
+        self._any: list[tuple[str, int, float, float]] = []
+        for wish in sight.wishes:
+            if wish.asked.kind != "requeue" or wish.answer == "refused":
+                continue
+            # What was unknown may still be under way; a while later it is done or never will be.
+            until = wish.end if wish.answer == "done" else inf
+            if wish.answer == "done" and wish.told is not None:
+                for delivery in wish.told.ids:
+                    self._named.setdefault(delivery, []).append((wish.asked.at, until))
+            elif wish.asked.deliveries:
+                for delivery in wish.asked.deliveries:
+                    self._named.setdefault(delivery, []).append((wish.asked.at, until))
+            else:
+                asked = wish.asked
+                self._any.append((asked.of, asked.environment, asked.at, until))
+
+    def times(self, delivery: str, destination: str, environment: int) -> list[tuple[float, float]]:
+        """Return when a delivery may have been requeued."""
+        return [
+            *self._named.get(delivery, ()),
+            *(
+                (since, until)
+                for of, place, since, until in self._any
+                if place == environment and of in ("", destination)
+            ),
+        ]
+
+
+def may_be_between(times: Sequence[tuple[float, float]], since: float, until: float) -> bool:
+    """Whether a requeue may have been between two instants."""
+    return any(asked <= until and told >= since for asked, told in times)

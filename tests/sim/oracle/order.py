@@ -1,0 +1,138 @@
+"""Order: first successes within a lane by seq while an ordering held, and seq as it was accepted."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import pairwise
+from math import inf
+
+from msgspec import Struct
+
+from tests.sim.oracle.sight import NETWORK_S, Request, Sending, Sight
+from tests.sim.trace import Configured, DeliveryRow
+
+
+class Passage(Struct):
+    """A delivery on its way through a lane: its first success, and from when on others may follow."""
+
+    row: DeliveryRow
+    success: Sending | None
+    free_at: float
+
+
+class Reign(Struct):
+    """A time in which a destination kept one ordering. It begins late enough for all to know of it."""
+
+    ordering: str
+    since: float
+    until: float
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what overtook."""
+    by_destination: dict[str, list[DeliveryRow]] = defaultdict(list)
+    for row in sight.rows.deliveries:
+        by_destination[row.destination].append(row)
+    for destination, rows in by_destination.items():
+        rows.sort(key=lambda row: row.seq)
+        if len({row.seq for row in rows}) < len(rows):
+            yield f"two deliveries of {destination} have one seq"
+        for reign in _reigns(sight, destination):
+            yield from _lanes(sight, reign, rows)
+    yield from _accepted_in_order(sight)
+
+
+def _reigns(sight: Sight, destination: str) -> Iterator[Reign]:
+    since, ordering = 0.0, ""
+    for version in sight.destinations.get(destination, []):
+        fact = version.fact
+        assert isinstance(fact, Configured)
+        if not ordering:
+            ordering = fact.ordering
+        elif fact.ordering != ordering:
+            if ordering != "NONE":
+                yield Reign(ordering, since, fact.at)
+            since, ordering = version.known_by(None) + NETWORK_S, fact.ordering
+    if ordering not in ("", "NONE"):
+        yield Reign(ordering, since, inf)
+
+
+def _lanes(sight: Sight, reign: Reign, rows: list[DeliveryRow]) -> Iterator[str]:
+    lanes: dict[str, list[Passage]] = defaultdict(list)
+    for row in rows:
+        lane = "" if reign.ordering == "STRICT" else row.lane
+        if lane is not None and row.origin != "INSPECTION":
+            lanes[lane].append(_passage(sight, row))
+    for passages in lanes.values():
+        ahead: Passage | None = None  # of those before, the one that freed its lane last
+        for passage in passages:
+            first = passage.success
+            overtook = first is not None and ahead is not None and first.at < ahead.free_at
+            if overtook and first and ahead and _counts(sight, reign, first):
+                yield (
+                    f"delivery {passage.row.id} (seq {passage.row.seq}) of "
+                    f"{passage.row.destination} overtook {ahead.row.id} (seq {ahead.row.seq})"
+                )
+            if ahead is None or passage.free_at > ahead.free_at:
+                ahead = passage
+
+
+def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
+    return reign.since <= sending.at <= reign.until and sight.reigned(sending)
+
+
+def _passage(sight: Sight, row: DeliveryRow) -> Passage:
+    """What was sent before it was requeued does not count, since its former place is not known; nor what
+    a process sent that did not own the database any more."""
+    mine = [
+        each
+        for each in sight.of_delivery.get(row.id, [])
+        if each.arrived.number > row.schedule_start
+    ]
+    good = [each for each in mine if each.good]
+    if good:
+        first = min(good, key=lambda each: each.at)
+        # A success that nobody heard of freed the lane by itself as little as it can be waited for.
+        return Passage(row, first, first.end if first.heard else first.at)
+    known = [each.end if each.heard else each.at for each in mine if sight.reigned(each)]
+    if row.status in ("PENDING", "RETRYING"):
+        return Passage(row, None, inf)
+    return Passage(row, None, max(known, default=-inf))
+
+
+def _accepted_in_order(sight: Sight) -> Iterator[str]:
+    """What was posted after another was accepted comes after it, and in one batch by its place."""
+    seqs: dict[str, list[int]] = defaultdict(list)
+    for row in sight.rows.deliveries:
+        if (
+            row.origin == "NORMAL"
+            and row.dlq_status != "RETRIED_FROM_DLQ"
+            and not row.schedule_start
+        ):
+            seqs[row.event].append(row.seq)
+    keys = Counter(
+        (request.posted.environment, item.key)
+        for request in sight.requests
+        for item in request.posted.items
+    )
+    moments: list[tuple[int, Request, list[int]]] = []
+    for request in sight.requests:
+        if request.answered is None or request.answered_index is None:
+            continue
+        if request.answer != "accepted":
+            continue
+        own = [
+            seqs.get(identifier, [])
+            for item, identifier in zip(request.posted.items, request.answered.ids, strict=False)
+            if item.key is None or keys[request.posted.environment, item.key] == 1
+        ]
+        for one, after in pairwise(each for each in own if each):
+            if max(one) > min(after):
+                yield f"request {request.posted.request}'s events are not in order of their places"
+        if known := [seq for each in own for seq in each]:
+            moments += [(request.index, request, known), (request.answered_index, request, known)]
+    highest = -1
+    for index, request, known in sorted(moments, key=lambda moment: moment[0]):
+        if index == request.answered_index:
+            highest = max(highest, *known)
+        elif min(known) < highest:
+            yield f"request {request.posted.request} was posted after another's answer, and is before it"

@@ -1,0 +1,29 @@
+"""One writer: of what a process does after another has taken the database over, nothing is recorded."""
+
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Sight
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what a former owner wrote."""
+    if len(sight.processes) < 2:
+        return
+    for rows in sight.attempts.values():
+        for row in rows:
+            makers = sight.maker(row)
+            ends = [(each.end, sight.processes[each.arrived.process]) for each in makers]
+            if ends and all(end > process.over_at for end, process in ends):
+                yield (
+                    f"attempt {row.number} of delivery {row.delivery} is recorded, by process "
+                    f"{ends[0][1].number}, which had lost the database when it ended"
+                )
+    for request in sight.requests:
+        process = sight.processes.get(request.posted.process)
+        if request.answer != "accepted" or process is None:
+            continue
+        if request.posted.at > process.over_at:
+            yield (
+                f"request {request.posted.request} was accepted by process {process.number}, "
+                f"which had lost the database"
+            )

@@ -1,0 +1,79 @@
+"""A replay job's tallies are its rows, each original is replayed once at most, and the job ends."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tests.sim.oracle.sight import Sight
+from tests.sim.trace import DeliveryRow, JobRow
+
+UNFINISHED = ("PENDING", "RUNNING", "PAUSED")
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield what of the jobs is not so."""
+    rows: dict[str, list[DeliveryRow]] = defaultdict(list)
+    for row in sight.rows.deliveries:
+        if row.replay_job is not None:
+            rows[row.replay_job].append(row)
+            yield from _replay(sight, row)
+        elif row.origin == "REPLAY":
+            yield f"delivery {row.id} is a replay of no job"
+    jobs = {job.id: job for job in sight.rows.jobs}
+    for missing in rows.keys() - jobs.keys():
+        yield f"there are replays of job {missing}, which is not there"
+    for job in jobs.values():
+        yield from _job(sight, job, rows.get(job.id, []))
+    for wish in sight.wishes:
+        if wish.asked.kind == "replay" and wish.answer == "done" and wish.told is not None:
+            for identifier in wish.told.ids:
+                if identifier not in jobs:
+                    yield f"job {identifier} was created, and is not there"
+
+
+def _replay(sight: Sight, row: DeliveryRow) -> Iterator[str]:
+    original = sight.deliveries.get(row.replay_of or "")
+    if original is None:
+        yield f"replay {row.id} is of {row.replay_of}, which is not there"
+    elif (original.event, original.destination, original.environment) != (
+        row.event, row.destination, row.environment,
+    ):  # fmt: skip
+        yield f"replay {row.id} has another event, destination or environment than {original.id}"
+    elif original.seq > row.seq and not original.schedule_start:
+        yield f"replay {row.id} is before its original {original.id}"
+
+
+def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
+    name = f"job {job.id} ({job.status})"
+    originals = [row.replay_of for row in rows]
+    twice = {each for each in originals if originals.count(each) > 1}
+    if twice:
+        yield f"{name} replayed {len(twice)} deliveries more than once, as {sorted(map(str, twice))[0]}"
+    counted = {
+        "enqueued": (job.enqueued, len(rows)),
+        "delivered": (job.delivered, sum(row.status in ("DELIVERED", "DRY_RUN") for row in rows)),
+        "failed": (job.failed, sum(_failed(row) for row in rows)),
+    }
+    for what, (said, real) in counted.items():
+        if said != real:
+            yield f"{name} counts {said} {what}, and there are {real}"
+    if job.status == "COMPLETED" and rows and job.matched != job.enqueued + job.skipped:
+        yield f"{name} matched {job.matched}: {job.enqueued} enqueued and {job.skipped} skipped"
+    if job.status in UNFINISHED and not _held(sight, job):
+        yield f"{name} has not ended"
+    if job.status == "FAILED":
+        yield f"{name} was given up"
+
+
+def _failed(row: DeliveryRow) -> bool:
+    """A replay that died counts as failed until it is delivered after all."""
+    waits = row.status in ("PENDING", "RETRYING")
+    return row.status == "FAILED" or (waits and row.dlq_status == "RETRIED_FROM_DLQ")
+
+
+def _held(sight: Sight, job: JobRow) -> bool:
+    """A job waits while a destination of its environment is disabled; which ones it has is not told."""
+    finals = [sight.final(destination) for destination in sight.destinations]
+    return any(
+        final is not None and final.environment == job.environment and final.status == "DISABLED"
+        for final in finals
+    )

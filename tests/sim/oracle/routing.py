@@ -1,0 +1,128 @@
+"""Each event has one delivery for each destination that a rule named for it when it was routed, and no
+other. While a change was under way either version may have been the one."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from math import inf
+
+from tests.sim.oracle.sight import Process, Request, Sight, Version
+from tests.sim.trace import Configured, DeliveryRow, EventRow, Item, Ruled
+
+OWN = "angarium."
+
+
+def judge(sight: Sight) -> Iterator[str]:
+    """Yield deliveries that are missing, doubled or invented."""
+    first: dict[str, list[DeliveryRow]] = defaultdict(list)
+    for row in sight.rows.deliveries:
+        event = sight.events.get(row.event)
+        if event is None:
+            yield f"delivery {row.id} is of an event that is not there"
+        elif event.environment != row.environment:
+            yield f"delivery {row.id} is of another environment than its event"
+        elif (known := sight.final(row.destination)) is None:
+            yield f"delivery {row.id} goes to a destination that never was"
+        elif known.environment != row.environment:
+            yield f"delivery {row.id} goes to another environment's destination"
+        if row.origin == "NORMAL":
+            first[row.event].append(row)
+    if len(sight.deliveries) != len(sight.rows.deliveries):
+        yield "two deliveries have one id"
+    made: dict[tuple[int, str], list[Request]] = defaultdict(list)
+    items: dict[tuple[int, str], Item] = {}
+    for request in sight.requests:
+        if request.answer in ("accepted", "internal", "lost"):
+            for item in request.posted.items:
+                made[request.posted.environment, item.mark].append(request)
+                items[request.posted.environment, item.mark] = item
+    for event in sight.rows.events:
+        requests = made.get((event.environment, event.mark))
+        if requests and not event.type.startswith(OWN):
+            item = items[event.environment, event.mark]
+            yield from _event(sight, event, item, requests, first[event.id])
+
+
+def _event(
+    sight: Sight, event: EventRow, item: Item, requests: list[Request], rows: list[DeliveryRow]
+) -> Iterator[str]:
+    there = [row.destination for row in rows]
+    for destination in sorted({each for each in there if there.count(each) > 1}):
+        yield f"event {event.id} has several deliveries to {destination}"
+    for destination, versions in sight.destinations.items():
+        fact = versions[0].fact
+        if not isinstance(fact, Configured) or fact.environment != event.environment:
+            continue
+        if fact.customer is not None and fact.customer != item.customer:
+            if destination in there:
+                yield f"event {event.id} went to {destination}, of another customer"
+            continue
+        ways = [_way(sight, destination, item, request) for request in requests]
+        if destination in there and not any(possible for _, possible in ways):
+            yield f"event {event.id} went to {destination} without a rule"
+        if destination not in there and all(sure for sure, _ in ways):
+            yield f"event {event.id} did not go to {destination}, to which a rule leads"
+
+
+def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
+    """Return whether a request's event surely went to a destination, and whether it possibly did."""
+    process = sight.processes.get(request.posted.process)
+    since = request.posted.at
+    until = request.end if process is None else min(request.end, process.ended_at)
+    archived = [
+        isinstance(fact, Configured) and fact.status == "ARCHIVED"
+        for fact in _held(sight.destinations[destination], process, since, until)
+    ]
+    if not archived or all(archived):
+        return False, False
+    sure = possible = False
+    for versions in sight.rules.values():
+        fact = versions[0].fact
+        if not isinstance(fact, Ruled) or fact.destination != destination:
+            continue
+        matches = [
+            isinstance(each, Ruled) and _matches(each, item)
+            for each in _held(versions, process, since, until)
+        ]
+        possible = possible or any(matches)
+        begun = versions[0].known_by(process) <= since
+        sure = sure or (begun and bool(matches) and all(matches))
+    known = sight.destinations[destination][0].known_by(process) <= since
+    return sure and known and not any(archived), possible
+
+
+def _held(
+    versions: list[Version], process: Process | None, since: float, until: float
+) -> list[Configured | Ruled]:
+    """Return the versions that a process may have had at some instant of a time."""
+    found: list[Configured | Ruled] = []
+    for number, version in enumerate(versions):
+        if version.fact.at > until:
+            break
+        gone_at = versions[number + 1].known_by(process) if number + 1 < len(versions) else inf
+        if gone_at >= since:
+            found.append(version.fact)
+    return found
+
+
+def _matches(rule: Ruled, item: Item) -> bool:
+    if not rule.live or (rule.only is not None and rule.only != item.customer):
+        return False
+    return any(named_by(pattern, item.type) for pattern in rule.types)
+
+
+def named_by(pattern: str, event_type: str) -> bool:
+    """Whether a pattern names a type: a `*` is one segment, at the end one or more; alone everything
+    but the service's own types, which only patterns that begin with `angarium.` name."""
+    if event_type.startswith(OWN) and not pattern.startswith(OWN):
+        return False
+    return _rest(pattern.split("."), event_type.split("."))
+
+
+def _rest(pattern: list[str], segments: list[str]) -> bool:
+    if not pattern:
+        return not segments
+    if not segments:
+        return False
+    if pattern == ["*"]:
+        return True
+    return pattern[0] in ("*", segments[0]) and _rest(pattern[1:], segments[1:])

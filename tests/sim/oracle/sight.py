@@ -1,0 +1,288 @@
+"""A history as the promises look at it: each arrival with its end, who reigned when, which version held.
+
+It only arranges facts; it judges nothing.
+"""
+
+from collections import defaultdict
+from math import inf
+
+from msgspec import Struct
+
+from tests.sim.trace import (
+    Answered,
+    Arrived,
+    Asked,
+    AttemptRow,
+    Booted,
+    Configured,
+    DeliveryRow,
+    Ended,
+    EventRow,
+    Fault,
+    History,
+    Killed,
+    Posted,
+    Quiet,
+    Ready,
+    Replied,
+    Ruled,
+    Told,
+)
+
+NETWORK_S = (
+    1.0  # the longest way of a request from its process to its receiver, or of an answer back
+)
+UNHEARD_S = 30.0  # by then a process knows of a version whose author was not told, or is another's
+SOON_S = 0.002  # instants in rows are whole milliseconds
+
+
+class Process(Struct):
+    """One process. `doubted_at`: another one began then, and may own the database since; `over_at`: it
+    surely does since then."""
+
+    number: int
+    booted_at: float
+    clock_s: float
+    ready_at: float = inf
+    ended_at: float = inf
+    doubted_at: float = inf
+    over_at: float = inf
+
+
+class Sending(Struct):
+    """One request as its receiver saw it. `end`: when it replied; without a reply, never."""
+
+    arrived: Arrived
+    index: int
+    replied: Replied | None = None
+
+    @property
+    def at(self) -> float:
+        """When it arrived."""
+        return self.arrived.at
+
+    @property
+    def end(self) -> float:
+        """When the receiver was done with it."""
+        return inf if self.replied is None else self.replied.at
+
+    @property
+    def heard(self) -> bool:
+        """Whether its process heard how it ended."""
+        return self.replied is not None and self.replied.judged
+
+    @property
+    def good(self) -> bool:
+        """Whether the receiver said 2xx."""
+        status = None if self.replied is None else self.replied.status
+        return status is not None and 200 <= status < 300
+
+    @property
+    def gone(self) -> bool:
+        """Whether the receiver said 410."""
+        return self.replied is not None and self.replied.status == 410
+
+
+class Request(Struct):
+    """Events that were posted, with what their caller was told. `end`: when; without an answer, never."""
+
+    posted: Posted
+    index: int
+    answered: Answered | None = None
+    answered_index: int | None = None
+
+    @property
+    def answer(self) -> str:
+        """What the caller knows."""
+        return "lost" if self.answered is None else self.answered.answer
+
+    @property
+    def end(self) -> float:
+        """When the caller was told."""
+        return inf if self.answered is None else self.answered.at
+
+
+class Wish(Struct):
+    """Something else that was asked for, with what its caller was told."""
+
+    asked: Asked
+    told: Told | None = None
+
+    @property
+    def answer(self) -> str:
+        """What the caller knows."""
+        return "lost" if self.told is None else self.told.answer
+
+    @property
+    def end(self) -> float:
+        """When the caller was told."""
+        return inf if self.told is None else self.told.at
+
+
+class Version(Struct):
+    """A version of a destination or of a rule. `author`: the process that surely has it since
+    `known_at`; others have it a while after its commit, those that begin later from their beginning."""
+
+    fact: Configured | Ruled
+    author: int | None = None
+    known_at: float = inf
+
+    def known_by(self, process: Process | None) -> float:
+        """Return when a process surely acts on it."""
+        if process is not None and process.booted_at > self.fact.at:
+            return process.booted_at
+        late = self.fact.at + UNHEARD_S
+        if process is not None and process.number == self.author:
+            return min(self.known_at, late)
+        return late
+
+
+class Sight:
+    """Everything about one history, by what it concerns."""
+
+    def __init__(self, history: History) -> None:
+        self.history = history
+        self.rows = history.rows
+        self.processes: dict[int, Process] = {}
+        self.sendings: list[Sending] = []
+        self.requests: list[Request] = []
+        self.wishes: list[Wish] = []
+        self.faults: list[Fault] = []
+        self.quiet_at = inf
+        self.destinations: dict[str, list[Version]] = defaultdict(list)
+        self.rules: dict[str, list[Version]] = defaultdict(list)
+        self._read()
+        self.events: dict[str, EventRow] = {row.id: row for row in self.rows.events}
+        self.deliveries: dict[str, DeliveryRow] = {row.id: row for row in self.rows.deliveries}
+        self.attempts: dict[str, list[AttemptRow]] = defaultdict(list)
+        for row in sorted(self.rows.attempts, key=lambda row: row.number):
+            self.attempts[row.delivery].append(row)
+        self.of_delivery: dict[str, list[Sending]] = defaultdict(list)
+        self.of_destination: dict[str, list[Sending]] = defaultdict(list)
+        for sending in self.sendings:
+            self.of_delivery[sending.arrived.delivery].append(sending)
+            self.of_destination[sending.arrived.destination].append(sending)
+        self._authors()
+
+    def _read(self) -> None:
+        sendings: dict[int, Sending] = {}
+        requests: dict[int, Request] = {}
+        wishes: dict[int, Wish] = {}
+        for index, fact in enumerate(self.history.facts):
+            match fact:
+                case Arrived():
+                    sendings[fact.send] = Sending(fact, index)
+                case Replied():
+                    sendings[fact.send].replied = fact
+                case Posted():
+                    requests[fact.request] = Request(fact, index)
+                case Answered():
+                    requests[fact.request].answered = fact
+                    requests[fact.request].answered_index = index
+                case Asked():
+                    wishes[fact.request] = Wish(fact)
+                case Told():
+                    wishes[fact.request].told = fact
+                case Configured():
+                    self.destinations[fact.destination].append(Version(fact))
+                case Ruled():
+                    self.rules[fact.rule].append(Version(fact))
+                case Booted() | Ready() | Killed() | Ended():
+                    self._process(fact)
+                case Fault():
+                    self.faults.append(fact)
+                case Quiet():
+                    self.quiet_at = fact.at
+        self.sendings = list(sendings.values())
+        self.requests = list(requests.values())
+        self.wishes = list(wishes.values())
+
+    def _process(self, fact: Booted | Ready | Killed | Ended) -> None:
+        if isinstance(fact, Booted):
+            for other in self.processes.values():
+                other.doubted_at = min(other.doubted_at, fact.at)
+            self.processes[fact.process] = Process(fact.process, fact.at, fact.clock_s)
+            return
+        process = self.processes[fact.process]
+        if isinstance(fact, Ready):
+            process.ready_at = fact.at
+            for other in self.processes.values():
+                if other.booted_at < process.booted_at or other.number < process.number:
+                    other.over_at = min(other.over_at, fact.at)
+        else:
+            process.ended_at = min(process.ended_at, fact.at)
+
+    def _authors(self) -> None:
+        """Find whose wish made each version: the one about it that was under way at its commit."""
+        for wish in self.wishes:
+            if wish.answer != "done":
+                continue
+            ids = {wish.asked.of, *(() if wish.told is None else wish.told.ids)}
+            for identifier in ids:
+                for version in (
+                    *self.destinations.get(identifier, ()),
+                    *self.rules.get(identifier, ()),
+                ):
+                    if wish.asked.at <= version.fact.at <= wish.end and wish.end < version.known_at:
+                        version.author, version.known_at = wish.asked.process, wish.end
+
+    # --- questions
+
+    def reigned(self, sending: Sending) -> bool:
+        """Whether the process of a sending surely owned the database when it arrived."""
+        process = self.processes[sending.arrived.process]
+        return sending.at < process.doubted_at
+
+    def in_force(
+        self, destination: str, process: int | None, since: float, until: float
+    ) -> list[Configured]:
+        """Return the versions that a process may have acted on at some instant of a time."""
+        mine = None if process is None else self.processes.get(process)
+        found: list[Configured] = []
+        versions = self.destinations.get(destination, [])
+        for number, version in enumerate(versions):
+            assert isinstance(version.fact, Configured)
+            if version.fact.at > until:
+                break
+            later = versions[number + 1] if number + 1 < len(versions) else None
+            if later is None or later.known_by(mine) >= since:
+                found.append(version.fact)
+        return found
+
+    def at_sending(self, sending: Sending) -> list[Configured]:
+        """Return the versions that a request may have been sent by."""
+        arrived = sending.arrived
+        return self.in_force(
+            arrived.destination, arrived.process, arrived.at - NETWORK_S, arrived.at
+        )
+
+    def changed(self, destination: str, since: float, until: float) -> bool:
+        """Whether a destination's configuration may have changed for somebody within a time."""
+        return any(
+            version.fact.at <= until and version.known_by(None) >= since
+            for version in self.destinations.get(destination, [])[1:]
+        )
+
+    def final(self, destination: str) -> Configured | None:
+        """Return a destination's last version."""
+        versions = self.destinations.get(destination)
+        if not versions:
+            return None
+        fact = versions[-1].fact
+        assert isinstance(fact, Configured)
+        return fact
+
+    def clock(self, process: int, at: float) -> float:
+        """Return what a process's clock says at an instant."""
+        return at + self.processes[process].clock_s
+
+    def maker(self, attempt: AttemptRow) -> list[Sending]:
+        """Return the sendings that an attempt's row may be about: its number, its clock, its end."""
+        return [
+            each
+            for each in self.of_delivery.get(attempt.delivery, ())
+            if each.arrived.number == attempt.number
+            and attempt.started_at - SOON_S
+            <= self.clock(each.arrived.process, each.at)
+            <= attempt.started_at + attempt.duration_ms / 1000 + NETWORK_S + SOON_S
+        ]
