@@ -8,17 +8,21 @@ import re
 from collections.abc import Sequence
 
 MAX_DEPTH = 64  # nested containers, the outermost counted
-# A string's plain stretches are taken whole: one of a megabyte costs a millisecond, not a hundred.
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]', re.DOTALL)
+# A string's plain stretches are taken whole: one of a megabyte costs a millisecond, not a hundred. One
+# that is not closed ends with the body: to give it up would be to look again from each quote within it.
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
 _ESCAPE = re.compile(
     rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
     re.DOTALL,
 )
 _SPACE = b" \t\r\n"
+_SPACES = re.compile(rb"[ \t\r\n]*")
+_SURROGATE = (b"\\ud", b"\\uD")  # what one begins with
 
 
 def deepest(body: bytes) -> int:
-    """Return how many containers are nested at the deepest place."""
+    """Return how many containers are nested at the deepest place. Of what is not well-formed any number,
+    in no more steps."""
     depth = most = 0
     for token in _TOKEN.finditer(body):
         first = body[token.start()]
@@ -64,6 +68,8 @@ def _trimmed(body: bytes, key: str, start: int, end: int) -> tuple[str, int, int
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
     """Return the body with each lone surrogate escape replaced by another of the same length."""
+    if not any(begin in body for begin in _SURROGATE):
+        return body  # every other escape would be looked at, at a hundred times the cost of this
 
     def mend(escape: re.Match[bytes]) -> bytes:
         text = escape[0]
@@ -93,6 +99,5 @@ def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] 
 
 
 def _skip(body: bytes, at: int) -> int:
-    while body[at : at + 1] in (b" ", b"\t", b"\r", b"\n"):
-        at += 1
-    return at
+    spaces = _SPACES.match(body, at)  # any number, none too
+    return at if spaces is None else spaces.end()
