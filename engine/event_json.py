@@ -6,7 +6,7 @@ cannot clear is walked token by token in `engine.json_members`.
 """
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from typing import Annotated
 
 import msgspec
@@ -27,7 +27,8 @@ OWN_PREFIX = "angarium."
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
-_BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"events"[ \t\r\n]*:[ \t\r\n]*\[')
+# Of a batch that was decoded: its one key is `events`, however that is escaped.
+_BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -61,9 +62,11 @@ class _Batch(Struct, forbid_unknown_fields=True):
 _event = msgspec.json.Decoder(EventInput)
 _batch = msgspec.json.Decoder(_Batch)
 _NAMES = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
-# "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is
-_AT = re.compile(r"^(.*?) - at `\$\.?(.*)`$", re.DOTALL)
-_FIELD = re.compile(r"(?:unknown|required) field `(.*)`$", re.DOTALL)
+# "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is. A field's name is the caller's,
+# and as long as the body: nothing may look for its end more than once.
+_AT = " - at `$"
+_PLACE = re.compile(r"[A-Za-z0-9.\[\]]*`")
+_FIELDS = ("Object contains unknown field `", "Object missing required field `")
 
 
 def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[EventInput, bytes]:
@@ -86,6 +89,8 @@ def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[EventInput, byt
         raise invalid("payload", "must be an object")
     if event.metadata is not UNSET or event.attachments is not UNSET:
         _check_objects(event)
+    if event.occurredAt is not UNSET and event.occurredAt is not None:
+        _check_instant(event.occurredAt)
     if _NUL in body:
         _check_names(event)
     return event, payload
@@ -99,19 +104,29 @@ def read_batch(body: bytes) -> list[bytes]:
     if not body.isascii():
         _require_utf8(body)
     try:
-        events = [bytes(raw) for raw in _batch.decode(body).events]
+        events = _parts(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         events = _slices_with_surrogates(body, error)
     else:
-        head = _BATCH_HEAD.match(body)
-        plain = head is not None and body.count(b'"events"') == 1 and b"\\" not in body
-        if not plain and (head is None or tile(body, head.end(), events) is None):
-            _walk(body)
+        plain = body.count(b'"events"') == 1 and b"\\" not in body
+        if not plain and _spans(body, events) is None:
+            raise invalid("events", "is given twice")
     if not events:
         raise Refusal("invalid_request", "events is empty", (Detail("events", "is empty"),))
-    if len(events) > BATCH_EVENTS:
-        raise Refusal("payload_too_large", f"a batch holds at most {BATCH_EVENTS} events")
     return events
+
+
+def _parts(body: bytes) -> list[bytes]:
+    raws = _batch.decode(body).events
+    if len(raws) > BATCH_EVENTS:  # before each is made an object of its own: there may be millions
+        raise Refusal("payload_too_large", f"a batch holds at most {BATCH_EVENTS} events")
+    return [bytes(raw) for raw in raws]
+
+
+def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
+    """Return where a batch's events are; None where they are not all that is in it."""
+    head = _BATCH_HEAD.match(body)
+    return None if head is None else tile(body, head.end(), events)
 
 
 def check_type(event_type: str) -> None:
@@ -165,6 +180,14 @@ def _check_objects(event: EventInput) -> None:
             raise invalid("metadata", "must be an object")
     if event.attachments is not UNSET:
         _check_attachments(event)
+
+
+def _check_instant(occurred_at: datetime) -> None:
+    if occurred_at.year in (MINYEAR, MAXYEAR):
+        try:
+            occurred_at.astimezone(UTC)
+        except OverflowError:  # with its offset it is in a year that cannot be written
+            raise invalid("occurredAt", "lies outside of the years 1 to 9999 in UTC") from None
 
 
 def _check_names(event: EventInput) -> None:
@@ -224,13 +247,11 @@ def _slices_with_surrogates(body: bytes, error: Exception) -> list[bytes]:
     if fixed == body:
         raise _refusal(error, what="the body") from None
     try:
-        events = [bytes(raw) for raw in _batch.decode(fixed).events]
+        spans = _spans(fixed, _parts(fixed))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as again:
         raise _refusal(again, what="the body") from None
-    head = _BATCH_HEAD.match(fixed)
-    spans = tile(fixed, head.end(), events) if head is not None else None
     if spans is None:
-        raise Refusal("invalid_request", "events is given twice, or its key is escaped")
+        raise invalid("events", "is given twice")
     return [body[start:end] for start, end in spans]
 
 
@@ -250,11 +271,14 @@ def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refu
     if not isinstance(error, msgspec.ValidationError):
         return Refusal("invalid_request", malformed(str(error)))
     message, path = str(error), prefix
-    if at := _AT.match(message):
-        message, where = at[1], at[2]
+    words, at, where = message.rpartition(_AT)
+    whole = not words.startswith(_FIELDS) or words.endswith("`")  # else it stands in a field's name
+    if at and whole and _PLACE.fullmatch(where):
+        message, where = words, where[:-1].removeprefix(".")
         path = f"{prefix}.{where}".strip(".") if not where.startswith("[") else prefix + where
-    if field := _FIELD.search(message):
-        path = f"{path}.{field[1]}".strip(".")
+    for field in _FIELDS:
+        if message.startswith(field) and message.endswith("`"):
+            path = f"{path}.{message[len(field) : -1]}".strip(".")
     return invalid(path, of_msgspec(message)) if path else _no_object(what)
 
 

@@ -18,6 +18,8 @@ def _instant(value: object) -> object:
         raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
     try:
         instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
+        # With its offset it may be in a year that cannot be written.
+        instant = instant.astimezone(UTC)
         # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
         return -((_EPOCH - instant) // timedelta(milliseconds=1))
     except (ValueError, OverflowError):
