@@ -35,7 +35,8 @@ class Download(Answer):
 
     def header(self, name: bytes) -> bytes | None:
         """Return the value of the first field of a name (in lower case)."""
-        return next((value for key, value in self.fields if key.lower() == name), None)
+        values = (value for key, value in self.fields if key.lower() == name)
+        return next((value.strip(b" \t") for value in values), None)
 
     def take(self) -> list[bytes]:
         """Return what has come of the body since the last call."""

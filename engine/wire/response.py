@@ -135,7 +135,7 @@ class Answer:
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [
-            value.lower()
+            value.strip(b" \t").lower()  # the parser leaves what is behind a value
             for name, value in self.fields
             if name.lower() in (b"content-length", b"transfer-encoding")
         ]
