@@ -20,6 +20,7 @@ def pattern_size(pattern: str) -> int:
     """Return about how many states a pattern has. Linear in its text; what is malformed has some size."""
     groups = [0]  # sizes of the groups that are open, the innermost last
     atom, at = 0, 0
+    closes = True  # whether a class may be closed; where one is not, none behind it is
     while at < len(pattern):
         sign = pattern[at]
         if repeat := _REPEAT.match(pattern, at):
@@ -33,7 +34,11 @@ def pattern_size(pattern: str) -> int:
             continue
         if sign == ")" and len(groups) > 1:
             atom, at = groups.pop() + 1, at + 1
-        elif sign == "[" and (found := _CLASS.match(pattern, at)):
+        elif sign == "[" and closes:
+            found = _CLASS.match(pattern, at)
+            if found is None:
+                closes = False  # else each of a thousand would be sought to the end
+                continue
             atom, at = UNICODE_SIZE if _WIDE.search(found[0]) else 4, found.end()
         elif sign == "\\":
             atom = UNICODE_SIZE if pattern[at + 1 : at + 2] in tuple("pPDWS") else 2
