@@ -11,7 +11,7 @@ _NAME = r"[A-Za-z0-9!#$&^_.+-]{1,127}"  # of a type's name, RFC 6838
 _VALUE = r"[A-Za-z0-9!#$&^_.+%*'`{|}~-]{1,127}|\"[A-Za-z0-9!#$&^_.+ -]{0,127}\""
 _HEAD = re.compile(
     rf"data:(?P<type>{_NAME}/{_NAME})?(?P<parameters>(?:;{_NAME}=(?:{_VALUE}))*)(?P<base64>;base64)?,",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,
 )
 # What may stand in a URI (RFC 3986), taken by the stretch. `%` only before two hexadecimal digits.
 _PLAIN = r"[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]*"

@@ -5,7 +5,8 @@ import re
 from msgspec import Struct
 
 _RANGE = re.compile(
-    r"bytes=[ \t]*(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})[ \t]*", re.IGNORECASE
+    r"bytes=[ \t]*(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})[ \t]*",
+    re.IGNORECASE | re.ASCII,
 )
 _TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 

@@ -18,7 +18,7 @@ HOST_LIMIT = 253  # of a name in ASCII, RFC 1035
 _PORTS = {"http": 80, "https": 443}
 _URL = re.compile(
     r"(?P<scheme>https?)://(?P<authority>[^/?#]*)(?P<path>/[^?#]*)?(?P<query>\?[^#]*)?(?:#.*)?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.ASCII,  # else a long s is an s
 )
 _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
