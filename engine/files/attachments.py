@@ -137,6 +137,8 @@ def files_named(raw: bytes) -> list[str]:
 
 
 def _judge_source(attachment: Attachment, path: str) -> None:
+    if attachment.source.kind not in SourceKind.__members__:  # a line's end passes the pattern
+        raise _invalid(f"{path}.source.kind", "must be one of URL, FILE, INLINE")
     uri = attachment.source.uri
     where = f"{path}.source.uri"
     if attachment.kind is SourceKind.INLINE:
