@@ -16,8 +16,8 @@ WEIGHT = 500
 TEXT = 4096  # characters of a text that may be matched
 _CLASSES = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _ESCAPED = re.compile(r"\\(x\{[0-9A-Fa-f]{1,6}\}|x[0-9A-Fa-f]{2}|.)", re.DOTALL)
-_REPEAT = re.compile(r"\{(\d{1,4})(?:,(\d{0,4}))?\}")
-_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[imsU]*(?:-[imsU]+)?[:)])")
+_REPEAT = re.compile(r"\{(\d{1,4})(?:,(\d{0,4}))?\}", re.ASCII)
+_GROUP = re.compile(r"\(\?(?:P?<[A-Za-z_]\w*>|[imsU]*(?:-[imsU]+)?[:)])", re.ASCII)
 _CLASS_WEIGHT, _DOT_WEIGHT = 3, 8  # a dot is any of UTF-8's sequences
 
 

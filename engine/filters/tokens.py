@@ -16,7 +16,7 @@ _TOKEN = re.compile(
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
     |(?P<sign>&&|\|\||==|!=|<=|>=|[-+*/%<>!?:.,()\[\]{}])
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,  # Python has more digits than CEL
 )
 _ESCAPE = re.compile(
     r"\\(?:([abfnrtv\\?\"'`])|[xX]([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})"
