@@ -26,7 +26,7 @@ SLICE_BYTES = 8 * 1024  # given to the parser at a time
 # Held while a boundary or a part's head is looked for, hence the most that such a head has: reading one
 # takes half a millisecond a KiB at its worst, while nothing else runs.
 BUFFER_BYTES = 2 * SLICE_BYTES
-_BOUNDARY = re.compile(rb"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
+_BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
 
 
 class MultipartForm:
@@ -34,13 +34,13 @@ class MultipartForm:
 
     def __init__(self, content_type: str, chunks: AsyncIterator[bytes]) -> None:
         """Raises Refusal where `content_type` has no usable boundary."""
-        boundary = parse_options_header(content_type)[1].get("boundary", "").encode("latin-1")
-        if _BOUNDARY.fullmatch(boundary) is None or boundary.endswith(b" "):
+        boundary = parse_options_header(content_type)[1].get("boundary", "")
+        if _BOUNDARY.fullmatch(boundary) is None or boundary.endswith(" "):
             raise Refusal("invalid_request", "Content-Type has no boundary")
         self.fields: dict[str, str] = {}
         self.file_name: str | None = None
         self.content_type: str | None = None
-        self._decoder = MultipartDecoder(boundary, BUFFER_BYTES, max_parts=PARTS)
+        self._decoder = MultipartDecoder(boundary.encode(), BUFFER_BYTES, max_parts=PARTS)
         self._chunks = chunks
         self._received = memoryview(b"")  # of a chunk, what the parser was not given yet
         self._text_bytes = 0
