@@ -50,10 +50,11 @@ def verify(
     Raises ValueError for a secret that is none: a mistake in the receiver, not in a webhook.
     """
     keys = _keys(secret)
-    raw = body.encode() if isinstance(body, str) else bytes(body)
+    raw = _encoded(body, "the body") if isinstance(body, str) else bytes(body)
     message_id, timestamp, signatures = _signed_headers(headers)
     _check_age(timestamp, tolerance_s, time.time() if now is None else now)
-    content = b".".join((message_id.encode(), timestamp.encode(), raw))
+    identifier = _encoded(message_id, "the header webhook-id")
+    content = b".".join((identifier, timestamp.encode(), raw))
     if not any(_matches(key, content, signatures) for key in keys):
         raise VerificationError("no signature matches: wrong secret, or the body was changed")
     try:
@@ -116,6 +117,13 @@ def _signed_headers(headers: Headers) -> tuple[str, str, list[tuple[str, bytes]]
         except (binascii.Error, ValueError):
             continue
     return message_id, timestamp, signatures
+
+
+def _encoded(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # what frameworks make of bytes that are no UTF-8
+        raise VerificationError(f"{what} is no text") from None
 
 
 def _check_age(timestamp: str, tolerance_s: float, now: float) -> None:
