@@ -68,7 +68,7 @@ def read_plans(path: Path) -> Mapping[str, Plan]:
     """Return the built-in plans with what a file says. Raises PlansFileError."""
     try:
         document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # of a malformed file, among others
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PlansFileError(f"{path}: {reason}") from error
     try:
