@@ -138,7 +138,7 @@ def parse_keys(text: str) -> list[bytes]:
     for part in text.replace(",", " ").split():
         try:
             key = base64.b64decode(part.replace("-", "+").replace("_", "/"), validate=True)
-        except ValueError:  # binascii.Error is one, and so is what is said of a text that is no ASCII
+        except ValueError:  # what is no ASCII is none of binascii's errors
             raise SecretBoxError("a master key must be base64 (openssl rand -base64 32)") from None
         if len(key) != KEY_BYTES:
             raise SecretBoxError(f"a master key must have {KEY_BYTES} bytes, not {len(key)}")
