@@ -1,0 +1,134 @@
+"""All configuration of the simulated database together: what the read models are made of.
+
+Of keys, schemas and settings of workspaces there are none: histories need no more than workspaces,
+destinations and rules.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from engine.control.records import AuditEntry, Configuration, KeyRecord, Tenant
+from engine.core.vocabulary import Environment
+from engine.models import EnvironmentModel, Workspace
+from engine.ports import Claimed, PoisonError
+from engine.workspace_settings import WorkspaceSettings
+from tests.sim.store.connection import Pool
+from tests.sim.store.destinations import SimulatedDestinations
+from tests.sim.store.rules import SimulatedRules
+from tests.sim.store.tables import Tables
+
+
+def create_workspace(tables: Tables, workspace: Workspace, audit: AuditEntry) -> bool:
+    """Add a workspace with its three environments; False where the name is taken."""
+    if any(each.workspace.name == workspace.name for each in tables.tenants.values()):
+        return False
+    if workspace.id in tables.tenants:
+        raise PoisonError("23505 duplicate key value: workspaces")
+    tables.check_audit(audit)
+    first = len(tables.room) + 1
+    environments = tuple(
+        EnvironmentModel(number, workspace.id, name)
+        for number, name in enumerate(Environment, first)
+    )
+    tables.tenants[workspace.id] = Tenant(workspace, environments)
+    tables.room.update((each.number, 0) for each in environments)
+    tables.add_audit(audit)
+    return True
+
+
+class SimulatedTenants:
+    """`engine.control.ports.TenantStore`, as far as the read models and tests need it."""
+
+    def __init__(self, tables: Tables, pool: Pool) -> None:
+        self._tables = tables
+        self._pool = pool
+
+    async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
+        """Add a workspace with its three environments; None when the name is taken."""
+        work = partial(create_workspace, self._tables, workspace, audit)
+        if not await self._pool.write("create workspace", work):
+            return None
+        return await self.get(workspace.id)
+
+    async def get(self, workspace: str) -> Tenant | None:
+        """Return a workspace by its id."""
+        return await self._pool.read("workspace", partial(self._tables.tenants.get, workspace))
+
+
+class NoKeys:
+    """`engine.control.ports.KeyStore` as the loader knows it: there are none."""
+
+    async def get(self, key: str) -> KeyRecord | None:
+        """Return None."""
+        del key
+        return None
+
+
+class NoSchemas:
+    """`engine.schemas.records.SchemaStore` as the loader knows it: there are none."""
+
+    async def type_of(self, schema: str) -> tuple[int, str] | None:
+        """Return None."""
+        del schema
+        return None
+
+
+class DefaultSettings:
+    """`engine.control.ports.SettingsStore` as the loader knows it: nobody wrote any."""
+
+    async def get(self, workspace: str) -> WorkspaceSettings:
+        """Return those that hold before any was written."""
+        return WorkspaceSettings(workspace=workspace)
+
+
+class SimulatedConfiguration:
+    """`engine.control.ports.ConfigurationStore`, as far as `engine.control.loading.Loader` needs it."""
+
+    def __init__(self, tables: Tables, pool: Pool) -> None:
+        self._tables = tables
+        self._pool = pool
+        self.tenants = SimulatedTenants(tables, pool)
+        self.keys = NoKeys()
+        self.destinations = SimulatedDestinations(tables, pool)
+        self.rules = SimulatedRules(tables, pool)
+        self.schemas = NoSchemas()
+        self.settings = DefaultSettings()
+
+    async def load(self) -> Configuration:
+        """Read everything, as of one instant."""
+
+        def work() -> Configuration:
+            return Configuration(
+                tenants=[self._tables.tenants[each] for each in sorted(self._tables.tenants)],
+                keys=[],
+                destinations=list(self._tables.destinations.values()),
+                rules=list(self._tables.rules.values()),
+                schemas=[],
+                settings=[],
+            )
+
+        return await self._pool.read("load configuration", work)
+
+
+class SimulatedClaims:
+    """`engine.key_lookup.ClaimReader`."""
+
+    def __init__(self, tables: Tables, pool: Pool) -> None:
+        self._tables = tables
+        self._pool = pool
+
+    async def holders(
+        self, environment: int, keys: Sequence[str], now_ms: int
+    ) -> dict[str, Claimed]:
+        """Return the holders of those keys that are held; see the port."""
+        wanted = list(keys)
+
+        def work() -> dict[str, Claimed]:
+            held = {}
+            for key in wanted:
+                row = self._tables.claims.get((environment, key))
+                if row is not None and row.expires_at_ms > now_ms:
+                    held[key] = Claimed(row.event, row.deliveries, row.digest)
+            return held
+
+        return await self._pool.read("holders", work)

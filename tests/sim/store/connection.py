@@ -1,0 +1,145 @@
+"""A process's connections to the simulated database, and its right to write by them.
+
+A hot connection that met an error renews the epoch before its next statement, so that what is left over
+from before writes nothing. Nothing here knows what statements say.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+import trio
+
+from engine.ports import ContentionError, OwnershipLostError, StoreAwayError
+from tests.sim.gateway import Gateway
+from tests.sim.store.tables import Tables
+
+T = TypeVar("T")
+TRIES = 3  # of a write on the pool that lost a race
+
+
+class Ownership:
+    """The epochs that a process writes by; as `storage.ownership.Ownership`."""
+
+    def __init__(self, tables: Tables, process: int, gateway: Gateway) -> None:
+        self._tables = tables
+        self._gateway = gateway
+        self.process = process
+        self.intake_epoch = 0
+        self.settle_epoch = 0
+        self.taken = False
+        self._highest = 0  # epoch that was ever asked for, whatever became of the question
+
+    async def take(self) -> int:
+        """Take over everything, before anything is read: once, at the start."""
+        work = partial(self._tables.take_over, self.process)
+        self.took(await self._gateway.call("take over", work, writes=True))
+        return self.intake_epoch
+
+    def took(self, epoch: int) -> None:
+        """Know that the database is this process's."""
+        self.intake_epoch = self.settle_epoch = self._highest = epoch
+        self.taken = True
+
+    async def renew_intake(self) -> None:
+        """Take a new epoch for what the intake writes."""
+        if not self.taken:
+            return
+        self._highest += 1
+        epoch = self._highest
+        work = partial(self._renewed, "intake_epoch", epoch)
+        await self._gateway.call("connect intake", work, writes=True)
+        self.intake_epoch = epoch
+
+    async def renew_settle(self) -> None:
+        """Take a new epoch for what the recorder writes."""
+        if not self.taken:
+            return
+        self._highest += 1
+        epoch = self._highest
+        work = partial(self._renewed, "settle_epoch", epoch)
+        await self._gateway.call("connect settle", work, writes=True)
+        self.settle_epoch = epoch
+
+    def _renewed(self, which: str, epoch: int) -> None:
+        # One that comes late, after its successor, must not set the epoch back.
+        if self._tables.owner != self.process or getattr(self._tables, which) >= epoch:
+            raise OwnershipLostError("another server has taken over this database")
+        setattr(self._tables, which, epoch)
+
+    async def confirm(self) -> None:
+        """Raise OwnershipLostError if another process has taken over."""
+
+        def work() -> bool:
+            return self._tables.owner == self.process
+
+        if not await self._gateway.call("confirm", work, writes=False):
+            raise OwnershipLostError("another server has taken over this database")
+
+
+class HotConnection:
+    """The intake's or the recorder's: by turns, and renewed after each error that leaves it in doubt."""
+
+    def __init__(self, gateway: Gateway, ownership: Ownership, purpose: str) -> None:
+        """`purpose`: intake or settle."""
+        self._gateway = gateway
+        self.ownership = ownership
+        self._intake = purpose == "intake"
+        self.connected = False
+        self.connects = 0  # how often it has connected
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that a statement of this connection is to carry now."""
+        return self.ownership.intake_epoch if self._intake else self.ownership.settle_epoch
+
+    async def ensure(self) -> None:
+        """Connect, if that is not so. Raises StoreAwayError, and OwnershipLostError."""
+        if self.connected:
+            return
+        try:
+            await (self.ownership.renew_intake() if self._intake else self.ownership.renew_settle())
+        except StoreAwayError as error:
+            if self._intake:  # nothing of the statement has left
+                error.maybe_written = False
+            raise
+        self.connected = True
+        self.connects += 1
+
+    async def write(self, statement: str, work: Callable[[int, int], T]) -> T:
+        """Run a statement by the right to write: `work` gets process and epoch, and checks them."""
+        epoch = self.epoch
+        try:
+            return await self.run(statement, partial(work, self.ownership.process, epoch))
+        except OwnershipLostError:
+            if self.epoch != epoch:
+                raise ContentionError("the connection was renewed: run again") from None
+            raise
+
+    async def run(self, statement: str, work: Callable[[], T], *, writes: bool = True) -> T:
+        """Run a statement on this connection."""
+        try:
+            return await self._gateway.call(statement, work, writes=writes)
+        except (StoreAwayError, trio.Cancelled):  # cancelled, nobody knows whether it still comes
+            self.connected = False
+            raise
+
+
+class Pool:
+    """The connections for everything else, which carry no epoch of their own."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def read(self, statement: str, work: Callable[[], T]) -> T:
+        """Run a statement that only reads."""
+        return await self._gateway.call(statement, work, writes=False)
+
+    async def write(self, statement: str, work: Callable[[], T]) -> T:
+        """Run a statement that writes; one that lost a race is run again, a few times."""
+        for _ in range(TRIES - 1):
+            try:
+                return await self._gateway.call(statement, work, writes=True)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+        return await self._gateway.call(statement, work, writes=True)

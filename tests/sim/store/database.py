@@ -1,0 +1,97 @@
+"""The simulated database, and the stores that one process has over it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.sim.gateway import Gateway
+from tests.sim.store.backlog import SimulatedBacklog
+from tests.sim.store.configuration import SimulatedClaims, SimulatedConfiguration
+from tests.sim.store.connection import HotConnection, Ownership, Pool
+from tests.sim.store.dead import SimulatedDeadLetters
+from tests.sim.store.destinations import SimulatedDestinations
+from tests.sim.store.ending import ending, mark_of
+from tests.sim.store.intake import SimulatedIntake
+from tests.sim.store.jobs import SimulatedJobs
+from tests.sim.store.replays import SimulatedReplays
+from tests.sim.store.requeue import SimulatedRequeue
+from tests.sim.store.rules import SimulatedRules
+from tests.sim.store.settle import SimulatedSettle
+from tests.sim.store.tables import Tables
+from tests.sim.trace import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How many rows reads look at, whatever they find. Set low, a short queue has many stretches."""
+
+    queue: int = 5_000
+    dead: int = 2_000
+    dead_counted: int = 20_000
+    replays: int = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What one process has of the database: its right to write, and a store for each port."""
+
+    ownership: Ownership
+    intake: SimulatedIntake
+    settle: SimulatedSettle
+    backlog: SimulatedBacklog
+    requeue: SimulatedRequeue
+    dead: SimulatedDeadLetters
+    jobs: SimulatedJobs
+    replays: SimulatedReplays
+    destinations: SimulatedDestinations
+    rules: SimulatedRules
+    configuration: SimulatedConfiguration
+    claims: SimulatedClaims
+
+    async def take(self) -> int:
+        """Take the database over by a statement; return the epoch."""
+        return await self.ownership.take()
+
+
+class Database:
+    """The durable state: it outlives every process. `tables` are for tests that look into it."""
+
+    def __init__(self, now: Callable[[], float] = time.time, looks: Looks | None = None) -> None:
+        """`now`: the database's own clock, which requeuing and discarding write down."""
+        self.tables = Tables(now)
+        self._looks = looks or Looks()
+
+    def connect(self, process: int, gateway: Gateway) -> Stores:
+        """Return the stores of a process, which owns nothing yet. One process connects once."""
+        tables, looks = self.tables, self._looks
+        ownership = Ownership(tables, process, gateway)
+        intake = HotConnection(gateway, ownership, "intake")
+        settle = HotConnection(gateway, ownership, "settle")
+        pool = Pool(gateway)
+        configuration = SimulatedConfiguration(tables, pool)
+        return Stores(
+            ownership,
+            SimulatedIntake(tables, intake),
+            SimulatedSettle(tables, settle),
+            SimulatedBacklog(tables, pool, looks.queue),
+            SimulatedRequeue(tables, intake),
+            SimulatedDeadLetters(tables, pool, looks.dead, looks.dead_counted),
+            SimulatedJobs(tables, pool),
+            SimulatedReplays(tables, pool, intake, looks.replays),
+            configuration.destinations,
+            configuration.rules,
+            configuration,
+            SimulatedClaims(tables, pool),
+        )
+
+    def take_over(self, process: int) -> int:
+        """Make a process the owner at once, as an operator might; return the epoch."""
+        return self.tables.take_over(process)
+
+    def remove_event(self, environment: int, event: str) -> None:
+        """Remove an event and leave its deliveries: what retention can do to a replay's original."""
+        self.tables.events.pop((environment, event), None)
+
+    def rows(self, mark: Callable[[bytes], str] = mark_of) -> Rows:
+        """Return what an observer sees at the end; `mark` reads an event's mark of its payload."""
+        return ending(self.tables, mark)

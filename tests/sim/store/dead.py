@@ -1,0 +1,98 @@
+"""The dead-letter queue of the simulated database as it is worked off: oldest first, a bounded number of
+rows at a time."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from engine.core.vocabulary import Trouble
+from engine.delivery_log import DeliveryFilter
+from engine.requeue import Dead, DeadStretch
+from storage.partitions import lowest_id
+from tests.sim.store.connection import Pool
+from tests.sim.store.stored import StoredDelivery
+from tests.sim.store.tables import Tables
+
+LOWEST = "00000000-0000-0000-0000-000000000000"
+HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+LAST_MS = (1 << 48) - 1
+
+
+class SimulatedDeadLetters:
+    """`engine.requeue.DeadLetterStore`."""
+
+    def __init__(self, tables: Tables, pool: Pool, examined: int, counted: int) -> None:
+        """`examined`, `counted`: rows that a search, and a count, looks at."""
+        self._tables = tables
+        self._pool = pool
+        self._examined = examined
+        self._counted = counted
+
+    async def dead(
+        self, environment: int, which: DeliveryFilter, after: str | None, limit: int
+    ) -> DeadStretch:
+        """Return a part of the queue; see the port."""
+
+        def work() -> DeadStretch:
+            examined = self._stretch(environment, which, after, self._examined)
+            passing = [row for row in examined if _passes(row, which)]
+            found = [Dead(row.id, row.destination) for row in passing[:limit]]
+            if len(passing) > len(found):
+                return DeadStretch(found, len(found), found[-1].id)
+            full = len(examined) == self._examined
+            return DeadStretch(found, len(found), examined[-1].id if full else None)
+
+        return await self._pool.read("dead letters", work)
+
+    async def count(
+        self, environment: int, which: DeliveryFilter, after: str | None
+    ) -> DeadStretch:
+        """Count a part of the queue; see the port."""
+
+        def work() -> DeadStretch:
+            examined = self._stretch(environment, which, after, self._counted)
+            matched = sum(_passes(row, which) for row in examined)
+            full = len(examined) == self._counted
+            return DeadStretch([], matched, examined[-1].id if full else None)
+
+        return await self._pool.read("count dead letters", work)
+
+    def _stretch(
+        self, environment: int, which: DeliveryFilter, after: str | None, look_at: int
+    ) -> list[StoredDelivery]:
+        low = LOWEST if which.from_ms is None else _lowest(which.from_ms)
+        high = HIGHEST if which.to_ms is None else _lowest(which.to_ms)
+        rows = (
+            row
+            for row in self._dead(environment, which)
+            if row.id > (after or LOWEST) and low <= row.id < high
+        )
+        return list(islice(rows, look_at))
+
+    def _dead(self, environment: int, which: DeliveryFilter) -> Iterator[StoredDelivery]:
+        """Rows by the index that the filter leads to, in order of id."""
+        if which.destinations == () or which.ids == ():
+            return
+        one = which.destinations if which.ids is None else None
+        for (number, identifier), row in sorted(
+            self._tables.deliveries.items(), key=lambda each: each[0]
+        ):
+            if number != environment or row.trouble is not Trouble.DEAD:
+                continue
+            if which.ids is not None and identifier not in which.ids:
+                continue
+            if one is not None and len(one) == 1 and row.destination != one[0]:
+                continue
+            yield row
+
+
+def _lowest(ms: int) -> str:
+    return lowest_id(min(max(ms, 0), LAST_MS))
+
+
+def _passes(row: StoredDelivery, which: DeliveryFilter) -> bool:
+    return (
+        (which.destinations is None or row.destination in which.destinations)
+        and which.customer in (None, row.customer)
+        and which.event_type in (None, row.event_type)
+        and which.error_category in (None, row.category)
+    )

@@ -1,0 +1,208 @@
+"""The intake's statement, simulated: events, deliveries, claims, customers and backlog rows, all or none.
+
+Files are not simulated: a group that has any is refused.
+"""
+
+from collections import Counter
+from collections.abc import Container, Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from engine.core.records import Event
+from engine.ports import (
+    Acceptance,
+    Claimed,
+    IntakeGroup,
+    KeyClaim,
+    PoisonError,
+    StoreError,
+)
+from tests.sim.store.connection import HotConnection
+from tests.sim.store.stored import StoredClaim, StoredEvent, stored
+from tests.sim.store.tables import Place, Tables, require_text
+
+POISON = b"\0poison"  # an event whose payload has this is refused, an outcome whose body has it too
+MAX_GROUP = 1 << 20
+
+
+def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acceptance:
+    """Write a group, in one transaction."""
+    _require_values(group)
+    tables.require_intake(process, epoch)
+    base = tables.draw()
+    lost = _lost_claims(tables, group)
+    events = [each for each in group.events if each.id not in lost]
+    deliveries = [
+        stored(each, base + place)
+        for place, each in enumerate(group.deliveries)
+        if each.event.id not in lost
+    ]
+    _require_new("events", tables.events, [(each.environment, each.id) for each in events])
+    _require_new(
+        "deliveries", tables.deliveries, [(each.environment, each.id) for each in deliveries]
+    )
+    customers = _opened(tables, group)
+    counts = Counter(each.event.id for each in group.deliveries)
+    for event in events:
+        row = replace(event, body=None)
+        if not group.claims:
+            row.idempotency_key = None
+        tables.events[event.environment, event.id] = StoredEvent(row, counts[event.id])
+    for each in deliveries:
+        tables.put(each)
+    for claim in group.claims:
+        if claim.event not in lost:
+            tables.claims[claim.environment, claim.key] = StoredClaim(
+                claim.event, claim.deliveries, claim.digest, claim.expires_at_ms
+            )
+    tables.customers.update(customers)
+    tables.mark_dirty(group.dirty, base)
+    return Acceptance(base, lost)
+
+
+def _require_values(group: IntakeGroup) -> None:
+    if group.files:
+        raise StoreError("files are not simulated")
+    for each in group.events:
+        if POISON in each.payload:
+            raise PoisonError("a payload that asks to be refused")
+        require_text(
+            each.type,
+            each.customer,
+            each.source,
+            each.correlation_id,
+            each.request_id,
+            each.idempotency_key,
+        )
+    for delivery in group.deliveries:
+        require_text(delivery.lane, delivery.customer)
+    for claim in group.claims:
+        require_text(claim.key)
+    for customer in group.customers:
+        require_text(customer.external_id)
+    _require_once("claims", [(each.environment, each.key) for each in group.claims])
+    _require_once("dirty", [(each.environment, each.destination) for each in group.dirty])
+
+
+def _require_once(table: str, keys: Sequence[object]) -> None:
+    if len(set(keys)) < len(keys):
+        raise StoreError(f"21000 ON CONFLICT DO UPDATE cannot affect a row twice: {table}")
+
+
+def _require_new(table: str, there: Container[Place], keys: Sequence[Place]) -> None:
+    if len(set(keys)) < len(keys) or any(key in there for key in keys):
+        raise PoisonError(f"23505 duplicate key value: {table}")
+
+
+def _lost_claims(tables: Tables, group: IntakeGroup) -> dict[str, Claimed]:
+    """Return the holders of the keys that this group does not get, by the event that came too late."""
+    mine = {claim.event for claim in group.claims}
+    lost: dict[str, Claimed] = {}
+    for claim in group.claims:
+        holder = tables.claims.get((claim.environment, claim.key))
+        if holder is None or holder.expires_at_ms <= group.now_ms or holder.event in mine:
+            continue
+        lost[claim.event] = Claimed(holder.event, holder.deliveries, holder.digest)
+    return lost
+
+
+def _opened(tables: Tables, group: IntakeGroup) -> dict[tuple[int, str], str]:
+    opened: dict[tuple[int, str], str] = {}
+    taken = {(environment, account) for (environment, _), account in tables.customers.items()}
+    for each in group.customers:
+        place = each.environment, each.external_id
+        if place in tables.customers or place in opened:
+            continue
+        if (each.environment, each.id) in taken:
+            raise PoisonError("23505 duplicate key value: customer_accounts_by_id")
+        taken.add((each.environment, each.id))
+        opened[place] = each.id
+    return opened
+
+
+def accepted_before(tables: Tables, group: IntakeGroup) -> Acceptance | None:
+    """Return what an earlier run of the group did, None when it wrote nothing."""
+    there = {each.id for each in group.events if (each.environment, each.id) in tables.events}
+    if group.events and not there:
+        return None
+    base = None
+    for place, each in enumerate(group.deliveries):
+        row = tables.deliveries.get((each.event.environment, each.id))
+        if row is not None:
+            base = row.seq - place
+            break
+    if not group.events and base is None:
+        return None
+    claims = [claim for claim in group.claims if claim.event not in there]
+    return Acceptance(base or 0, _holders(tables, claims))
+
+
+def _holders(tables: Tables, claims: list[KeyClaim]) -> dict[str, Claimed]:
+    held: dict[str, Claimed] = {}
+    for claim in claims:
+        holder = tables.claims.get((claim.environment, claim.key))
+        if holder is None:
+            raise StoreError("an idempotency key expired while its group was in doubt")
+        held[claim.event] = Claimed(holder.event, holder.deliveries, holder.digest)
+    return held
+
+
+def forget(tables: Tables, destinations: Sequence[Place], process: int, epoch: int) -> None:
+    """Delete backlog rows."""
+    tables.require_intake(process, epoch)
+    for place in destinations:
+        tables.backlog.pop(place, None)
+
+
+class SimulatedIntake:
+    """`engine.ports.IntakeStore`."""
+
+    def __init__(self, tables: Tables, connection: HotConnection) -> None:
+        self._tables = tables
+        self._connection = connection
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        """Write a group; see the port."""
+        if len(group.deliveries) >= MAX_GROUP:
+            raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
+        await self._connection.ensure()
+        group = _as_sent(group)
+        if group.again:
+            look = partial(accepted_before, self._tables, group)
+            before = await self._connection.run("look for group", look, writes=False)
+            if before is not None:
+                return before
+        return await self._connection.write("accept", partial(accept, self._tables, group))
+
+    async def draw(self) -> int:
+        """Return the base of a group's seqs; see the port."""
+        await self._connection.ensure()
+        return await self._connection.run("draw", self._tables.draw)
+
+    async def check(self) -> None:
+        """Connect if that is not so; see the port."""
+        await self._connection.ensure()
+
+    async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
+        """Delete backlog rows; see the port."""
+        await self._connection.ensure()
+        work = partial(forget, self._tables, sorted(destinations))
+        await self._connection.write("forget backlog", work)
+
+
+def _as_sent(group: IntakeGroup) -> IntakeGroup:
+    """Return what a statement carries: nothing of it changes while the statement is on its way."""
+    events: dict[str, Event] = {each.id: replace(each) for each in group.events}
+    deliveries = [
+        replace(each, event=events.get(each.event.id) or replace(each.event))
+        for each in group.deliveries
+    ]
+    return replace(
+        group,
+        events=list(events.values()) if len(events) == len(group.events) else group.events,
+        deliveries=deliveries,
+        claims=list(group.claims),
+        customers=list(group.customers),
+        dirty=list(group.dirty),
+    )

@@ -1,0 +1,41 @@
+"""Rows of replay jobs: the jobs, their legs, parked lanes and tallies."""
+
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from engine.replay.job import Leg, ReplayJob
+
+
+@dataclass(slots=True)
+class JobsTable:
+    """`jobs` have no tallies, `legs` no parked lanes: both are laid over by who reads."""
+
+    jobs: dict[tuple[int, str], ReplayJob] = field(default_factory=dict)
+    legs: dict[tuple[int, str], dict[str, Leg]] = field(default_factory=dict)
+    parked: dict[tuple[int, str, str], dict[str, str]] = field(default_factory=dict)
+    tallies: dict[tuple[int, str], list[int]] = field(default_factory=dict)  # delivered, failed
+
+    def job(self, environment: int, job: str) -> ReplayJob | None:
+        """Return a job with its tally."""
+        found = self.jobs.get((environment, job))
+        if found is None:
+            return None
+        delivered, failed = self.tallies.get((environment, job), (0, 0))
+        return replace(found, delivered=delivered, failed=failed)
+
+    def leg(self, environment: int, job: str, destination: str) -> Leg | None:
+        """Return the row of a leg, to be changed."""
+        return self.legs.get((environment, job), {}).get(destination)
+
+    def lanes(self, environment: int, job: str, destination: str) -> dict[str, str]:
+        """Return the rows of a leg's parked lanes, to be changed."""
+        return self.parked.setdefault((environment, job, destination), {})
+
+    def has_parked(self, environment: int, job: str) -> bool:
+        """Whether any leg of a job has a parked lane."""
+        return any(lanes and key[:2] == (environment, job) for key, lanes in self.parked.items())
+
+    def change(self, job: ReplayJob, **fields: object) -> None:
+        """Replace fields of a job's row."""
+        self.jobs[job.environment, job.id] = replace(self.jobs[job.environment, job.id], **fields)

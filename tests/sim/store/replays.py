@@ -1,0 +1,243 @@
+"""What runs replay jobs in the simulated database: counting, reading on, and the steps of a leg.
+
+What writes is in `replay_steps`.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+from msgspec.structs import replace
+
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ReplayStatus, Trouble
+from engine.ports import DirtyDestination
+from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
+from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from storage.partitions import lowest_id
+from tests.sim.store import replay_steps as steps
+from tests.sim.store.connection import HotConnection, Pool
+from tests.sim.store.stored import StoredDelivery
+from tests.sim.store.tables import Tables
+
+LAST_MS = (1 << 48) - 1
+_TROUBLED = (Trouble.FAILED, Trouble.DEAD)
+
+
+class SimulatedReplays:
+    """`engine.replay.ports.ReplayStore`. `enqueue` alone uses the intake's connection."""
+
+    def __init__(self, tables: Tables, pool: Pool, intake: HotConnection, examined: int) -> None:
+        """`examined`: rows that one step looks at."""
+        self._tables = tables
+        self._pool = pool
+        self._intake = intake
+        self._examined = examined
+
+    # --- reads
+
+    async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
+        """Return all jobs that are not finished, oldest first; see the port."""
+        known = frozenset(known)
+
+        def work() -> list[ReplayJob]:
+            table = self._tables.replays
+            open_ = [each for each, job in table.jobs.items() if job.status in UNFINISHED]
+            found = [table.job(*each) for each in sorted(open_, key=lambda key: key[1])]
+            return [_told(job, known) for job in found if job is not None]
+
+        return await self._pool.read("unfinished jobs", work)
+
+    async def all_legs(self, job: ReplayJob) -> list[Leg]:
+        """Return a job's legs with their parked lanes, in order of destination."""
+
+        def work() -> list[Leg]:
+            table = self._tables.replays
+            legs = table.legs.get((job.environment, job.id), {})
+            return [
+                replace(legs[each], parked=_in_order(table.lanes(job.environment, job.id, each)))
+                for each in sorted(legs)
+            ]
+
+        return await self._pool.read("all legs", work)
+
+    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+        """Return what of a job waits at a destination and was never attempted."""
+
+        def work() -> list[Waiting]:
+            backlog = self._tables.backlog.get((job.environment, destination))
+            if backlog is None:
+                return []
+            shelf = self._tables.shelf(job.environment, destination)
+            return [
+                Waiting(row.id, row.lane, self._payload_of(row))
+                for row in shelf.queue([DeliveryClass.REPLAY], backlog.low_seq - 1)
+                if row.replay_job == job.id
+                and row.status is DeliveryStatus.PENDING
+                and row.attempts == 0
+            ]
+
+        return await self._pool.read("waiting replays", work)
+
+    def _payload_of(self, row: StoredDelivery) -> int:
+        event = self._tables.events.get((row.environment, row.event))
+        return 0 if event is None else len(event.event.payload)
+
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
+        """Read on from the leg's cursor, or for a parked lane up to it; see the port."""
+        parked = frozenset(leg.parked) if lane is None else frozenset()
+        after = leg.cursor if lane is None else leg.parked[lane]
+        until = None if lane is None else shifted(leg.cursor, 1)
+
+        def work() -> Stretch:
+            examined = self._examine(job, leg.destination, after, until)
+            picked = [
+                row
+                for row in examined
+                if _matches(job, row) and lane in (None, row.lane) and row.lane not in parked
+            ][:limit]
+            found: list[StoredDelivery] = []
+            size = 0
+            for row in picked:
+                if size >= max_bytes:
+                    break
+                found.append(row)
+                size += self._tables.size_of(row)
+            whole = len(found) == len(picked) < limit
+            through = after
+            if examined:
+                through = (examined if whole else found)[-1].id
+            read = [(row, self._tables.read(row)) for row in found]
+            return Stretch(
+                [each for _, each in read if each is not None],
+                through,
+                {row.id: row.lane for row, each in read if each is None},
+                whole and len(examined) < self._examined,
+            )
+
+        return await self._pool.read("read replays", work)
+
+    def _examine(
+        self, job: ReplayJob, destination: str, after: str, until: str | None = None
+    ) -> list[StoredDelivery]:
+        """Return the rows that one step looks at, in order of id."""
+        to_ms = job.selection.to_ms
+        below = job.id
+        if to_ms is not None:
+            below = min(below, lowest_id(min(max(to_ms, 0), LAST_MS)))
+        if until is not None:
+            below = min(below, until)
+        shelf = self._tables.shelf(job.environment, destination)
+        return list(islice(_by_way_of(job, shelf.between(after, below)), self._examined))
+
+    # --- counting
+
+    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
+        """Count on; see the port."""
+
+        def look() -> tuple[int, str, bool]:
+            examined = self._examine(job, leg.destination, leg.counted)
+            matched = sum(_matches(job, row) for row in examined)
+            through = examined[-1].id if examined else leg.counted
+            return matched, through, len(examined) < self._examined
+
+        matched, through, end = await self._pool.read("count replays", look)
+        if not await self._write(
+            "counted", partial(steps.counted, self._tables, job, leg, through, matched, end)
+        ):
+            return None
+        return replace(leg, counted=through, total=leg.total + matched, all_counted=end)
+
+    async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
+        """End the counting of a PENDING job; see the port."""
+        work = partial(steps.all_counted, self._tables, job, status, at_ms)
+        return await self._write("all counted", work)
+
+    # --- the chunk
+
+    async def enqueue(
+        self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
+    ) -> Enqueued:
+        """Write a chunk; see the port."""
+        await self._intake.ensure()
+        chunk = replace(chunk, deliveries=[replace(each) for each in chunk.deliveries])
+        if again:
+            look = partial(steps.enqueued_before, self._tables, chunk)
+            before = await self._intake.run("look for chunk", look, writes=False)
+            if before is not None:
+                return Enqueued(before)
+        work = partial(steps.enqueue, self._tables, chunk, base, list(dirty))
+        return Enqueued(await self._intake.write("enqueue", work))
+
+    async def pass_over(self, chunk: Chunk) -> bool:
+        """Move the cursor without deliveries."""
+        return await self._write("pass over", partial(steps.pass_over, self._tables, chunk))
+
+    async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
+        """Skip the rest of a leg, and of its parked lanes."""
+        work = partial(steps.abandon, self._tables, job, leg.destination, leg.step)
+        return await self._write("abandon", work)
+
+    # --- the job
+
+    async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
+        """Pause or resume a job."""
+        return await self._write("turn", partial(steps.turn, self._tables, job, before, after))
+
+    async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
+        """End a job whose deliveries are settled; see the port."""
+        work = partial(steps.complete, self._tables, job, at_ms)
+        return await self._pool.write("complete", self._by_right(work, None))
+
+    async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
+        """End a job that cannot go on."""
+        work = partial(steps.fail, self._tables, job, error, at_ms)
+        return await self._pool.write("fail", self._by_right(work, None))
+
+    async def _write(self, statement: str, work: steps.Step[bool]) -> bool:
+        return await self._pool.write(statement, self._by_right(work, False))
+
+    def _by_right(self, work: steps.Step[steps.T], otherwise: steps.T) -> steps.Step[steps.T]:
+        """Return work that does nothing where this process, with its epoch of now, owns nothing."""
+        process, epoch = self._intake.ownership.process, self._intake.ownership.intake_epoch
+
+        def guarded() -> steps.T:
+            return work() if self._tables.owns_intake(process, epoch) else otherwise
+
+        return guarded
+
+
+def _told(job: ReplayJob, known: frozenset[str]) -> ReplayJob:
+    if job.id not in known:
+        return job
+    return replace(job, selection=replace(job.selection, deliveries=None))
+
+
+def _in_order(lanes: dict[str, str]) -> dict[str, str]:
+    return dict(sorted(lanes.items(), key=lambda each: each[1]))
+
+
+def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[StoredDelivery]:
+    """Leave out what the index that is followed does not have."""
+    selection = job.selection
+    if selection.deliveries is not None:
+        named = frozenset(selection.deliveries)
+        return (row for row in rows if row.id in named)
+    if set(selection.wanted_statuses) == {DeliveryStatus.FAILED}:
+        return (row for row in rows if row.trouble in _TROUBLED)
+    return rows
+
+
+def _matches(job: ReplayJob, row: StoredDelivery) -> bool:
+    """Whether a row is selected: settled when the job was created, and not changed since."""
+    selection = job.selection
+    expression = selection.type_expression
+    return (
+        row.status in selection.wanted_statuses
+        and row.origin in selection.origins
+        and (expression is None or re.search(expression, row.event_type) is not None)
+        and row.updated_at_ms is not None
+        and row.updated_at_ms <= job.created_at_ms
+    )

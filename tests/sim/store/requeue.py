@@ -1,0 +1,172 @@
+"""The dead-letter queue, simulated: requeue and discard on the intake's connection, each guarded by what
+it expects, with the audit entry that says what was done."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, Trouble
+from engine.ports import DirtyDestination
+from engine.requeue import CHUNK_BYTES, Requeued, Witness
+from tests.sim.store.connection import HotConnection
+from tests.sim.store.stored import StoredDelivery
+from tests.sim.store.tables import Tables
+
+
+def requeue(
+    tables: Tables,
+    environment: int,
+    deliveries: Sequence[str],
+    base: int,
+    dirty: list[DirtyDestination],
+    witness: Witness,
+    process: int,
+    epoch: int,
+) -> Requeued:
+    """Requeue what is dead, as much as there is room for, in one transaction."""
+    tables.require_intake(process, epoch)
+    alive: list[StoredDelivery] = []
+    left: list[str] = []
+    size = 0
+    for place, identifier in enumerate(deliveries):
+        row = tables.deliveries.get((environment, identifier))
+        if row is None or not row.dead or not _can_live(tables, row):
+            continue
+        if size < CHUNK_BYTES:
+            tables.shelf(environment, row.destination).move(row, base + place)
+            row.status, row.dlq = DeliveryStatus.PENDING, DlqStatus.RETRIED_FROM_DLQ
+            row.trouble = Trouble.REQUEUED
+            row.schedule_start = row.attempts
+            row.due_ms = None
+            row.updated_at_ms = int(tables.now() * 1000)
+            alive.append(row)
+        else:
+            left.append(identifier)
+        size += tables.size_of(row)
+    tables.mark_dirty(dirty, base)
+    _audit(tables, witness, len(alive))
+    found = [each for each in map(tables.read, alive) if each is not None]
+    return Requeued([each.id for each in found], left, found)
+
+
+def _can_live(tables: Tables, row: StoredDelivery) -> bool:
+    destination = tables.destinations.get((row.environment, row.destination))
+    if destination is None or destination.status is DestinationStatus.ARCHIVED:
+        return False
+    return (row.environment, row.event) in tables.events
+
+
+def _audit(tables: Tables, witness: Witness, changed: int) -> None:
+    """Write the entry of a request, or count it up, where something was changed."""
+    if not changed:
+        return
+    entry = witness.entry
+    changes = {} if entry.changes is None else msgspec.json.decode(entry.changes)
+    if witness.counted is not None and isinstance(changes.get(witness.counted), dict):
+        changes[witness.counted]["to"] = witness.before + changed
+    tables.audit[entry.workspace, entry.id] = changes
+
+
+def requeued_before(
+    tables: Tables, environment: int, named: Sequence[str], base: int
+) -> Requeued | None:
+    """Return what an earlier run did, None where it wrote nothing."""
+    rows = [tables.deliveries.get((environment, each)) for each in named]
+    done = [row for row in rows if row is not None and base <= row.seq < base + len(named)]
+    done.sort(key=lambda row: row.seq)
+    if not done:
+        return None
+    fresh: list[Delivery] = []
+    for row in done:
+        delivery = tables.read(row)
+        if row.status is DeliveryStatus.PENDING and row.attempts == row.schedule_start:
+            fresh += [] if delivery is None else [delivery]
+    known = {row.id for row in done}
+    left = [each for each in named if each not in known]
+    return Requeued([row.id for row in done], left, fresh)
+
+
+def discard(
+    tables: Tables,
+    environment: int,
+    deliveries: Sequence[str],
+    witness: Witness,
+    process: int,
+    epoch: int,
+) -> list[str]:
+    """Discard what is dead, in one transaction."""
+    tables.require_intake(process, epoch)
+    done: list[str] = []
+    for identifier in deliveries:
+        row = tables.deliveries.get((environment, identifier))
+        if row is None or not row.dead:
+            continue
+        row.dlq, row.trouble = DlqStatus.DISCARDED, Trouble.FAILED
+        row.updated_at_ms = int(tables.now() * 1000)
+        done.append(identifier)
+    _audit(tables, witness, len(done))
+    return done
+
+
+def discarded_before(
+    tables: Tables, environment: int, named: Sequence[str], witness: Witness
+) -> list[str] | None:
+    """Return what an earlier run did, None where the audit log does not say that it did anything."""
+    changes = tables.audit.get((witness.entry.workspace, witness.entry.id))
+    if changes is None:
+        return None
+    if witness.counted is not None and changes[witness.counted]["to"] <= witness.before:
+        return None
+    rows = [tables.deliveries.get((environment, each)) for each in named]
+    return [
+        row.id
+        for row in rows
+        if row is not None
+        and row.status is DeliveryStatus.FAILED
+        and row.dlq is DlqStatus.DISCARDED
+    ]
+
+
+class SimulatedRequeue:
+    """`engine.requeue.RequeueStore`."""
+
+    def __init__(self, tables: Tables, connection: HotConnection) -> None:
+        self._tables = tables
+        self._connection = connection
+
+    async def requeue(
+        self,
+        environment: int,
+        deliveries: Sequence[str],
+        base: int,
+        dirty: Sequence[DirtyDestination],
+        witness: Witness,
+        *,
+        again: bool,
+    ) -> Requeued:
+        """Requeue; see the port."""
+        await self._connection.ensure()
+        named = list(deliveries)
+        if again:
+            look = partial(requeued_before, self._tables, environment, named, base)
+            before = await self._connection.run("look for requeued", look, writes=False)
+            if before is not None:
+                return before
+        work = partial(requeue, self._tables, environment, named, base, list(dirty), witness)
+        return await self._connection.write("requeue", work)
+
+    async def discard(
+        self, environment: int, deliveries: Sequence[str], witness: Witness, *, again: bool
+    ) -> list[str]:
+        """Discard; see the port."""
+        await self._connection.ensure()
+        named = list(deliveries)
+        if again:
+            look = partial(discarded_before, self._tables, environment, named, witness)
+            before = await self._connection.run("look for discarded", look, writes=False)
+            if before is not None:
+                return before
+        work = partial(discard, self._tables, environment, named, witness)
+        return await self._connection.write("discard", work)

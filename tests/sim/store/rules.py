@@ -1,0 +1,183 @@
+"""Routing rules of the simulated database, held to an environment's tally, and how their filters fail."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from engine.control.records import AuditEntry, FilteredRules, FilterErrors, FilterFailure
+from engine.models import Rule
+from engine.ports import PoisonError
+from tests.sim.store.connection import Pool
+from tests.sim.store.tables import Tables, require_text
+
+
+def create(tables: Tables, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None) -> bool:
+    """Add a rule, where there is room and the environment is not past `tally`."""
+    _require_texts(rule)
+    known = tables.tallies.get(rule.environment)
+    if known is not None and (known[0] >= at_most or tally not in (None, known[1])):
+        return False
+    if any(identifier == rule.id for _, identifier in tables.rules):
+        raise PoisonError("23505 duplicate key value: routing_rules")
+    tables.check_audit(audit)
+    tables.tallies[rule.environment] = (1, 1) if known is None else (known[0] + 1, known[1] + 1)
+    _write(tables, rule, audit)
+    return True
+
+
+def replace(tables: Tables, rule: Rule, audit: AuditEntry, tally: int | None) -> bool:
+    """Write the next version, if the present one is its predecessor; the tally moves whenever it may."""
+    _require_texts(rule)
+    known = tables.tallies.get(rule.environment)
+    if known is None or tally not in (None, known[1]):
+        return False
+    present = tables.rules.get((rule.environment, rule.id))
+    if present is not None and present.version == rule.version - 1:
+        tables.check_audit(audit)
+    tables.tallies[rule.environment] = known[0], known[1] + 1
+    if present is None or present.version != rule.version - 1:
+        return False
+    if present.filter != rule.filter:
+        tables.filter_failures.pop((rule.environment, rule.id), None)
+    _write(tables, rule, audit)
+    return True
+
+
+def remove(tables: Tables, rule: Rule, audit: AuditEntry) -> bool:
+    """Remove the version that is given."""
+    place = rule.environment, rule.id
+    present = tables.rules.get(place)
+    known = tables.tallies.get(rule.environment)
+    if present is None or known is None or present.version != rule.version:
+        return False
+    tables.check_audit(audit)
+    del tables.rules[place]
+    tables.tallies[rule.environment] = known[0] - 1, known[1] + 1
+    tables.filter_failures.pop(place, None)
+    tables.add_audit(audit)
+    tables.on_ruled(present, False)
+    return True
+
+
+def _require_texts(rule: Rule) -> None:
+    require_text(rule.name, rule.filter, *rule.event_types)
+
+
+def _write(tables: Tables, rule: Rule, audit: AuditEntry) -> None:
+    tables.rules[rule.environment, rule.id] = rule
+    tables.add_audit(audit)
+    tables.on_ruled(rule, True)
+
+
+def failed(tables: Tables, failures: Sequence[FilterFailure]) -> None:
+    """Add to what is recorded, for rules that still have the filter that failed."""
+    for each in failures:
+        rule = tables.rules.get((each.environment, each.rule))
+        if rule is None or rule.filter != each.filter:
+            continue
+        place = each.environment, each.rule
+        known = tables.filter_failures.get(place)
+        if known is None:
+            tables.filter_failures[place] = each.errors
+            continue
+        newer = each.errors.last_at_ms >= known.last_at_ms
+        tables.filter_failures[place] = FilterErrors(
+            known.count + each.errors.count,
+            max(known.last_at_ms, each.errors.last_at_ms),
+            each.errors.last_message if newer else known.last_message,
+        )
+
+
+class SimulatedRules:
+    """`engine.control.ports.RuleStore`."""
+
+    def __init__(self, tables: Tables, pool: Pool) -> None:
+        self._tables = tables
+        self._pool = pool
+
+    async def create(
+        self, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None = None
+    ) -> bool:
+        """Add a rule; see the port."""
+        work = partial(create, self._tables, rule, at_most, audit, tally)
+        return await self._pool.write("create rule", work)
+
+    async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
+        """Write the next version; see the port."""
+        work = partial(replace, self._tables, rule, audit, tally)
+        return await self._pool.write("replace rule", work)
+
+    async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
+        """Remove the version that is given."""
+        return await self._pool.write("remove rule", partial(remove, self._tables, rule, audit))
+
+    async def filtered(self, environment: int) -> FilteredRules:
+        """Return which rules have a filter, and the tally that this holds for."""
+
+        def work() -> FilteredRules:
+            rules, version = self._tables.tallies.get(environment, (0, 0))
+            patterns = {
+                rule.id: rule.event_types
+                for rule in self._tables.rules.values()
+                if rule.environment == environment and rule.filter is not None
+            }
+            return FilteredRules(rules=rules, tally=version, patterns=patterns)
+
+        return await self._pool.read("filtered rules", work)
+
+    async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
+        """Return what is recorded of filters that could not be evaluated, by rule."""
+        wanted = list(rules)
+
+        def work() -> dict[str, FilterErrors]:
+            known = self._tables.filter_failures
+            places = [(environment, each) for each in wanted]
+            return {place[1]: known[place] for place in places if place in known}
+
+        return await self._pool.read("filter failures", work)
+
+    async def failed(self, failures: Sequence[FilterFailure]) -> None:
+        """Add to what is recorded; see the port."""
+        await self._pool.write("filter failed", partial(failed, self._tables, list(failures)))
+
+    async def get(self, environment: int, rule: str) -> Rule | None:
+        """Return a rule."""
+        place = environment, rule
+        return await self._pool.read("rule", partial(self._tables.rules.get, place))
+
+    async def find(self, rule: str) -> Rule | None:
+        """Return a rule of whatever environment."""
+
+        def work() -> Rule | None:
+            return next((each for each in self._tables.rules.values() if each.id == rule), None)
+
+        return await self._pool.read("find rule", work)
+
+    async def page(
+        self,
+        environment: int,
+        destination: str | None,
+        enabled: bool | None,
+        before: str | None,
+        limit: int,
+        account: str | None = None,
+    ) -> list[Rule]:
+        """Return rules with an id below `before`, newest first."""
+
+        def work() -> list[Rule]:
+            found = [
+                rule
+                for rule in self._tables.rules.values()
+                if rule.environment == environment
+                and destination in (None, rule.destination)
+                and enabled in (None, rule.enabled)
+                and (before is None or rule.id < before)
+                and account in (None, self._account_of(rule))
+            ]
+            found.sort(key=lambda rule: rule.id, reverse=True)
+            return found[:limit]
+
+        return await self._pool.read("rules", work)
+
+    def _account_of(self, rule: Rule) -> str | None:
+        record = self._tables.destinations.get((rule.environment, rule.destination))
+        return None if record is None else record.customer_account

@@ -1,0 +1,165 @@
+"""Rows of the simulated database, and the records that are read back of them. Nothing here is handed out
+that is a row itself."""
+
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from engine.core.records import Delivery, Event, Outcome
+from engine.core.vocabulary import (
+    DeliveryClass,
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DlqStatus,
+    ErrorCategory,
+    Priority,
+    Trouble,
+)
+
+WAITING = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
+
+
+@dataclass(slots=True)
+class StoredEvent:
+    """A row of events. `deliveries`: as many as it had from the first."""
+
+    event: Event  # never handed out
+    deliveries: int
+
+    @property
+    def size(self) -> int:
+        """The bytes of it that reads are bounded by."""
+        event = self.event
+        return len(event.payload) + len(event.metadata or b"") + len(event.attachments or b"")
+
+
+@dataclass(slots=True)
+class StoredDelivery:
+    """A row of deliveries."""
+
+    id: str
+    environment: int
+    event: str
+    event_type: str
+    destination: str
+    queue: DeliveryClass
+    lane: str | None
+    seq: int
+    priority: Priority
+    kind: DeliveryKind
+    origin: DeliveryOrigin
+    customer: str | None
+    replay_of: str | None
+    replay_job: str | None
+    attempts: int = 0
+    schedule_start: int = 0
+    status: DeliveryStatus = DeliveryStatus.PENDING
+    dlq: DlqStatus | None = None
+    trouble: Trouble | None = None
+    due_ms: int | None = None
+    delivered_at_ms: int | None = None
+    dead_lettered_at_ms: int | None = None
+    updated_at_ms: int | None = None
+    response_status: int | None = None
+    category: ErrorCategory | None = None
+    last_error: str | None = None
+    skipped: bool = False
+
+    @property
+    def dead(self) -> bool:
+        """Whether it is in the dead-letter queue."""
+        return self.status is DeliveryStatus.FAILED and self.dlq is DlqStatus.IN_DLQ
+
+    def read(self, event: Event) -> Delivery:
+        """Return it as it is read back, with a copy of its event."""
+        return Delivery(
+            self.id,
+            replace(event),
+            self.destination,
+            self.queue,
+            self.lane,
+            self.seq,
+            self.priority,
+            self.kind,
+            self.origin,
+            self.customer,
+            self.attempts,
+            self.schedule_start,
+            None if self.due_ms is None else self.due_ms / 1000,
+            self.dlq,
+            self.replay_of,
+            self.replay_job,
+        )
+
+
+@dataclass(slots=True)
+class StoredAttempt:
+    """A row of attempts; `outcome` is never handed out."""
+
+    delivery: str
+    number: int
+    destination_version: int
+    started_at_ms: int
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class StoredClaim:
+    """A row of idempotency."""
+
+    event: str
+    deliveries: int
+    digest: bytes
+    expires_at_ms: int
+
+
+@dataclass(slots=True)
+class StoredBacklog:
+    """A row of destination_backlog."""
+
+    shard: int
+    low_seq: int
+    due_ms: int | None = None
+
+
+@dataclass(slots=True)
+class StoredMinute:
+    """A row of destination_minutes."""
+
+    attempts: int = 0
+    failed: int = 0
+    retried: int = 0
+    delivered: int = 0
+    dead_lettered: int = 0
+    errors: list[int] = field(default_factory=lambda: [0] * len(ErrorCategory))
+    latency: list[int] = field(default_factory=lambda: [0] * 24)
+
+
+def stored(delivery: Delivery, seq: int) -> StoredDelivery:
+    """Return the row that an accepted delivery becomes."""
+    return StoredDelivery(
+        delivery.id,
+        delivery.event.environment,
+        delivery.event.id,
+        delivery.event.type,
+        delivery.destination,
+        delivery.queue,
+        delivery.lane,
+        seq,
+        delivery.priority,
+        delivery.kind,
+        delivery.origin,
+        delivery.customer,
+        delivery.replay_of,
+        delivery.replay_job,
+    )
+
+
+def trouble_of(status: DeliveryStatus, dlq: DlqStatus | None) -> Trouble | None:
+    """Return which partial index a row is in."""
+    if status is DeliveryStatus.RETRYING:
+        return Trouble.RETRYING
+    if status is DeliveryStatus.FAILED:
+        return Trouble.DEAD if dlq is DlqStatus.IN_DLQ else Trouble.FAILED
+    return Trouble.REQUEUED if dlq is DlqStatus.RETRIED_FROM_DLQ else None

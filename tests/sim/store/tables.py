@@ -1,0 +1,153 @@
+"""The tables of the simulated database and what of them is a transaction's business: who owns it, seqs,
+deliveries with their places, the audit log."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from engine.control.records import AuditEntry, DestinationRecord, FilterErrors, Tenant
+from engine.core.records import Delivery
+from engine.models import Rule
+from engine.ports import DirtyDestination, OwnershipLostError, PoisonError
+from tests.sim.store.jobs_table import JobsTable
+from tests.sim.store.shelf import Shelf
+from tests.sim.store.stored import (
+    StoredAttempt,
+    StoredBacklog,
+    StoredClaim,
+    StoredDelivery,
+    StoredEvent,
+    StoredMinute,
+)
+
+Place = tuple[int, str]  # environment and id
+
+
+class Tables:
+    """All rows. Owner: whoever runs a statement's work, which is synchronous."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now  # the database's own clock
+        self.groups = 0  # the sequence that seqs are made of
+        # --- who may write
+        self.owner: int | None = None
+        self.intake_epoch = 0
+        self.settle_epoch = 0
+        # --- the log
+        self.events: dict[Place, StoredEvent] = {}
+        self.deliveries: dict[Place, StoredDelivery] = {}
+        self.shelves: dict[Place, Shelf] = {}
+        self.attempts: dict[tuple[int, str, int], StoredAttempt] = {}
+        self.claims: dict[tuple[int, str], StoredClaim] = {}
+        self.customers: dict[tuple[int, str], str] = {}
+        self.backlog: dict[Place, StoredBacklog] = {}
+        self.snapshots: dict[Place, bytes] = {}
+        self.minutes: dict[tuple[int, str, int], StoredMinute] = {}
+        self.replays = JobsTable()
+        # --- configuration
+        self.tenants: dict[str, Tenant] = {}
+        self.room: dict[int, int] = {}  # by environment: destinations that are not archived
+        self.destinations: dict[Place, DestinationRecord] = {}
+        self.versions: dict[tuple[int, str, int], DestinationRecord] = {}
+        self.rules: dict[Place, Rule] = {}
+        self.tallies: dict[int, tuple[int, int]] = {}  # rules of an environment, and its version
+        self.filter_failures: dict[Place, FilterErrors] = {}
+        self.audit: dict[tuple[str, str], dict[str, Any]] = {}  # by workspace and id: its changes
+        # --- who looks on: told within the transaction, once nothing can fail any more
+        self.on_configured: Callable[[DestinationRecord], None] = _unheard
+        self.on_ruled: Callable[[Rule, bool], None] = _unheard_rule
+
+    # --- the right to write
+
+    def take_over(self, process: int) -> int:
+        """Make a process the owner; return the epoch that it begins with."""
+        epoch = max(self.intake_epoch, self.settle_epoch) + 1
+        self.owner = process
+        self.intake_epoch = self.settle_epoch = epoch
+        return epoch
+
+    def require_intake(self, process: int, epoch: int) -> None:
+        """Raise unless a process may write what the intake writes."""
+        if not self.owns_intake(process, epoch):
+            raise OwnershipLostError("another server has taken over this database")
+
+    def owns_intake(self, process: int, epoch: int) -> bool:
+        """Whether a process may write what the intake writes."""
+        return self.owner == process and self.intake_epoch == epoch
+
+    def require_settle(self, process: int, epoch: int) -> None:
+        """Raise unless a process may write what the recorder writes."""
+        if self.owner != process or self.settle_epoch != epoch:
+            raise OwnershipLostError("another server has taken over this database")
+
+    # --- the log
+
+    def draw(self) -> int:
+        """Return the base of a group's seqs, which is never given again, whatever comes of the group."""
+        self.groups += 1
+        return self.groups << 20
+
+    def shelf(self, environment: int, destination: str) -> Shelf:
+        """Return a destination's deliveries."""
+        place = environment, destination
+        shelf = self.shelves.get(place)
+        if shelf is None:
+            shelf = self.shelves[place] = Shelf()
+        return shelf
+
+    def put(self, row: StoredDelivery) -> None:
+        """Add a delivery; its key must have been checked."""
+        self.deliveries[row.environment, row.id] = row
+        self.shelf(row.environment, row.destination).add(row)
+
+    def mark_dirty(self, dirty: list[DirtyDestination], low_seq: int) -> None:
+        """Make backlog rows, or lower those that are there."""
+        for each in dirty:
+            place = each.environment, each.destination
+            row = self.backlog.setdefault(place, StoredBacklog(each.shard, low_seq))
+            row.low_seq = min(row.low_seq, low_seq)
+
+    def read(self, row: StoredDelivery) -> Delivery | None:
+        """Return a delivery as it is read back; None where its event is gone."""
+        event = self.events.get((row.environment, row.event))
+        return None if event is None else row.read(event.event)
+
+    def size_of(self, row: StoredDelivery) -> int:
+        """Return the bytes of a delivery's event, 0 where it is gone."""
+        event = self.events.get((row.environment, row.event))
+        return 0 if event is None else event.size
+
+    # --- the audit log
+
+    def check_audit(self, entry: AuditEntry) -> None:
+        """Raise where an entry of this id is there already."""
+        if (entry.workspace, entry.id) in self.audit:
+            raise PoisonError("23505 duplicate key value: audit_log")
+
+    def add_audit(self, entry: AuditEntry) -> None:
+        """Write an entry, or replace its changes."""
+        changes = {} if entry.changes is None else msgspec.json.decode(entry.changes)
+        self.audit[entry.workspace, entry.id] = changes
+
+
+def require_text(*values: str | None) -> None:
+    """Raise where a text is none to PostgreSQL."""
+    for value in values:
+        if value is None:
+            continue
+        if "\0" in value:
+            raise PoisonError("22021 invalid byte sequence for encoding UTF8: 0x00")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise PoisonError(f"a value cannot be sent: {error}") from error
+
+
+def _unheard(record: DestinationRecord) -> None:
+    """Where nobody looks on."""
+
+
+def _unheard_rule(rule: Rule, live: bool) -> None:
+    """Where nobody looks on."""
