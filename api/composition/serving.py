@@ -12,7 +12,7 @@ from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
 from engine.settings import Settings
 from storage.bridge import open_bridge
-from storage.embedded import EmbeddedServer
+from storage.embedded import HOLD, EmbeddedServer
 from storage.key_file import open_secret_box
 from storage.secretbox import SecretBox
 
@@ -29,7 +29,7 @@ def serve(settings: Settings) -> int:
             own_database=settings.database_url is not None,
             key_file=settings.master_key_file,
         )
-        trio.run(_serve, settings, box)
+        trio.run(_serve, settings, box, (settings.data_dir / HOLD).exists())
     except Exception as error:
         known = known_failure(error)
         if known is None:
@@ -40,9 +40,12 @@ def serve(settings: Settings) -> int:
     return 0
 
 
-async def _serve(settings: Settings, box: SecretBox) -> None:
+async def _serve(settings: Settings, box: SecretBox, hold: bool) -> None:
     async with _database(settings) as (url, embedded), open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded)
+        if hold:
+            server.directory.hold()
+            log.warning("deliveries are held", until="the file is removed", file=HOLD)
         await server.prepare()
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with trio.open_nursery() as nursery:

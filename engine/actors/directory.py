@@ -283,6 +283,10 @@ class Directory:
 
     # --- start and end
 
+    def hold(self) -> None:
+        """Begin no attempt, until the process ends: what arrives waits in the store."""
+        self.attempts.halted = True
+
     async def recover(self, shards: Sequence[int] = range(SHARDS)) -> int:
         """Learn of all unsettled work; returns of how many destinations. Their actors come about one
         after another while everything else runs. The configuration has been loaded before."""

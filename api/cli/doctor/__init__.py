@@ -81,6 +81,7 @@ def _of_settings(settings: Settings) -> list[Finding]:
     return [
         machine.check_port(settings),
         *machine.check_data_dir(settings),
+        machine.check_backup(settings),
         security.check_master_key(settings),
         *security.check_egress(settings.egress_allow),
         *security.check_tls(settings),

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -17,12 +18,14 @@ import httpx
 from api.cli.address import server_url
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from engine.settings import PREFIX, Settings
+from storage.backup import read_last
 
 DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
 DESCRIPTORS_GOOD = 65_536
 DISK_FEW = 2 * 1024**3  # embedded: 1 GB of write-ahead log and the data of a few million events
 BUILT_AT = 1_790_000_000  # September 2026: no clock that is right shows less
 LIVEZ_S = 2.0
+BACKUP_OLD_DAYS = 7  # who has a backup job has it run daily: so it has failed for a week
 
 # Variables of the name that are read by others than the settings.
 OTHER_VARIABLES = frozenset({"ANGARIUM_LISTEN"})
@@ -121,6 +124,23 @@ def check_data_dir(settings: Settings) -> list[Finding]:
             )
         )
     return findings
+
+
+def check_backup(settings: Settings, now: float | None = None) -> Finding:
+    """See when the embedded database was last backed up by our own command."""
+    if settings.database_url is not None:
+        return ok("backup", "of a PostgreSQL of your own: by its own tools")
+    last = read_last(settings.data_dir)
+    how = "`angarium backup TARGET` makes one while the server runs"
+    if last is None:
+        if (settings.data_dir / "postgres").exists():
+            return warning("backup", "none was made by `angarium backup`", how)
+        return ok("backup", "nothing to back up yet")
+    then = datetime.strptime(last.ended_at, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    age_days = ((time.time() if now is None else now) - then.timestamp()) / 86_400
+    if age_days > BACKUP_OLD_DAYS:
+        return warning("backup", f"the last one is {age_days:.0f} days old ({last.target})", how)
+    return ok("backup", f"the last one was made at {last.ended_at} ({last.target})")
 
 
 def _write_fault(folder: Path) -> str:

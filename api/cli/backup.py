@@ -1,0 +1,81 @@
+"""`angarium backup`: a copy of an embedded database and its files, made while the server runs."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from api.cli.errors import SettingsTrouble
+from api.cli.options import settings_flags, settings_from
+from api.cli.steps import Steps
+from storage.backup import Backup
+from storage.embedded import attached
+
+HELP = """Make a backup of the data folder in the new folder TARGET, while the server runs or not.
+
+It holds the embedded database as it was when the copy ended, every file that it names, and the
+master key of the data folder. It is checked, and carries the SHA-256 of all its parts. Until it is
+whole it is called TARGET.partial: what has the name TARGET is a backup that can be restored.
+
+With --database-url there is nothing here to copy: back up that PostgreSQL by its own tools, then the
+files and the master key (docs/backup.md).
+"""
+
+
+@click.command("backup", help=HELP, short_help="Make a backup while the server runs.")
+@click.argument("target", metavar="TARGET", type=click.Path(path_type=Path))
+@click.option(
+    "--without-master-key",
+    is_flag=True,
+    help="Leave out the key that opens the secrets: the backup alone is of no use to a thief, nor to"
+    " you, unless you keep the key elsewhere.",
+)
+@click.option(
+    "--compress", is_flag=True, help="Compress the database by gzip: smaller, and slower."
+)
+@settings_flags("data_dir", "database_url", "file_store", "master_key", "master_key_file")
+def command(target: Path, without_master_key: bool, compress: bool, **flags: Any) -> None:
+    """Make a backup."""
+    settings = settings_from(flags)
+    if settings.database_url is not None:
+        raise SettingsTrouble(
+            "the database is a PostgreSQL of your own: back it up by its own tools (pg_basebackup,"
+            " pg_dump, your provider's snapshots), then the files and the master key: docs/backup.md"
+        )
+    if not (settings.data_dir / "postgres" / "PG_VERSION").exists():
+        raise SettingsTrouble(
+            f"{settings.data_dir} has no database: is it the server's data folder?"
+        )
+    elsewhere = settings.file_store is not None
+    own_key = settings.master_key is None and settings.master_key_file is None
+    with Steps() as steps, attached(settings.data_dir) as url:
+        backup = Backup(
+            settings.data_dir,
+            target,
+            master_key=own_key and not without_master_key,
+            files_elsewhere=elsewhere,
+            compress=compress,
+            progress=steps.show,
+        )
+        manifest = backup.make(url)
+    click.echo(
+        f"{target} is whole and checked: it has all that was accepted before {manifest.made_at}"
+    )
+    click.echo(
+        f"  database: {manifest.database_bytes >> 20} MiB when restored; files:"
+        f" {manifest.files} of {manifest.file_bytes >> 20} MiB"
+    )
+    if manifest.missing_files:
+        click.echo(
+            f"warning: the content of {manifest.missing_files} files is not in the data folder, and so"
+            " not in the backup",
+            err=True,
+        )
+    if elsewhere:
+        click.echo(
+            "  the files are in ANGARIUM_FILE_STORE: copy that bucket now, or keep its versions"
+        )
+    if manifest.master_key:
+        click.echo("  it holds the master key: guard it as you guard the server")
+    else:
+        click.echo("  the master key is not in it: without a copy of your own every secret is lost")

@@ -1,0 +1,66 @@
+"""`angarium restore`: a backup becomes the data folder of a server."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from api.cli.errors import SettingsTrouble
+from api.cli.options import settings_flags, settings_from
+from api.cli.steps import Steps
+from storage.embedded import HOLD
+from storage.restore import Restore
+
+HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
+
+Every part is checked against what the backup says of it. Interrupted, nothing is left, or it is run
+again; no server starts on a folder that is half restored.
+
+What was accepted until the backup is there, and what was unsettled then is delivered when a server
+starts on it: also what the original has delivered since, with the same webhook-id. Use --hold where the
+original still runs, or to look first: a server on the folder takes and shows everything and sends
+nothing, until the file `hold-deliveries` in it is removed and the server started again.
+"""
+
+
+@click.command("restore", help=HELP, short_help="Make a data folder of a backup.")
+@click.argument("source", metavar="SOURCE", type=click.Path(path_type=Path))
+@click.option("--hold", is_flag=True, help="Have a server on it deliver nothing.")
+@click.option(
+    "--with-key",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The master key's file, for a backup that was made without it.",
+)
+@settings_flags("data_dir")
+def command(source: Path, hold: bool, with_key: Path | None, **flags: Any) -> None:
+    """Restore a backup."""
+    if flags.get("data_dir") is None:
+        raise SettingsTrouble("name the new folder by --data-dir: nothing is restored by default")
+    settings = settings_from(flags)
+    with Steps() as steps:
+        restore = Restore(
+            source, settings.data_dir, hold=hold, key_file=with_key, progress=steps.show
+        )
+        manifest = restore.run()
+    place = settings.data_dir
+    click.echo(
+        f"{place} has all that was accepted before {manifest.made_at}, when the backup was begun, and"
+        f" nothing from after {manifest.ended_at}, when it had ended"
+    )
+    if not manifest.master_key and with_key is None:
+        click.echo(
+            f"  the backup had no master key: put yours into {place / 'master.key'}, or set"
+            " ANGARIUM_MASTER_KEY, before a server can start"
+        )
+    if manifest.files_elsewhere:
+        click.echo(
+            "  its files are in an object store: give the server the same ANGARIUM_FILE_STORE"
+        )
+    if hold:
+        click.echo(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
+    else:
+        click.echo(
+            "  a server on it delivers what was unsettled then, whatever the original has done since"
+        )
+    click.echo(f"Next: angarium serve --data-dir {place}")
