@@ -17,7 +17,7 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-REST_S = 5.0  # an actor that did nothing for so long may have left memory, and the row with it
+REST_S = 1.5  # an actor that did nothing for so long may have left memory, and the row with it
 
 
 class Row(Struct):

@@ -1,0 +1,119 @@
+"""The oracle finds each breach in a history told by hand, and finds nothing where all is well."""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.sim import told
+from tests.sim.oracle import promises, violations
+from tests.sim.oracle.promises import PROMISES
+from tests.sim.telling import Telling
+from tests.sim.told import LATE
+
+OURS = ("engine", "storage", "api", "angarium")
+
+FINE: dict[str, Callable[[], Telling]] = {
+    "all is well": told.well,
+    "a batch of unknown fate is whole": lambda: told.torn(("a", "b")),
+    "a batch of unknown fate is not there": lambda: told.torn(()),
+    "a key again after a day": lambda: told.two_of_a_key(90_000),
+    "twins are told one id": told.twins,
+    "a rule that ended just now": lambda: told.rule_of_late(5),
+    "sent again by a successor": lambda: told.sent_twice(2),
+    "waits while disabled": told.waits_while_disabled,
+    "dead by its schedule": lambda: told.dead(3),
+    "discarded by wish": lambda: told.discarded("discard"),
+    "no order": lambda: told.overtaken("NONE", ("c:1", "c:1")),
+    "two lanes": lambda: told.overtaken("KEY", ("c:1", "c:2")),
+    "an order that was given up": lambda: told.overtaken("STRICT", ("c:1", "c:2"), LATE + 1),
+    "retried in time": lambda: told.retried(8.1),
+    "retried early by a clock that jumped": lambda: told.retried(4, 100.0),
+    "retried by a clock that was set back": lambda: told.retried(8.1, -100.0),
+    "under way when it was disabled": lambda: told.held("DISABLED", LATE + 1.5),
+    "under way at a 410": lambda: told.after_a_410(LATE + 3.2),
+    "after the pause": lambda: told.paused(20.2),
+    "a replay": lambda: told.replayed(told.a_job()),
+    "ended as another took over": lambda: told.former_owner(-0.2),
+    "as many as are allowed": lambda: told.crowd(2),
+    "at its rate": lambda: told.rated(12, 0.5),
+    "probes of an open circuit": lambda: told.through_open_circuit((1.2, 2.2, 4.2, 8.2)),
+    "requeued": lambda: told.requeued(again=True),
+}
+BROKEN: list[tuple[str, Callable[[], Telling]]] = [
+    ("accepted is durable", told.lost),
+    ("accepted is durable", told.refused_and_there),
+    ("accepted is durable", told.invented),
+    ("accepted is durable", lambda: told.torn(("a",))),
+    ("one event a key", lambda: told.two_of_a_key(100)),
+    ("routed by the rules", told.forgotten_destination),
+    ("routed by the rules", told.without_a_rule),
+    ("routed by the rules", lambda: told.rule_of_late(50)),
+    ("sent what is there", told.another_body),
+    ("sent what is there", told.unsigned),
+    ("sent what is there", lambda: told.sent_twice(1)),
+    ("sent what is there", told.sent_though_recorded),
+    ("all comes to its end", told.not_ended),
+    ("all comes to its end", told.delivered_by_nobody),
+    ("all comes to its end", lambda: told.dead(2)),
+    ("all comes to its end", lambda: told.discarded("patch")),
+    ("in order", lambda: told.overtaken("STRICT", ("c:1", "c:2"))),
+    ("in order", lambda: told.overtaken("KEY", ("c:1", "c:1"))),
+    ("in order", told.accepted_out_of_order),
+    ("attempts by schedule", told.a_gap),
+    ("attempts by schedule", told.after_success),
+    ("attempts by schedule", lambda: told.retried(7.9)),
+    ("attempts by schedule", lambda: told.retried(4, -100.0)),
+    ("attempts by schedule", lambda: told.retried(4, 3.0)),
+    ("attempts by schedule", told.too_many),
+    ("nothing to who is told.held", lambda: told.held("DISABLED", LATE + 40)),
+    ("nothing to who is told.held", lambda: told.held("ARCHIVED", LATE + 40)),
+    ("nothing to who is told.held", lambda: told.after_a_410(LATE + 9)),
+    ("Retry-After", lambda: told.paused(15)),
+    ("sums equal rows", told.counted_twice),
+    ("replays", lambda: told.replayed(told.a_job(enqueued=2))),
+    ("replays", lambda: told.replayed(told.a_job(done=0))),
+    ("replays", lambda: told.replayed(told.a_job(status="RUNNING"))),
+    ("replays", lambda: told.replayed(told.a_job(matched=2, enqueued=2, done=2), times=2)),
+    ("one writer", lambda: told.former_owner(5)),
+    ("backlog rows", told.row_left_over),
+    ("backlog rows", told.no_row),
+    ("concurrency and rate", lambda: told.crowd(3)),
+    ("concurrency and rate", lambda: told.rated(12, 0.1)),
+    ("circuit", lambda: told.through_open_circuit((1.2, 2.2, 0.5))),
+    ("circuit", lambda: told.through_open_circuit((1.2, 2.2, 4.2, 1.5))),
+    ("operators' work", lambda: told.requeued(again=False)),
+    ("operators' work", lambda: told.requeued(again=True, asked=False)),
+    ("operators' work", told.discarded_and_sent),
+    ("states", told.impossible),
+]
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_nothing_is_found_where_all_is_well(name: str) -> None:
+    assert violations(FINE[name]().history()) == []
+
+
+@pytest.mark.parametrize(("promise", "telling"), BROKEN)
+def test_each_breach_is_found(promise: str, telling: Callable[[], Telling]) -> None:
+    found = {sentence.split(":")[0] for sentence in violations(telling().history())}
+    assert promise in found
+
+
+def test_every_promise_has_a_history_that_breaks_it() -> None:
+    assert PROMISES.keys() == {promise for promise, _ in BROKEN}
+
+
+def test_it_shares_no_code_with_what_it_judges() -> None:
+    own = Path(promises.__file__).parent
+    for path in own.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                modules.append(node.module or "")
+            for module in modules:
+                top, _, rest = module.partition(".")
+                assert top not in OURS, f"{path.name} imports {module}"
+                judges = rest.startswith(("sim.oracle", "sim.trace"))
+                assert top != "tests" or judges, f"{path.name} imports {module}"

@@ -1,0 +1,338 @@
+"""Short histories told by hand: each keeps all promises, or breaks one."""
+
+from tests.sim.telling import NOW, Telling, a_telling
+from tests.sim.trace import Answered, Item, JobRow, Posted
+
+LATE = 60.0  # by then everybody knows of what was configured at the beginning
+
+
+def events(telling: Telling, *marks: str) -> list[str]:
+    """Post events one after another; return their deliveries to d1."""
+    for place, mark in enumerate(marks):
+        telling.post(LATE + place, mark)
+    return [telling.delivery(mark) for mark in marks]
+
+
+def well() -> Telling:
+    telling = a_telling()
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 2, one)
+    telling.send(LATE + 2, two, 500)
+    telling.send(LATE + 4, two)
+    return telling
+
+
+def lost() -> Telling:
+    telling = well()
+    del telling.events["a"], telling.deliveries["a-d1"]
+    telling.attempts = [each for each in telling.attempts if each.delivery != "a-d1"]
+    return telling
+
+
+def refused_and_there() -> Telling:
+    telling = a_telling()
+    telling.post(LATE, "a", answer="overloaded")
+    telling.event("a")
+    telling.send(LATE + 1, telling.delivery("a"))
+    return telling
+
+
+def invented() -> Telling:
+    telling = well()
+    telling.event("x")
+    telling.send(LATE + 9, telling.delivery("x"))
+    return telling
+
+
+def torn(there: tuple[str, ...]) -> Telling:
+    telling = a_telling()
+    telling.post(LATE, "a", "b", answer="internal")
+    for mark in there:
+        telling.event(mark)
+        telling.send(LATE + 1, telling.delivery(mark))
+    return telling
+
+
+def two_of_a_key(after_s: float) -> Telling:
+    telling = a_telling()
+    for mark, at in (("a", LATE), ("b", LATE + after_s)):
+        telling.post(at, mark, key="k")
+        telling.send(at + 1, telling.delivery(mark))
+    return telling
+
+
+def twins() -> Telling:
+    telling = a_telling()
+    telling.post(LATE, "a", key="k")
+    telling.tell(Posted(NOW + LATE + 5, 9, 1, 1, (Item("a", "order.created", key="k"),)))
+    telling.tell(Answered(NOW + LATE + 5.1, 9, "accepted", ("a",)))
+    telling.send(LATE + 6, telling.delivery("a"))
+    return telling
+
+
+def forgotten_destination() -> Telling:
+    telling = a_telling()
+    telling.post(LATE, "a")
+    return telling
+
+
+def without_a_rule() -> Telling:
+    telling = well()
+    telling.destination(1, "d2")
+    telling.send(LATE + 3, telling.delivery("a", "d2"))
+    return telling
+
+
+def rule_of_late(gone_s: float) -> Telling:
+    """A rule that ends so long before the event is posted."""
+    telling = a_telling()
+    telling.rule(LATE - gone_s, live=False)
+    telling.send(LATE + 1, events(telling, "a")[0])
+    return telling
+
+
+def another_body() -> Telling:
+    telling = well()
+    telling.post(LATE + 5, "c")
+    delivery = telling.delivery("c")
+    telling.send(LATE + 6, delivery, 500)
+    telling.send(LATE + 9, delivery, body="other")
+    return telling
+
+
+def unsigned() -> Telling:
+    telling = a_telling()
+    telling.send(LATE + 1, events(telling, "a")[0], signed=False)
+    return telling
+
+
+def sent_twice(process: int) -> Telling:
+    """Sent, not recorded, and sent again: by the same process or by its successor."""
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.send(LATE + 1, one, judged=False, recorded=False)
+    if process == 2:
+        telling.kill(LATE + 2)
+        telling.boot(LATE + 3, 2)
+    telling.send(LATE + 4, one, process=process)
+    return telling
+
+
+def sent_though_recorded() -> Telling:
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.send(LATE + 1, one)
+    telling.kill(LATE + 2)
+    telling.boot(LATE + 3, 2)
+    telling.send(LATE + 4, one, process=2, number=1, recorded=False)
+    return telling
+
+
+def not_ended() -> Telling:
+    telling = a_telling()
+    events(telling, "a")
+    telling.backlog.append("d1")
+    return telling
+
+
+def waits_while_disabled() -> Telling:
+    telling = not_ended()
+    telling.destination(LATE + 1, status="DISABLED")
+    return telling
+
+
+def delivered_by_nobody() -> Telling:
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.change(one, status="DELIVERED", delivered_at=NOW + LATE)
+    return telling
+
+
+def dead(attempts: int) -> Telling:
+    telling = a_telling()
+    [one] = events(telling, "a")
+    for number in range(attempts):
+        telling.send(LATE + 10 * (number + 1), one, 500)
+    telling.die(one, LATE + 50)
+    return telling
+
+
+def discarded(kind: str) -> Telling:
+    telling = dead(3)
+    telling.ask(LATE + 60, kind, deliveries=("a-d1",), ids=("a-d1",) if kind == "discard" else ())
+    telling.change("a-d1", dlq_status="DISCARDED")
+    return telling
+
+
+def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = None) -> Telling:
+    """The first of two fails while the second succeeds."""
+    telling = a_telling(ordering=ordering)
+    one, two = events(telling, "a", "b")
+    telling.change(one, lane=lanes[0])
+    telling.change(two, lane=lanes[1])
+    if changed_at is not None:
+        telling.destination(changed_at, ordering="NONE")
+    telling.send(LATE + 2, one, 500)
+    telling.send(LATE + 3, two)
+    telling.send(LATE + 4, one)
+    return telling
+
+
+def accepted_out_of_order() -> Telling:
+    telling = well()
+    telling.change("a-d1", seq=9)
+    return telling
+
+
+def a_gap() -> Telling:
+    telling = well()
+    telling.attempts = [each for each in telling.attempts if each.number != 1 or each.success]
+    return telling
+
+
+def after_success() -> Telling:
+    telling = well()
+    telling.send(LATE + 9, "a-d1", recorded=False)
+    return telling
+
+
+def retried(after_s: float, clock_s: float | None = None) -> Telling:
+    """Attempted again so long after a failure, by a process with such a clock."""
+    telling = a_telling(schedule_s=(10,))
+    [one] = events(telling, "a")
+    telling.send(LATE + 1, one, 500)
+    process = 1
+    if clock_s is not None:
+        process = 2
+        telling.kill(LATE + 2)
+        telling.boot(LATE + 3, 2, clock_s)
+    telling.send(LATE + 1.1 + after_s, one, process=process)
+    return telling
+
+
+def too_many() -> Telling:
+    telling = a_telling(schedule_s=(1,))
+    [one] = events(telling, "a")
+    for number in range(3):
+        telling.send(LATE + 10 * number + 1, one, 200 if number == 2 else 500)
+    return telling
+
+
+def held(status: str, at: float) -> Telling:
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.destination(LATE + 1, status=status)
+    telling.send(at, one)
+    return telling
+
+
+def after_a_410(at: float) -> Telling:
+    telling = a_telling()
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 3, one, 410)
+    telling.die(one, LATE + 3.1, error="DESTINATION_GONE")
+    telling.send(at, two)
+    return telling
+
+
+def paused(after_s: float) -> Telling:
+    telling = a_telling(schedule_s=(1, 30))
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 3, one, 429, retry_after_s=20.0)
+    telling.send(LATE + 3 + after_s, two)
+    telling.send(LATE + 30, one)
+    return telling
+
+
+def counted_twice() -> Telling:
+    telling = well()
+    telling.counted.append(("d1", LATE + 2.1, "delivered"))
+    return telling
+
+
+def replayed(job: JobRow, times: int = 1) -> Telling:
+    telling = well()
+    for number in range(times):
+        replay = telling.delivery(
+            "a", id=f"replay{number}", origin="REPLAY", replay_of="a-d1", replay_job=job.id
+        )
+        telling.send(LATE + 20 + number, replay)
+    telling.jobs.append(job)
+    return telling
+
+
+def a_job(status: str = "COMPLETED", matched: int = 1, enqueued: int = 1, done: int = 1) -> JobRow:
+    return JobRow("j", 1, status, matched, enqueued, 0, done, 0)
+
+
+def former_owner(at: float) -> Telling:
+    """A process records an attempt that ended at such a time after another took over."""
+    telling = a_telling()
+    telling.boot(LATE + 10, 2)
+    telling.send(LATE + 10 + at, events(telling, "a")[0])
+    return telling
+
+
+def row_left_over() -> Telling:
+    telling = well()
+    telling.backlog.append("d1")
+    return telling
+
+
+def no_row() -> Telling:
+    telling = waits_while_disabled()
+    telling.backlog.clear()
+    return telling
+
+
+def crowd(requests: int) -> Telling:
+    telling = a_telling()
+    marks = [f"e{number}" for number in range(requests)]
+    for delivery in events(telling, *marks):
+        telling.send(LATE + 20, delivery, lasts_s=1.0)
+    return telling
+
+
+def rated(requests: int, every_s: float) -> Telling:
+    telling = a_telling(rate_per_second=2.0)
+    for number, delivery in enumerate(events(telling, *[f"e{n}" for n in range(requests)])):
+        telling.send(LATE + 20 + every_s * number, delivery, lasts_s=0.01)
+    return telling
+
+
+def through_open_circuit(probes_s: tuple[float, ...]) -> Telling:
+    """Ten failures of ten deliveries, then probes that fail, so long after each other."""
+    telling = a_telling(schedule_s=())
+    deliveries = events(telling, *[f"e{number}" for number in range(10 + len(probes_s))])
+    at = LATE + 30
+    for delivery in deliveries[:10]:
+        telling.send(at, delivery, 500)
+        at += 0.2
+    for delivery, after_s in zip(deliveries[10:], probes_s, strict=True):
+        at += after_s
+        telling.send(at, delivery, 500)
+    for delivery in deliveries:
+        telling.die(delivery, at)
+    return telling
+
+
+def requeued(again: bool, asked: bool = True) -> Telling:
+    telling = dead(3)
+    if asked:
+        telling.ask(LATE + 60, "requeue", deliveries=("a-d1",), ids=("a-d1",))
+    if again:
+        telling.send(LATE + 61, "a-d1")
+        telling.change("a-d1", schedule_start=3, dlq_status="RETRIED_FROM_DLQ")
+    return telling
+
+
+def discarded_and_sent() -> Telling:
+    telling = discarded("discard")
+    telling.send(LATE + 90, "a-d1", 500, recorded=False)
+    return telling
+
+
+def impossible() -> Telling:
+    telling = well()
+    telling.change("a-d1", dlq_status="IN_DLQ")
+    return telling
