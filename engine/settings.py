@@ -204,6 +204,19 @@ class Settings(BaseModel):
         0.45, gt=0, lt=1, description="share of the descriptor limit for receivers"
     )
 
+    openings: int = Field(
+        512,
+        ge=1,
+        description="connections to receivers that are being made at once, TLS handshakes too; of one"
+        " workspace at most as many as are left",
+    )
+    openings_destination: int = Field(
+        16,
+        ge=1,
+        description="the same of one destination, whose other attempts wait: what a receiver that has"
+        " just come back is met with",
+    )
+
     @field_validator("egress_allow", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:

@@ -21,7 +21,9 @@ from engine.wire.body import outbound_body
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.exchange import Exchange
+from engine.wire.handshakes import Handshakes
 from engine.wire.idle import IdleConnections
+from engine.wire.openings import Openings
 from engine.wire.pool import Pool
 from engine.wire.resolver import Lookup, Resolver, system_lookup
 from engine.wire.tls import shared_context
@@ -42,9 +44,15 @@ class WireStatistics:
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int
+    descriptors_most: int  # of one workspace
+    openings: int  # connections that are being made, TLS handshakes too
+    openings_limit: int
+    openings_waiting: int
+    handshakes_waiting: int  # for their turn
     idle: int
     pools: int
     lookups: int  # threads in use
+    lookups_waiting: int  # names
     opened: int
     reused: int
     replaced: int
@@ -73,9 +81,12 @@ class WireClient:
             clock=clock,
             guard=EgressGuard(settings.egress_allow),
             resolver=Resolver(lookup),
-            descriptors=Descriptors(limit, timers, self._evict),
+            descriptors=Descriptors(limit, timers, idle),
+            openings=Openings(settings.openings),
+            handshakes=Handshakes(timers),
             idle=idle,
             tls=tls or shared_context(),
+            openings_destination=settings.openings_destination,
         )
         self._pools: dict[str, Pool] = {}
         self._closed = False
@@ -129,13 +140,19 @@ class WireClient:
             descriptors=wiring.descriptors.used,
             descriptors_limit=wiring.descriptors.limit,
             descriptors_waiting=wiring.descriptors.waiting,
+            descriptors_most=wiring.descriptors.most,
+            openings=wiring.openings.used,
+            openings_limit=wiring.openings.limit,
+            openings_waiting=wiring.openings.waiting,
+            handshakes_waiting=wiring.handshakes.waiting,
             idle=len(wiring.idle),
             pools=len(self._pools),
             lookups=wiring.resolver.threads,
+            lookups_waiting=wiring.resolver.waiting,
             opened=wiring.counts.opened,
             reused=wiring.counts.reused,
             replaced=wiring.counts.replaced,
-            evicted=wiring.counts.evicted,
+            evicted=wiring.descriptors.evicted,
         )
 
     def abort_all(self) -> None:
@@ -165,11 +182,6 @@ class WireClient:
             pool = self._pools.pop(key)
             if not pool.quiet:
                 self._pools[key] = pool  # to the tail
-
-    def _evict(self) -> bool:
-        evicted = self._wiring.idle.evict()
-        self._wiring.counts.evicted += evicted
-        return evicted
 
 
 def descriptor_limit(share: float) -> int:

@@ -34,6 +34,7 @@ class Connection:
     __slots__ = (
         "_answer",
         "_closed",
+        "_making",
         "_pool",
         "_recv",
         "_registration",
@@ -47,10 +48,13 @@ class Connection:
         "_write_error",
         "exchange",
         "target",
+        "workspace",
     )
 
     def __init__(self, pool: "Pool", target: Target, sock: socket.socket) -> None:
+        """It takes over the descriptor of `sock` and a place of `Openings`."""
         self.target = target
+        self.workspace = pool.destination.workspace
         self._pool = pool
         wiring = self._wiring = pool.wiring
         self._sock = sock
@@ -63,6 +67,7 @@ class Connection:
         )
         self._reused = False
         self._closed = False
+        self._making = True  # it has a place among the connections that are being made
         self._watch: Timer | None = None  # of the deadline of whatever it is doing when that fires
         self._until = wiring.clock.now() + AGE_S
         self._tls = TlsChannel(wiring.tls, target.host) if target.tls else None
@@ -89,6 +94,8 @@ class Connection:
         tls = self._tls
         if tls is None:
             self._write(exchange.request)
+            if self._making:
+                self._made()
             return
         try:
             tls.send(exchange.request)
@@ -138,7 +145,10 @@ class Connection:
             self._say_goodbye(self._tls)
         self._wiring.reactor.close(self._registration, self._sock)
         self._answer.release()
-        self._wiring.descriptors.give()
+        self._wiring.descriptors.give(self.workspace)
+        if self._making:
+            self._wiring.handshakes.leave(self, self.workspace)
+            self._made()
 
     # --- the deadline
 
@@ -192,6 +202,28 @@ class Connection:
             except OSError:
                 return
 
+    # --- being made
+
+    def _made(self) -> None:
+        """It can be used, or never will be: another may be made."""
+        self._making = False
+        self._wiring.openings.give(self.workspace)
+        self._pool.made()
+
+    def _hold(self, tls: TlsChannel, data: bytes) -> None:
+        """Keep what came of the handshake until it is this connection's turn to work on it."""
+        try:
+            tls.hold(data)
+        except WireError as error:
+            self._fail(error)
+            return
+        self._wiring.handshakes.ask(self, self.workspace)
+
+    def shake(self) -> None:
+        """Go on with the handshake."""
+        if not self._closed:
+            self._take(b"")
+
     # --- receiving
 
     def _receive(self) -> None:
@@ -200,11 +232,23 @@ class Connection:
         except BlockingIOError:
             return
         except OSError as error:
-            self._lost(error)
+            self._ended(error)
             return
         if not data:
-            self._lost(None)
-            return
+            self._ended(None)
+        elif self._making and self._tls is not None:
+            self._hold(self._tls, data)
+        else:
+            self._take(data)
+
+    def _ended(self, error: OSError | None) -> None:
+        """Nothing more comes. What came of the handshake may say why."""
+        if self._making:
+            self.shake()
+        if not self._closed:
+            self._lost(error)
+
+    def _take(self, data: bytes) -> None:
         tls = self._tls
         try:
             if tls is not None:
@@ -212,6 +256,8 @@ class Connection:
                 owed = tls.outgoing()
                 if owed:
                     self._reply(owed)
+                if self._making and tls.established:
+                    self._made()
             exchange = self.exchange
             if exchange is None:
                 if data:  # bytes that nobody asked for

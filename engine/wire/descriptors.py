@@ -1,15 +1,19 @@
 """The outbound share of the process's descriptors: who may open a socket, and who waits for one.
 
-Idle connections are evicted, oldest first, before anybody waits. Those who wait are served in order.
+Idle connections are evicted before anybody waits. Those who wait are served in turn by workspace, and
+none has so many that nothing is left for another.
 """
 
 import errno
-from collections.abc import Callable
 from typing import Protocol
 
 from engine.timers import Timer, Timers
+from engine.wire.turns import Lines, fair
 
 REST_S = 0.1  # after the system refused a descriptor: others of this process may give some back
+# Of what is free, idle connections counted as free: a workspace alone has at most two thirds of all, so
+# that most installations, which have one, lose little; one of two that take all they get has two fifths.
+PORTION = 2
 
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
@@ -21,61 +25,106 @@ class Waiting(Protocol):
         """A descriptor was taken for you: use it or give it back."""
 
 
-class Descriptors:
-    """Owner of the count. `evict` closes one idle connection (which gives its descriptor back)."""
+class Idle(Protocol):
+    """The idle connections, whose descriptors can be had back."""
 
-    def __init__(self, limit: int, timers: Timers, evict: Callable[[], bool]) -> None:
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def evict(self, workspace: str | None) -> bool:
+        """Close one, the oldest of this workspace where it has one (None: of all), which gives its
+        descriptor back. False where there is none."""
+
+
+class Descriptors:
+    """Owner of the counts."""
+
+    def __init__(self, limit: int, timers: Timers, idle: Idle) -> None:
         self.limit = limit
         self.used = 0
+        self.evicted = 0  # since the start
         self._timers = timers
-        self._evict = evict
-        self.queue: dict[Waiting, None] = {}  # in the order of their coming
+        self._idle = idle
+        self._of: dict[str, int] = {}  # used, by workspace
+        self._lines: Lines[Waiting] = Lines()
         self._rest: Timer | None = None
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return len(self.queue)
+        return len(self._lines)
 
-    def take(self) -> bool:
-        """Take a descriptor if one is free, or can be freed, and nobody waits for it."""
-        if self.queue or self._rest is not None:
+    @property
+    def most(self) -> int:
+        """How many the workspace that has most of them has."""
+        return max(self._of.values(), default=0)
+
+    def wanted(self, workspace: str) -> bool:
+        """Whether somebody waits for what a connection of this workspace has."""
+        return bool(self._lines) and (self.used >= self.limit or workspace in self._lines)
+
+    def take(self, workspace: str) -> bool:
+        """Take a descriptor if one is free, or can be freed, and nobody of the workspace waits."""
+        if workspace in self._lines or self._rest is not None:
             return False
-        return self._take()
+        return self._may(workspace) and self._take(workspace)
 
-    def wait(self, waiting: Waiting) -> None:
+    def wait(self, waiting: Waiting, workspace: str) -> None:
         """Queue for a descriptor."""
-        self.queue[waiting] = None
+        self._lines.add(workspace, waiting)
 
-    def leave(self, waiting: Waiting) -> None:
+    def leave(self, waiting: Waiting, workspace: str) -> None:
         """Leave the queue; harmless when not in it."""
-        self.queue.pop(waiting, None)
+        self._lines.drop(workspace, waiting)
 
-    def give(self) -> None:
+    def give(self, workspace: str) -> None:
         """Give a descriptor back."""
         self.used -= 1
-        if self.queue:
+        left = self._of[workspace] - 1
+        if left:
+            self._of[workspace] = left
+        else:
+            del self._of[workspace]
+        if self._lines:
             self._serve()
 
-    def refused(self) -> None:
+    def refused(self, workspace: str) -> None:
         """The system had none, although our share was not used up: give it back and rest."""
-        self.used -= 1
-        self._evict()
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
+        self.give(workspace)
+        self._evict(workspace)
 
-    def _take(self) -> bool:
-        if self.used >= self.limit and not (self._evict() and self.used < self.limit):
+    def _may(self, workspace: str) -> bool:
+        own = self._of.get(workspace, 0)
+        return fair(own, self.limit - self.used + len(self._idle), PORTION)
+
+    def _take(self, workspace: str) -> bool:
+        if self.used >= self.limit and not (self._evict(workspace) and self.used < self.limit):
             return False
         self.used += 1
+        self._of[workspace] = self._of.get(workspace, 0) + 1
         return True
+
+    def _evict(self, workspace: str) -> bool:
+        """Who has more than an equal part makes room among its own connections first."""
+        greedy = self._of.get(workspace, 0) * len(self._of) > self.limit
+        evicted = self._idle.evict(workspace if greedy else None)
+        self.evicted += evicted
+        return evicted
 
     def _rested(self) -> None:
         self._rest = None
         self._serve()
 
     def _serve(self) -> None:
-        while self.queue and self._rest is None and self._take():
-            waiting = next(iter(self.queue))
-            del self.queue[waiting]
-            waiting.granted()
+        while self._rest is None and (self.used < self.limit or len(self._idle)):
+            found = self._lines.next(self._may)
+            if found is None:
+                return
+            workspace, waiting = found
+            if self._take(workspace):
+                waiting.granted()
+            else:  # what was evicted went to another, within this very call
+                self._lines.add(workspace, waiting)
+                return

@@ -38,7 +38,8 @@ class FetchStream:
     """A context within which a source is asked once. Raises WireError for whatever the source does."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
-        """`workspace` pays for a look-up's thread; `progress_s`: how long the source may pause."""
+        """`workspace` pays for a look-up's thread and for the descriptor; `progress_s`: how long the
+        source may pause."""
         self._wiring = wiring
         self._target = target
         self._workspace = workspace
@@ -72,7 +73,7 @@ class FetchStream:
         if self._sock is not None:
             self._sock.close()
             self._sock = None
-            self._wiring.descriptors.give()
+            self._wiring.descriptors.give(self._workspace)
 
     async def ask(self) -> Download:
         """Send the request; return the answer when its head has come."""
@@ -117,7 +118,8 @@ class FetchStream:
         self, addresses: tuple[tuple[socket.AddressFamily, str], ...]
     ) -> socket.socket:
         found = Found[socket.socket | WireError]()
-        race = Race(self._wiring, addresses, self._target.port, found.put, found.put)
+        port, workspace = self._target.port, self._workspace
+        race = Race(self._wiring, addresses, port, workspace, found.put, found.put)
         race.begin()
         try:
             with self._patience("while connecting"):
@@ -126,7 +128,7 @@ class FetchStream:
             race.abandon()
             if isinstance(found.value, socket.socket):  # it came when nobody waited any more
                 found.value.close()
-                self._wiring.descriptors.give()
+                self._wiring.descriptors.give(self._workspace)
             raise
         if isinstance(result, WireError):
             raise result

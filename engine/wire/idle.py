@@ -1,6 +1,7 @@
 """All idle connections of a client, in the order in which they fell idle. One timer serves them all."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 # Many servers end idle connections after 5 s; one that we end ourselves is never met half dead.
 IDLE_S = 4.0
+EXAMINED = 256  # for one of a workspace's own, when descriptors are used up: some 20 us
 
 
 class IdleConnections:
@@ -33,12 +35,19 @@ class IdleConnections:
         if self._timer is None:
             self._timer = self._timers.call_later(IDLE_S, self._sweep)
 
-    def evict(self) -> bool:
-        """Close the one that has been idle for longest; False where there is none."""
-        for connection in self._since:
-            connection.close()
-            return True
-        return False
+    def evict(self, workspace: str | None = None) -> bool:
+        """Close the one that has been idle for longest, of `workspace` where one of its is among the
+        oldest; False where there is none."""
+        oldest = next(iter(self._since), None)
+        if oldest is None:
+            return False
+        if workspace is not None:
+            for connection in islice(self._since, EXAMINED):
+                if connection.workspace == workspace:
+                    oldest = connection
+                    break
+        oldest.close()
+        return True
 
     def _sweep(self) -> None:
         self._timer = None

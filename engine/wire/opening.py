@@ -1,4 +1,4 @@
-"""The way to a new connection: name, guard, descriptor, race.
+"""The way to a new connection: name, guard, its turn, descriptor, race.
 
 It reports later, never at once: whoever begins an exchange is not called back while it is at it.
 """
@@ -23,12 +23,24 @@ if TYPE_CHECKING:
 class Opening:
     """Holder of an exchange that has no connection yet."""
 
-    __slots__ = ("_pool", "_race", "_soon", "_target", "_waiter", "_wiring", "exchange")
+    __slots__ = (
+        "_has_place",
+        "_pool",
+        "_race",
+        "_soon",
+        "_target",
+        "_waiter",
+        "_wiring",
+        "_workspace",
+        "exchange",
+    )
 
     def __init__(self, pool: "Pool", exchange: "Exchange") -> None:
         self._pool = pool
         self._wiring = pool.wiring
         self._target = exchange.target
+        self._workspace = pool.destination.workspace
+        self._has_place = False  # among the connections that are being made
         self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None
@@ -40,6 +52,8 @@ class Opening:
         """What is being done."""
         if self._race is None:
             return "resolving the name"
+        if not self._has_place:
+            return "waiting while other connections are opened"
         return "connecting" if self._race.connecting else "waiting for a free descriptor"
 
     def begin(self) -> None:
@@ -47,7 +61,7 @@ class Opening:
         resolver, host = self._wiring.resolver, self._target.host
         known = resolver.known(host)
         if known is None:
-            self._waiter = resolver.ask(host, self._pool.destination.workspace, self._resolved)
+            self._waiter = resolver.ask(host, self._workspace, self._resolved)
         else:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
@@ -59,8 +73,8 @@ class Opening:
             self._soon.cancel()
         if self._race is not None:
             self._race.abandon()
-        self._pool.opened(self)
-        self._pool.ended()
+        self._wiring.openings.leave(self, self._workspace)
+        self._give_up()
         return None, self._wiring.clock.now()
 
     def _resolved(self, resolution: Resolution) -> None:
@@ -71,23 +85,40 @@ class Opening:
             words = "the host has an address that is not public"
             self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
         else:
-            self._race = Race(self._wiring, resolution, self._target.port, self._won, self._fail)
-            self._race.begin()
+            wiring, port, workspace = self._wiring, self._target.port, self._workspace
+            self._race = Race(wiring, resolution, port, workspace, self._won, self._fail)
+            if wiring.openings.take(workspace):
+                self.placed()
+            else:
+                wiring.openings.wait(self, workspace)
+
+    def placed(self) -> None:
+        """It is its turn: connect."""
+        assert self._race is not None
+        self._has_place = True
+        self._race.begin()
 
     def _won(self, sock: socket.socket) -> None:
-        self._pool.opened(self)
         try:
             connection = Connection(self._pool, self._target, sock)
         except (WireError, OSError) as error:
             sock.close()
-            self._wiring.descriptors.give()
+            self._wiring.descriptors.give(self._workspace)
             self._fail(error if isinstance(error, WireError) else connection_error(error))
             return
+        self._pool.opened(self)
         self._wiring.counts.opened += 1
         connection.start(self.exchange)
 
     def _fail(self, error: WireError) -> None:
         outcome = self.exchange.failed(error, None, self._wiring.clock.now())
-        self._pool.opened(self)
-        self._pool.ended()
+        self._give_up()
         self.exchange.report(outcome)
+
+    def _give_up(self) -> None:
+        self._pool.opened(self)
+        if self._has_place:
+            self._has_place = False
+            self._wiring.openings.give(self._workspace)
+        self._pool.made()
+        self._pool.ended()

@@ -23,6 +23,7 @@ class Pool:
     __slots__ = (
         "_connections",
         "_idle",
+        "_making",
         "_openings",
         "_waiting",
         "busy",
@@ -44,6 +45,7 @@ class Pool:
         self._idle: list[Connection] = []
         self._connections: set[Connection] = set()
         self._openings: set[Opening] = set()
+        self._making = 0  # connections, from the name to the end of the TLS handshake
         self._waiting: dict[Exchange, None] = {}
         self._use(destination)
 
@@ -74,7 +76,7 @@ class Pool:
     def submit(self, exchange: Exchange, *, beyond_limit: bool = False) -> None:
         """Begin an exchange, or queue it while all connections are in use."""
         exchange.target = self.target
-        if self.busy < self.destination.concurrency or beyond_limit:
+        if beyond_limit or self._may_begin():
             self._begin(exchange)
         else:
             exchange.holder = self
@@ -93,7 +95,7 @@ class Pool:
             reusable
             and connection.target is self.target
             and self.busy + len(self._idle) < self.destination.concurrency
-            and (self._waiting or not self.wiring.descriptors.queue)
+            and (self._waiting or not self.wiring.descriptors.wanted(connection.workspace))
         ):
             self._idle.append(connection)
             self.wiring.idle.add(connection, now)
@@ -116,6 +118,12 @@ class Pool:
     def opened(self, opening: Opening) -> None:
         """An opening has ended, one way or another."""
         self._openings.discard(opening)
+
+    def made(self) -> None:
+        """A connection is made, or never will be."""
+        self._making -= 1
+        if self._waiting:
+            self._next()
 
     def keep(self, connection: Connection) -> None:
         """A connection was made."""
@@ -160,10 +168,16 @@ class Pool:
         exchange.watch(self.wiring.timers)
         opening = Opening(self, exchange)
         self._openings.add(opening)
+        self._making += 1
         opening.begin()
 
+    def _may_begin(self) -> bool:
+        if self.busy >= self.destination.concurrency:
+            return False
+        return bool(self._idle) or self._making < self.wiring.openings_destination
+
     def _next(self) -> None:
-        while self._waiting and self.busy < self.destination.concurrency:
+        while self._waiting and self._may_begin():
             exchange = next(iter(self._waiting))
             del self._waiting[exchange]
             self._begin(exchange)

@@ -52,6 +52,7 @@ class Race:
         "_timer",
         "_wiring",
         "_won",
+        "_workspace",
     )
 
     def __init__(
@@ -59,12 +60,15 @@ class Race:
         wiring: Wiring,
         addresses: Addresses,
         port: int,
+        workspace: str,
         won: Callable[[socket.socket], None],
         lost: Callable[[WireError], None],
     ) -> None:
+        """`workspace` has the descriptors."""
         self._wiring = wiring
         self._remaining = deque(interleave(addresses)[:ADDRESSES_LIMIT])
         self._port = port
+        self._workspace = workspace
         self._won = won
         self._lost = lost
         self._candidates: dict[Candidate, None] = {}
@@ -78,10 +82,10 @@ class Race:
 
     def begin(self) -> None:
         """Start with the first address, when a descriptor is free."""
-        if self._wiring.descriptors.take():
+        if self._wiring.descriptors.take(self._workspace):
             self.granted()
         else:
-            self._wiring.descriptors.wait(self)
+            self._wiring.descriptors.wait(self, self._workspace)
 
     def granted(self) -> None:
         """A descriptor is ours: connect."""
@@ -100,7 +104,7 @@ class Race:
             if self._remaining:
                 self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
             return
-        self._wiring.descriptors.give()
+        self._wiring.descriptors.give(self._workspace)
         if not self._candidates:
             # never at once: whoever began the race is still at work
             self._timer = self._wiring.timers.call_later(0, self._fail)
@@ -126,17 +130,17 @@ class Race:
     def abandon(self) -> None:
         """Stop: no call will be made."""
         self._cancel_timer()
-        self._wiring.descriptors.leave(self)
+        self._wiring.descriptors.leave(self, self._workspace)
         self._remaining.clear()
         for candidate in list(self._candidates):
             self._drop(candidate)
 
     def _another(self) -> None:
         self._timer = None
-        if self._remaining and self._wiring.descriptors.take():
+        if self._remaining and self._wiring.descriptors.take(self._workspace):
             self.granted()
         elif self._remaining and not self._candidates:
-            self._wiring.descriptors.wait(self)
+            self._wiring.descriptors.wait(self, self._workspace)
         elif self._remaining:
             self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
         elif not self._candidates:
@@ -155,16 +159,16 @@ class Race:
             raise
 
     def _starved(self) -> None:
-        self._wiring.descriptors.refused()
+        self._wiring.descriptors.refused(self._workspace)
         if self._candidates:
             self._timer = self._wiring.timers.call_later(STAGGER_S, self._another)
         else:
-            self._wiring.descriptors.wait(self)
+            self._wiring.descriptors.wait(self, self._workspace)
 
     def _drop(self, candidate: Candidate) -> None:
         del self._candidates[candidate]
         self._wiring.reactor.close(candidate.registration, candidate.sock)
-        self._wiring.descriptors.give()
+        self._wiring.descriptors.give(self._workspace)
 
     def _fail(self) -> None:
         self._timer = None

@@ -65,6 +65,13 @@ class TlsChannel:
         except ssl.SSLError as error:
             raise _explain(error) from None
 
+    def hold(self, data: bytes) -> None:
+        """Take what the peer sent and leave it for the next `receive`. Raises WireError."""
+        self._incoming.write(data)
+        self._silent += len(data)
+        if self._silent > SILENT_LIMIT:
+            raise WireError(ErrorCategory.TLS, "TLS failed: it goes on without content")
+
     def receive(self, data: bytes) -> bytes:
         """Take what the peer sent; return what it says, which may be nothing yet.
 

@@ -9,6 +9,8 @@ from engine.reactor import Reactor
 from engine.timers import Timers
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
+from engine.wire.handshakes import Handshakes
+from engine.wire.openings import Openings
 from engine.wire.resolver import Resolver
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ class Counts:
     opened: int = 0
     reused: int = 0
     replaced: int = 0
-    evicted: int = 0
 
 
 @dataclass(slots=True)
@@ -35,6 +36,9 @@ class Wiring:
     guard: EgressGuard
     resolver: Resolver
     descriptors: Descriptors
+    openings: Openings
+    handshakes: Handshakes
     idle: "IdleConnections"
     tls: ssl.SSLContext
+    openings_destination: int  # connections of one destination that are being made at once
     counts: Counts = field(default_factory=Counts)

@@ -1,0 +1,70 @@
+"""Connections that are being made: how many at once, in all and of one workspace.
+
+A receiver that answers no SYN, or stalls in its TLS handshake, holds a place until its attempt's
+deadline, and whoever opens thousands at once fills the queues of the network for all. Those who wait are
+served in turn by workspace. Of one destination its pool opens a few at a time.
+"""
+
+from typing import Protocol
+
+from engine.wire.turns import Lines, fair
+
+# Of what is free: a workspace whose receivers all hang has half of the places, and each more of that kind
+# takes half of the rest at most. A place is free again after a round trip or two where receivers answer.
+PORTION = 1
+
+
+class Waiting(Protocol):
+    """Somebody who waits for a place."""
+
+    def placed(self) -> None:
+        """A place was taken for you: use it or give it back. Called within another's turn."""
+
+
+class Openings:
+    """Owner of the places."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+        self._of: dict[str, int] = {}
+        self._lines: Lines[Waiting] = Lines()
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return len(self._lines)
+
+    def take(self, workspace: str) -> bool:
+        """Take a place if there is one for this workspace, and none of its own waits."""
+        if workspace in self._lines or not self._may(workspace):
+            return False
+        self._took(workspace)
+        return True
+
+    def wait(self, waiting: Waiting, workspace: str) -> None:
+        """Queue for a place."""
+        self._lines.add(workspace, waiting)
+
+    def leave(self, waiting: Waiting, workspace: str) -> None:
+        """Leave the queue; harmless when not in it."""
+        self._lines.drop(workspace, waiting)
+
+    def give(self, workspace: str) -> None:
+        """Give a place back: the connection is made, or never will be."""
+        self.used -= 1
+        left = self._of[workspace] - 1
+        if left:
+            self._of[workspace] = left
+        else:
+            del self._of[workspace]
+        while self._lines and (found := self._lines.next(self._may)) is not None:
+            self._took(found[0])
+            found[1].placed()
+
+    def _may(self, workspace: str) -> bool:
+        return fair(self._of.get(workspace, 0), self.limit - self.used, PORTION)
+
+    def _took(self, workspace: str) -> None:
+        self.used += 1
+        self._of[workspace] = self._of.get(workspace, 0) + 1
