@@ -126,12 +126,13 @@ class Version(Struct):
     fact: Configured | Ruled
     author: int | None = None
     known_at: float = inf
+    trouble_s: float = 0.0  # for which nobody could read of it
 
     def known_by(self, process: Process | None) -> float:
         """Return when a process surely acts on it."""
         if process is not None and process.booted_at > self.fact.at:
             return process.booted_at
-        late = self.fact.at + UNHEARD_S
+        late = self.fact.at + UNHEARD_S + self.trouble_s
         if process is not None and process.number == self.author:
             return min(self.known_at, late)
         return late
@@ -163,6 +164,7 @@ class Sight:
             self.of_delivery[sending.arrived.delivery].append(sending)
             self.of_destination[sending.arrived.destination].append(sending)
         self._authors()
+        self._troubles()
 
     def _read(self) -> None:
         sendings: dict[int, Sending] = {}
@@ -225,6 +227,18 @@ class Sight:
                 ):
                     if wish.asked.at <= version.fact.at <= wish.end and wish.end < version.known_at:
                         version.author, version.known_at = wish.asked.process, wish.end
+
+    def _troubles(self) -> None:
+        """Add to each version for how long a process may have been kept from reading of it."""
+        long = [fault for fault in self.faults if fault.lasts_s]
+        for versions in (*self.destinations.values(), *self.rules.values()):
+            for version in versions:
+                at = version.fact.at
+                version.trouble_s = sum(
+                    fault.lasts_s
+                    for fault in long
+                    if fault.at - UNHEARD_S <= at + UNHEARD_S and fault.at + fault.lasts_s >= at
+                )
 
     # --- questions
 
