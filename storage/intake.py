@@ -19,7 +19,7 @@ from engine.ports import (
 from storage.connection import Connection
 from storage.freshness import Freshness
 from storage.intake_statement import bound
-from storage.ownership import Ownership
+from storage.ownership import INTAKE_OWNER, Ownership
 from storage.secretbox import SecretBox
 
 MAX_GROUP = (
@@ -41,10 +41,19 @@ _HOLDERS = """
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
 _DRAW = "SELECT nextval('intake_group') << 20"
-_FORGET = """
+# Guarded as what writes events is: by whoever owns nothing any more a row is deleted that its successor
+# relies on, and will not write again before its next start.
+_FORGET = (
+    "WITH "  # noqa: S608 - constants
+    + INTAKE_OWNER.format(process="$1", epoch="$2")
+    + """,
+forgotten AS (
     DELETE FROM destination_backlog b
-    USING unnest($1::integer[], $2::uuid[]) f (environment, destination)
-    WHERE b.environment = f.environment AND b.destination = f.destination"""
+    USING owner, unnest($3::integer[], $4::uuid[]) f (environment, destination)
+    WHERE b.environment = f.environment AND b.destination = f.destination
+)
+SELECT FROM owner"""
+)
 
 
 class PostgresIntake:
@@ -72,9 +81,7 @@ class PostgresIntake:
         sql, arguments = bound(group, self._box)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
-            if self._ownership.intake_epoch != epoch:
-                raise ContentionError("the connection was renewed: run again")
-            raise OwnershipLostError("another server has taken over this database")
+            raise self._not_ours(epoch)
         base: int = found[0][0]
         if not group.claims or found[0][1] is None:
             return Acceptance(base, {})
@@ -92,11 +99,26 @@ class PostgresIntake:
         await self._ensure_connected()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
-        """Delete backlog rows; see the port."""
+        """Delete backlog rows; see the port. Raises OwnershipLostError when this process owns nothing."""
         await self._ensure_connected()  # where no event comes nothing else does
         await self._freshness.keep(_FORGET)
+        epoch = self._ownership.intake_epoch
         ordered = sorted(destinations)  # as every statement that locks several of them
-        await self._connection.fetch(_FORGET, [env for env, _ in ordered], [d for _, d in ordered])
+        owned = await self._connection.fetch(
+            _FORGET,
+            self._ownership.process,
+            epoch,
+            [env for env, _ in ordered],
+            [destination for _, destination in ordered],
+        )
+        if not owned:
+            raise self._not_ours(epoch)
+
+    def _not_ours(self, epoch: int) -> StoreError:
+        """Return why a statement with this epoch found no right to write."""
+        if self._ownership.intake_epoch != epoch:
+            return ContentionError("the connection was renewed: run again")
+        return OwnershipLostError("another server has taken over this database")
 
     async def _ensure_connected(self) -> None:
         """Connect before a statement is made: a new connection brings a new epoch."""

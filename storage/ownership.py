@@ -150,8 +150,9 @@ class Ownership:
         self._highest += 1
         epoch = self._highest
         # Rows of this process are written by nobody else, so its id alone says that it is the owner.
+        # What a lost connection had asked for comes late, and must not set the epoch back.
         rows = await connection.fetch(
-            "UPDATE processes SET epoch = $2 WHERE id = $1::uuid RETURNING epoch",
+            "UPDATE processes SET epoch = $2 WHERE id = $1::uuid AND epoch < $2 RETURNING epoch",
             self.process,
             epoch,
         )
@@ -165,7 +166,10 @@ class Ownership:
         self._highest += 1
         epoch = self._highest
         rows = await connection.fetch(
-            "UPDATE shard_leases SET epoch = $2 WHERE process = $1::uuid RETURNING shard",
+            """
+            UPDATE shard_leases SET epoch = $2
+            WHERE process = $1::uuid AND epoch < $2 RETURNING shard
+            """,
             self.process,
             epoch,
         )

@@ -222,6 +222,18 @@ async def test_who_was_replaced_writes_nothing(world: World, bridge: Bridge) -> 
     assert len(await world.rows("events")) == 2
 
 
+async def test_who_was_replaced_forgets_no_backlog_row_that_its_successor_relies_on(
+    world: World, bridge: Bridge
+) -> None:
+    await world.intake.accept(intake_group([event()], dirty=[A]))
+    successor = await World(bridge).take()
+    one = event()
+    await successor.intake.accept(intake_group([one], deliveries_of(one, A)))
+    with pytest.raises(OwnershipLostError):
+        await world.intake.forget_backlog([(ENVIRONMENT, A)])
+    assert [str(row["destination"]) for row in await world.rows("destination_backlog")] == [A]
+
+
 async def test_a_statement_of_an_older_epoch_of_ones_own_is_run_again(world: World) -> None:
     await world.accept(event(), to=[A])
 

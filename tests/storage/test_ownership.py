@@ -146,6 +146,20 @@ async def test_a_reconnect_takes_a_new_epoch_that_fences_the_old_statement(bridg
     assert await rows(bridge) == [1, 2, 3, 4]
 
 
+async def test_a_renewal_that_comes_late_does_not_set_the_epoch_back(bridge: Bridge) -> None:
+    server = Server(bridge)
+    await server.start()
+    assert await server.intake(1)
+    assert await server.settle(2, [1])
+    late = Ownership(server.ownership.process)  # asks as a lost connection did before this one
+    late.taken = True
+    for renew in (late.renew_intake, late.renew_settle):
+        with pytest.raises(OwnershipLostError):
+            await renew(bridge.connection(UPKEEP))
+    assert await server.intake(3)
+    assert await server.settle(4, [1])
+
+
 async def test_a_reconnect_ends_the_statement_of_the_lost_connection(bridge: Bridge) -> None:
     server = Server(bridge)
     await server.start()
