@@ -12,6 +12,7 @@ from tests.sim.oracle.lives import Requeues, may_be_between
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 from tests.sim.trace import AttemptRow, Configured, DeliveryRow
 
+GONE = 410
 JITTER = 0.2  # of a scheduled wait, either way
 
 
@@ -37,6 +38,9 @@ def _recorded(sight: Sight, row: DeliveryRow) -> Iterator[str]:
         yield f"delivery {row.id} counts {row.attempts} attempts, and has those numbered {numbers}"
     if any(attempt.success for attempt in attempts[:-1]):
         yield f"delivery {row.id} was attempted after its success"
+    for attempt in attempts[:-1]:
+        if attempt.status == GONE and attempt.number > row.schedule_start:
+            yield f"delivery {row.id} was attempted after its 410"
     used = row.attempts - row.schedule_start
     longest = max((len(fact.schedule_s) for fact in _versions(sight, row.destination)), default=0)
     if used > 1 + longest:

@@ -29,6 +29,7 @@ class Row(Struct):
     opened_at: float | None = None
     probes: int = 0
     probe_failed_at: float = 0.0
+    probing_until: float = 0.0  # the end of the probe that was sent last
 
 
 def judge(sight: Sight) -> Iterator[str]:
@@ -45,7 +46,7 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
     steps = [(each.at, each.index, True, each) for each in sendings]
     steps += [(each.end, each.index, False, each) for each in sendings if each.replied]
     row = Row()
-    restarts = [fault.at for fault in sight.faults if fault.kind == "actor"]
+    restarts = [fault.at for fault in sight.faults if fault.kind == "crash"]
     before = 0.0
     for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
         disturbed = any(before <= restart <= at for restart in restarts)
@@ -80,6 +81,12 @@ def _sent(destination: str, row: Row, sending: Sending) -> Iterator[str]:
     assert row.opened_at is not None
     if sending.at <= row.opened_at + 2 * NETWORK_S:
         return  # begun before the row was full
+    if sending.at < row.probing_until - SOON_S:
+        yield (
+            f"delivery {sending.arrived.delivery} was sent to {destination}, while another probed "
+            f"its open circuit"
+        )
+    row.probing_until = sending.end if sending.heard else 0.0
     # The first probe may be one of those; each later one doubles the wait. One less is taken for sure.
     tries = max(0, row.probes - 1)
     least = min(LONGEST_PROBE_S, FIRST_PROBE_S * 2.0**tries) if row.probes else 0.0

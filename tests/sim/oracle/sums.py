@@ -1,10 +1,15 @@
-"""The counters of each destination and minute are what its attempts and deliveries add up to."""
+"""The counters of each destination and minute are what its attempts and deliveries add up to.
+
+A delivery that dies again counts once, in the minute of its first death, which its row does not keep:
+deaths are compared over all minutes.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
 
 from tests.sim.oracle.sight import Sight
 
+EVER = -1  # in place of a minute: all of them
 COUNTS = ("attempts", "failed", "retried", "delivered", "dead-lettered")
 _HAIR_MS = 1e-3  # what a float may be short of a whole millisecond
 
@@ -24,15 +29,17 @@ def judge(sight: Sight) -> Iterator[str]:
         if row.status == "DELIVERED" and row.delivered_at is not None:
             real[row.destination, _minute(row.delivered_at)][3] += 1
         if row.dead_lettered_at is not None:
-            real[row.destination, _minute(row.dead_lettered_at)][4] += 1
+            real[row.destination, EVER][4] += 1
     told: dict[tuple[str, int], list[int]] = {}
     for minute in sight.rows.minutes:
         key = (minute.destination, minute.minute)
         if key in told:
             yield f"minute {minute.minute} of {minute.destination} is there twice"
         told[key] = [
-            minute.attempts, minute.failed, minute.retried, minute.delivered, minute.dead_lettered
+            minute.attempts, minute.failed, minute.retried, minute.delivered, 0,
         ]  # fmt: skip
+        ever = told.setdefault((minute.destination, EVER), [0] * len(COUNTS))
+        ever[4] += minute.dead_lettered
     nothing = [0] * len(COUNTS)
     for key in sorted(real.keys() | told.keys()):
         mine, theirs = real.get(key, nothing), told.get(key, nothing)
