@@ -32,7 +32,7 @@ FINE: dict[str, Callable[[], Telling]] = {
     "retried early by a clock that jumped": lambda: told.retried(4, 100.0),
     "retried by a clock that was set back": lambda: told.retried(8.1, -100.0),
     "under way when it was disabled": lambda: told.held("DISABLED", LATE + 1.5),
-    "under way at a 410": lambda: told.after_a_410(LATE + 3.2),
+    "under way at a 410": lambda: told.after_a_410(LATE + 3.15),
     "after the pause": lambda: told.paused(20.2),
     "a replay": lambda: told.replayed(told.a_job()),
     "ended as another took over": lambda: told.former_owner(-0.2),

@@ -29,9 +29,7 @@ from tests.sim.trace import (
     Told,
 )
 
-NETWORK_S = (
-    1.0  # the longest way of a request from its process to its receiver, or of an answer back
-)
+NETWORK_S = 0.05  # the longest way of a request from its process to its receiver
 UNHEARD_S = 30.0  # by then a process knows of a version whose author was not told, or is another's
 SOON_S = 0.002  # instants in rows are whole milliseconds
 
