@@ -3,12 +3,23 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any, Protocol
 
 from tests.process.house import House
 from tests.process.posting import Poster
 from tests.process.receiver import Arrival
 
 JITTER = 0.8  # the least part of a scheduled wait
+
+
+class Rows(Protocol):
+    """Whose database can be read."""
+
+    def rows(self, sql: str, *arguments: object) -> list[Any]:
+        """Read it."""
+
+    def value(self, sql: str, *arguments: object) -> Any:
+        """Read one value from it."""
 
 
 def nothing_lost_or_invented(
@@ -115,7 +126,7 @@ def repeated_only_by_crashes(
     return extra
 
 
-def sums_equal_rows(house: House) -> None:
+def sums_equal_rows(house: Rows) -> None:
     """The counters of every destination and minute are what its attempts and deliveries add up to."""
     counted = house.rows(
         """SELECT destination::text, minute, attempts, failed, retried, delivered, dead_lettered

@@ -1,0 +1,109 @@
+"""Rounds of chaos for as long as one likes: `python -m tests.chaos --minutes 60 --seed 1`.
+
+A line a round, then the totals. A round that breaks a promise prints its seed, its timeline and where its
+folder is; the same seed draws the same plan again (`--seed S --rounds 1`).
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from tests.chaos.plan import drawn, everything
+from tests.chaos.round import Outcome, Round
+from tests.chaos.world import Template, make_template
+
+SECONDS = 25.0  # of disturbances a round: with its start, healing and draining some 40 s
+TIMELINE = 400  # lines
+
+
+def main() -> int:
+    """Play rounds until the time is up; return how many broke a promise."""
+    parser = argparse.ArgumentParser(prog="make chaos", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--rounds", type=int, default=None, help="instead of minutes")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="of disturbances a round")
+    parser.add_argument("--everything", action="store_true", help="each disturbance once a round")
+    parser.add_argument("--folder", type=Path, default=None, help="where failing rounds are left")
+    asked = parser.parse_args()
+    folder = asked.folder or Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    began = time.monotonic()
+    template = make_template(folder / "template")
+    outcomes: list[Outcome] = []
+    try:
+        while True:
+            if asked.rounds is None and time.monotonic() - began > asked.minutes * 60:
+                break
+            if asked.rounds is not None and len(outcomes) >= asked.rounds:
+                break
+            seed = asked.seed + len(outcomes)
+            outcomes.append(_played(seed, asked, folder / f"seed-{seed}", template))
+    except KeyboardInterrupt:
+        print("interrupted")
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    _totals(outcomes, time.monotonic() - began)
+    if failed:
+        print(f"FAILED: {[outcome.seed for outcome in failed]}, left in {folder}")
+        shutil.rmtree(folder / "template", ignore_errors=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(failed)
+
+
+def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Template) -> Outcome:
+    plan = everything(seed) if asked.everything else drawn(seed, asked.seconds)
+    outcome = Round(plan, folder, template).play()
+    verdict = outcome.verdict
+    print(
+        f"seed {seed}: {outcome.seconds:.0f} s, {outcome.kills} kills,"
+        f" {outcome.disturbances.total()} disturbances; {verdict.accepted} accepted,"
+        f" {verdict.refused} refused, {verdict.doubtful} unanswered"
+        f" ({verdict.doubtful_delivered} delivered); {verdict.arrivals} arrivals,"
+        f" {verdict.failed} not well, {verdict.duplicates} duplicates;"
+        f" {outcome.memory_mb:.0f} MB, {outcome.descriptors} descriptors"
+        f"{'; FAILED' if outcome.failed else ''}",
+        flush=True,
+    )
+    if outcome.failed:
+        for violation in verdict.violations:
+            print(f"  VIOLATED: {violation}")
+        _timeline(folder / "timeline.jsonl")
+        print(f"  left in {folder}", flush=True)
+    return outcome
+
+
+def _timeline(file: Path) -> None:
+    for line in file.read_text().splitlines()[:TIMELINE]:
+        told = json.loads(line)
+        told.pop("at")
+        print(f"  {told.pop('s'):7.2f} s  {told.pop('what'):10} {told or ''}")
+
+
+def _totals(outcomes: list[Outcome], seconds: float) -> None:
+    disturbances: Counter[str] = Counter()
+    impossible: set[str] = set()
+    for outcome in outcomes:
+        disturbances.update(outcome.disturbances)
+        impossible |= outcome.impossible
+    verdicts = [outcome.verdict for outcome in outcomes]
+    print(
+        f"{len(outcomes)} rounds in {seconds / 60:.1f} minutes:"
+        f" {sum(outcome.kills for outcome in outcomes)} kills,"
+        f" {disturbances.total()} disturbances, {sum(v.accepted for v in verdicts)} accepted,"
+        f" {sum(v.duplicates for v in verdicts)} duplicates,"
+        f" {sum(outcome.failed for outcome in outcomes)} failed"
+    )
+    print("  " + ", ".join(f"{name} {count}" for name, count in sorted(disturbances.items())))
+    if missing := impossible - disturbances.keys():
+        print(f"  not possible here: {', '.join(sorted(missing))}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""Trouble with PostgreSQL: killed, frozen, restarted, failed over, crowded, its statements cancelled."""
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+
+from tests.chaos.book.disturbance import DATABASE, ROAD, Disturbance
+from tests.chaos.world import World
+
+OURS = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'angarium %'"
+HOT = """SELECT {act}(pid) FROM pg_stat_activity
+    WHERE application_name IN ('angarium intake', 'angarium settle', 'angarium listener',
+        'angarium control')"""
+AGAIN_S = 0.1
+CAUGHT_UP_S = 10.0
+PAUSE_S = 0.02
+
+
+class DatabaseKilled(Disturbance):
+    """The postmaster gets signal 9; it is started again and replays its log."""
+
+    touches = frozenset({DATABASE})
+    kills, weight = 1, 4
+
+    def begin(self) -> None:
+        self.world.primary.kill()
+
+    def end(self) -> None:
+        self.world.primary.start()
+
+
+class BackendKilled(Disturbance):
+    """One of its processes gets signal 9: PostgreSQL ends all others, and recovers by itself."""
+
+    touches = frozenset({DATABASE})
+    kills, weight = 1, 3
+
+    def begin(self) -> None:
+        pids = [row[0] for row in self.world.rows(OURS)]
+        if pids:
+            with suppress(ProcessLookupError):
+                os.kill(self.chance.choice(pids), signal.SIGKILL)
+
+
+class DatabaseFrozen(Disturbance):
+    """SIGSTOP of all its processes, up to longer than a statement may take."""
+
+    touches = frozenset({DATABASE})
+    for_s = (0.5, 6.0)
+
+    def begin(self) -> None:
+        self.world.primary.signal(signal.SIGSTOP)
+
+    def end(self) -> None:
+        self.world.primary.signal(signal.SIGCONT)
+
+
+class DatabaseRestarted(Disturbance):
+    """Restarted as an operator would."""
+
+    touches = frozenset({DATABASE})
+    mode = "fast"
+
+    def begin(self) -> None:
+        self.world.primary.stop(self.mode)
+
+    def end(self) -> None:
+        self.world.primary.start()
+
+
+class DatabaseRestartedAtOnce(DatabaseRestarted):
+    """Restarted without a checkpoint."""
+
+    mode = "immediate"
+
+
+class FailedOver(Disturbance):
+    """The primary is killed for good, its synchronous standby promoted, and the road leads there."""
+
+    touches = frozenset({DATABASE, ROAD})
+    kills = 1
+
+    @classmethod
+    def possible(cls, world: World) -> bool:
+        return world.standby is not None
+
+    def begin(self) -> None:
+        world = self.world
+        assert world.standby is not None
+        # What the primary had to restart with may be committed there alone: a failover before the standby
+        # has it would lose what was acknowledged, as PostgreSQL's manual says.
+        give_up = time.monotonic() + CAUGHT_UP_S
+        while not world.primary.caught_up():
+            if time.monotonic() > give_up:
+                raise RuntimeError("the standby never caught up")
+            time.sleep(PAUSE_S)
+        world.primary.kill()
+
+    def end(self) -> None:
+        world = self.world
+        assert world.standby is not None
+        world.standby.promote()
+        former, world.primary, world.standby = world.primary, world.standby, None
+        world.proxy.tell(target=str(world.primary.socket), do="reset")
+        former.kill()
+
+
+class OutOfConnections(Disturbance):
+    """Others take all connections, and ours as soon as they end."""
+
+    touches = frozenset({DATABASE})
+    for_s = (1.0, 4.0)
+
+    def begin(self) -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._crowd()))
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    async def _crowd(self) -> None:
+        held: list[asyncpg.Connection[Any]] = []
+        try:
+            while not self._over.is_set():
+                try:
+                    held.append(await self.world.primary.connect())
+                except (OSError, asyncpg.PostgresError):
+                    if held:
+                        with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                            await held[0].fetch(HOT.format(act="pg_terminate_backend"))
+                    await asyncio.sleep(PAUSE_S)
+        finally:
+            for connection in held:
+                connection.terminate()
+
+
+class StatementsCancelled(Disturbance):
+    """Whatever runs is cancelled, again and again."""
+
+    touches = frozenset({DATABASE})
+    for_s = (0.5, 2.0)
+    act = "pg_cancel_backend"
+
+    @classmethod
+    def possible(cls, world: World) -> bool:
+        # A commit that is cancelled while it waits for its standby is told as done, with a warning.
+        return world.standby is None
+
+    def begin(self) -> None:
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._act)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _act(self) -> None:
+        while not self._over.wait(self.chance.uniform(0, AGAIN_S)):
+            with suppress(OSError, asyncpg.PostgresError):
+                self.world.rows(HOT.format(act=self.act))
+
+
+class SessionsEnded(StatementsCancelled):
+    """Sessions are ended, idle or not."""
+
+    act = "pg_terminate_backend"
+
+
+BOOK: tuple[type[Disturbance], ...] = (
+    DatabaseKilled,
+    BackendKilled,
+    DatabaseFrozen,
+    DatabaseRestarted,
+    DatabaseRestartedAtOnce,
+    FailedOver,
+    OutOfConnections,
+    StatementsCancelled,
+    SessionsEnded,
+)

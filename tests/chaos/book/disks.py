@@ -1,0 +1,70 @@
+"""Trouble with disks: the database's, or the one that files are received on, has no room left."""
+
+import resource
+from contextlib import suppress
+from pathlib import Path
+
+from tests.chaos.book.disturbance import DATABASE, DISK, Disturbance
+from tests.chaos.world import World
+
+FILL = 256 * 1024
+BALLAST = "ballast"
+
+
+class DiskFull(Disturbance):
+    """Every byte of a small disk is taken, then given back."""
+
+    touches = frozenset({DATABASE})
+    for_s = (0.5, 3.0)
+
+    @classmethod
+    def possible(cls, world: World) -> bool:
+        return world.small_disks
+
+    def folder(self) -> Path:
+        """The disk."""
+        return self.world.primary.folder
+
+    def begin(self) -> None:
+        self._ballast = self.folder() / BALLAST
+        with self._ballast.open("wb", buffering=0) as file, suppress(OSError):
+            while file.write(bytes(FILL)):
+                pass
+
+    def end(self) -> None:
+        self._ballast.unlink()
+        if not self.world.primary.alive:  # no room for its log: it gives up, and its operator acts
+            self.world.primary.start()
+
+
+class SpoolFull(DiskFull):
+    """The same of the disk that files are kept on."""
+
+    touches = frozenset({DISK})
+
+    def folder(self) -> Path:
+        return self.world.folder / "data"
+
+
+class FilesMayNotGrow(Disturbance):
+    """Where no disk can be made: the database's processes may write no byte past a file's present end."""
+
+    touches = frozenset({DATABASE})
+    for_s = (0.5, 3.0)
+
+    def begin(self) -> None:
+        self._limit(0)
+
+    def end(self) -> None:
+        self._limit(resource.RLIM_INFINITY)
+        if not self.world.primary.alive:
+            self.world.primary.start()
+
+    def _limit(self, soft: int) -> None:
+        for pid in self.world.primary.processes:
+            with suppress(ProcessLookupError, PermissionError):
+                hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+BOOK: tuple[type[Disturbance], ...] = (DiskFull, SpoolFull, FilesMayNotGrow)

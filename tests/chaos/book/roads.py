@@ -1,0 +1,100 @@
+"""Trouble on the way to the database: slow, narrow, silent, half open, cut within a message."""
+
+from tests.chaos.book.disturbance import ROAD, Disturbance
+from tests.chaos.proxy import DOWN, UP
+
+LATENCIES_S = (0.005, 0.03, 0.15)
+BANDWIDTHS = (20_000, 200_000)  # bytes a second
+
+
+class Slow(Disturbance):
+    """Every message takes longer."""
+
+    touches = frozenset({ROAD})
+    for_s = (0.5, 3.0)
+
+    def begin(self) -> None:
+        self.world.proxy.tell(latency_s=self.chance.choice(LATENCIES_S))
+
+    def end(self) -> None:
+        self.world.proxy.tell(latency_s=0.0)
+
+
+class Narrow(Disturbance):
+    """Few bytes pass a second."""
+
+    touches = frozenset({ROAD})
+    for_s = (0.5, 3.0)
+
+    def begin(self) -> None:
+        self.world.proxy.tell(bytes_s=self.chance.choice(BANDWIDTHS))
+
+    def end(self) -> None:
+        self.world.proxy.tell(bytes_s=float("inf"))
+
+
+class BlackHole(Disturbance):
+    """Nothing passes, nothing is closed; then all of it does."""
+
+    touches = frozenset({ROAD})
+    for_s = (0.5, 6.0)
+
+    def begin(self) -> None:
+        self.world.proxy.tell(frozen=True)
+
+    def end(self) -> None:
+        self.world.proxy.tell(frozen=False)
+
+
+class HalfOpen(Disturbance):
+    """The database's end of each connection is gone, and nobody tells the server."""
+
+    touches = frozenset({ROAD})
+
+    def begin(self) -> None:
+        self.world.proxy.tell(do="halve")
+
+
+class CutOff(Disturbance):
+    """All connections are reset, and no new one is let through for a while."""
+
+    touches = frozenset({ROAD})
+    for_s = (0.0, 3.0)
+
+    def begin(self) -> None:
+        self.world.proxy.tell(refusing=True, do="reset")
+
+    def end(self) -> None:
+        self.world.proxy.tell(refusing=False)
+
+
+class CutWithinAStatement(Disturbance):
+    """A connection ends in the middle of what is asked: it was not run."""
+
+    touches = frozenset({ROAD})
+    for_s = (0.2, 0.6)
+    weight = 2
+    way = UP
+
+    def begin(self) -> None:
+        self.world.proxy.tell(cut=self.way)
+
+    def end(self) -> None:
+        self.world.proxy.tell(cut=None)
+
+
+class CutWithinAnAnswer(CutWithinAStatement):
+    """A connection ends in the middle of what is answered: it was run, and nobody has heard."""
+
+    way = DOWN
+
+
+BOOK: tuple[type[Disturbance], ...] = (
+    Slow,
+    Narrow,
+    BlackHole,
+    HalfOpen,
+    CutOff,
+    CutWithinAStatement,
+    CutWithinAnAnswer,
+)

