@@ -1,0 +1,129 @@
+"""What goes wrong: the fate of each statement, and the strikes that the plan has laid.
+
+The n-th call, send or step of the history is where a strike falls: between any two steps.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import trio
+from msgspec import Struct
+
+from tests.sim.plan import Strike
+from tests.sim.trace import Fault
+
+if TYPE_CHECKING:
+    from tests.sim.process import Process
+    from tests.sim.world import World
+
+QUICK_S = 0.002  # what a statement takes at most where nothing is wrong
+HANGS_S = 8.0  # after so long a statement that nobody answers is given up
+# Statements that the engine may be told to run again: the others are single writes of a pool, which
+# does that for itself, and reads, which never race.
+RACING = ("accept", "settle", "requeue", "discard", "enqueue", "forget backlog")
+
+
+class Fate(Struct):
+    """What becomes of one statement."""
+
+    before_s: float  # until the database does it
+    after_s: float = 0.0  # until its answer is there
+    outlives: bool = False  # where its process is killed meanwhile, it is done all the same
+    contention: bool = False
+    unsent: bool = False
+    unheard: bool = False
+    delayed_s: float | None = None
+
+
+class Faults:
+    """Owner of the strikes, and of the database's absence."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._kinds = world.plan.faults
+        self._chance = world.chance("statements")
+        self._counts = {"call": 0, "send": 0, "step": 0, "turn": 0}
+        self._laid: dict[str, list[Strike]] = {}
+        for strike in sorted(world.plan.strikes, key=lambda each: -each.number):
+            self._laid.setdefault(strike.on, []).append(strike)
+        self._away_until = 0.0
+        self.strike: Callable[[Strike, Process | None], None] = lambda strike, process: None
+
+    def start(self) -> None:
+        """Begin: what is to strike at an instant is set, and steps are counted where one matters."""
+        for each in self._laid.pop("time", []):
+            self._world.later(each.number, lambda each=each: self._fall(each, None))  # type: ignore[misc]
+        if "step" in self._laid:
+            trio.lowlevel.add_instrument(_Steps(self))
+
+    # --- strikes
+
+    def count(self, what: str, process: "Process | None") -> None:
+        """Count a call, send, step or turn, and strike if it is its turn."""
+        self._counts[what] += 1
+        laid = self._laid.get(what)
+        while laid and laid[-1].number <= self._counts[what]:
+            self._fall(laid.pop(), process)
+
+    def _fall(self, strike: Strike, process: "Process | None") -> None:
+        if not self._world.calm:
+            self.strike(strike, process)
+
+    # --- the database
+
+    def leave(self, lasts_s: float) -> None:
+        """Take the database away for so long."""
+        self._away_until = max(self._away_until, self._world.now() + lasts_s)
+        self._world.tell(Fault, "away", "", lasts_s)
+
+    def refuses(self, now: float) -> bool:
+        """Whether the database is away."""
+        return now < self._away_until and not self._world.calm
+
+    def fate(self, statement: str, *, writes: bool) -> Fate:
+        """Decide what becomes of a statement."""
+        chance = self._chance
+        before_s = chance.random() * QUICK_S
+        if self._world.calm:
+            return Fate(before_s)
+        if self.refuses(self._world.now()):
+            return Fate(HANGS_S if chance.random() < 0.1 else before_s, unsent=True)
+        fate = Fate(before_s, outlives=chance.random() < 0.5)
+        if chance.random() < self._world.plan.trouble:
+            self._meet(fate, statement, writes=writes)
+        return fate
+
+    def _meet(self, fate: Fate, statement: str, *, writes: bool) -> None:
+        chance, kinds = self._chance, self._kinds
+        kind = chance.choice(("late", "unsent", "unheard", "delayed", "contention"))
+        if kind not in kinds:
+            return
+        if kind == "late":
+            lasts_s = chance.choice((0.05, 0.5, 4.0, 7.0)) * chance.random()
+            if chance.random() < 0.5:
+                fate.before_s += lasts_s
+            else:
+                fate.after_s += lasts_s
+        elif kind == "unsent" or (not writes and kind != "contention"):
+            fate.unsent = True
+        elif kind == "unheard":
+            fate.unheard = True
+            fate.after_s = chance.choice((0.0, 0.0, 0.5, HANGS_S))
+        elif kind == "delayed":
+            fate.delayed_s = chance.choice((0.0, 0.05, 0.15, 1.0, 5.0)) * chance.random()
+        elif statement in RACING:
+            fate.contention = True
+        else:
+            return
+        self._world.tell(Fault, kind, statement)
+
+
+class _Steps(trio.abc.Instrument):
+    """Counts the steps of all tasks."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        """Count one."""
+        self._faults.count("step", None)

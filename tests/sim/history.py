@@ -1,0 +1,171 @@
+"""Runs a history: a phase in which everything may go wrong, then a quiet one, in which all must drain."""
+
+import sys
+from typing import Any
+
+import trio
+
+from engine.control.records import AuditEntry
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus
+from engine.models import Workspace
+from engine.ports import OwnershipLostError
+from tests.sim.callers import Callers
+from tests.sim.faults import Faults
+from tests.sim.keeper import Keeper
+from tests.sim.network import Network
+from tests.sim.parts import PlannedCrash
+from tests.sim.plan import Plan, draw
+from tests.sim.process import WORKSPACE
+from tests.sim.store import Database
+from tests.sim.store.configuration import create_workspace
+from tests.sim.trace import History, Quiet
+from tests.sim.virtual import run_virtually
+from tests.sim.wishes import Wishes
+from tests.sim.world import World
+
+LOOK_S = 2.0  # between two looks whether all has drained
+# Beside the waits that a schedule may have: time-outs, probes of a circuit, actors that leave.
+DRAIN_S = 400.0
+STOP_S = 60.0  # by then a process that was told to end has
+_WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
+_PLANNED = (PlannedCrash, OwnershipLostError)
+
+
+def run(seed: int) -> History:
+    """Run the history of a seed."""
+    return run_plan(draw(seed))
+
+
+def run_plan(plan: Plan) -> History:
+    """Run a history that is planned already."""
+    heard: list[str] = []
+
+    def hear(level: str, entry: dict[str, Any]) -> None:
+        del level
+        error = entry.get("exc_info")
+        if error is True:
+            error = sys.exc_info()[1]
+        if isinstance(error, _PLANNED) or entry["event"] == "child given up":
+            return
+        heard.append(f"{entry['event']}: {error!r}" if error is not None else str(entry))
+
+    return run_virtually(lambda: _History(plan, heard).run(), plan.seed, hear)
+
+
+class _History:
+    """One history under way."""
+
+    def __init__(self, plan: Plan, heard: list[str]) -> None:
+        self._plan = plan
+        self._heard = heard
+        self._world = world = World(plan)
+        world.database = Database(world.now)
+        world.database.tables.on_configured = world.configured
+        world.database.tables.on_ruled = world.ruled
+        world.network = Network(world)
+        self._faults = Faults(world)
+        self._keeper = Keeper(world, self._faults)
+        self._callers = Callers(world)
+        self._wishes = Wishes(world)
+        create_workspace(
+            world.database.tables,
+            Workspace(WORKSPACE, "workspace", "scale"),
+            AuditEntry(
+                id=WORKSPACE, workspace=WORKSPACE, environment=None, action="workspace.create",
+                object_type="workspace", object_id=WORKSPACE, actor_type="CLI", actor_id="",
+            ),
+        )  # fmt: skip
+
+    async def run(self) -> History:
+        """Run it from its beginning to its end."""
+        world = self._world
+        async with trio.open_nursery() as nursery:
+            world.nursery = nursery
+            nursery.start_soon(world.timers.run)
+            self._keeper.boot()
+            self._faults.start()
+            await self._happen()
+            await self._calm_down()
+            await self._end()
+            nursery.cancel_scope.cancel()
+        return History(
+            self._plan.seed,
+            tuple(world.facts),
+            world.database.rows(),
+            tuple(world.broken + self._heard),
+            world.passed_s,
+        )
+
+    async def _happen(self) -> None:
+        plan, start = self._plan, self._world.nursery.start_soon
+        things: list[tuple[float, Any, tuple[Any, ...]]] = [
+            (each.at, self._wishes.make, (number, each))
+            for number, each in enumerate(plan.destinations)
+        ]
+        things += [(each.at, self._callers.post, (each,)) for each in plan.posts]
+        things += [(each.at, self._wishes.wish, (each,)) for each in plan.wishes]
+        for at, does, arguments in sorted(things, key=lambda each: each[0]):
+            await trio.sleep_until(at)
+            start(does, *arguments)
+        await trio.sleep_until(plan.span_s)
+
+    async def _calm_down(self) -> None:
+        """End all faults, and wait until everything has drained."""
+        world = self._world
+        world.calm = True
+        world.tell(Quiet)
+        if not self._keeper.living:
+            self._keeper.boot()
+        await self._wishes.enable_all()
+        longest_s = 0.0
+        for record in world.database.tables.destinations.values():
+            waits_s = sum(record.retry_schedule_s) + 3 * max(record.retry_schedule_s, default=60)
+            longest_s = max(longest_s, 1.3 * waits_s)
+        until = trio.current_time() + DRAIN_S + longest_s
+        left = self._left()
+        while left and trio.current_time() < until:
+            await trio.sleep(LOOK_S * world.pace)
+            left = self._left()
+        world.broken += left
+
+    def _left(self) -> list[str]:
+        """Return what has not drained."""
+        tables = self._world.database.tables
+        left = []
+        held = set()
+        for (_, identifier), record in tables.destinations.items():
+            if record.status is DestinationStatus.DISABLED:
+                held.add(identifier)
+        owed = set()
+        for row in tables.deliveries.values():
+            if row.status in _WAITING:
+                owed.add(row.destination)
+                if row.destination not in held:
+                    left.append(f"delivery {row.id} is {row.status.name} for ever")
+        left += [
+            f"destination {identifier} has a backlog row for ever"
+            for _, identifier in tables.backlog
+            if identifier not in owed
+        ]
+        if not held:
+            left += [f"replay job {job.id} is {job.status} for ever" for job in self._jobs()]
+        return left
+
+    def _jobs(self) -> list[Any]:
+        """Return the replay jobs that have not ended."""
+        return [
+            job
+            for job in self._world.database.rows().jobs
+            if job.status in ("PENDING", "RUNNING", "PAUSED")
+        ]
+
+    async def _end(self) -> None:
+        world = self._world
+        world.over = True
+        for process in self._keeper.living:
+            world.nursery.start_soon(process.stop)
+        with trio.move_on_after(STOP_S):
+            await self._keeper.wait_none()
+        for process in self._keeper.living:
+            world.broken.append(f"process {process.number} does not end")
+            process.kill()

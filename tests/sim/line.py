@@ -1,0 +1,106 @@
+"""One process's line to the simulated database: where statements are late, lost, or done and denied.
+
+A statement that has left is the database's: it may be done after its process was killed, or never.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import outcome
+import trio
+from trio.lowlevel import Abort, RaiseCancelT
+
+from engine.ports import ContentionError, StoreAwayError
+from tests.sim.faults import Fate, Faults
+
+if TYPE_CHECKING:
+    from tests.sim.process import Process
+    from tests.sim.world import World
+
+Result = TypeVar("Result")
+
+
+class _Statement:
+    """A statement under way, and who waits for it."""
+
+    def __init__(
+        self, line: "Line", name: str, work: Callable[[], Any], fate: Fate, *, writes: bool
+    ) -> None:
+        self._line = line
+        self._name = name
+        self._work = work
+        self._fate = fate
+        self._writes = writes
+        self._task = trio.lowlevel.current_task()
+        self._left = True  # with the database, which has it to do
+        self._answer: outcome.Outcome[Any] | None = None
+
+    def run(self) -> None:
+        """Have it done, by the database."""
+        if not self._left:
+            return
+        line, fate = self._line, self._fate
+        if fate.contention:
+            self._answer = outcome.Error(ContentionError("another statement was first"))
+        elif fate.unsent or line.faults.refuses(line.world.now()):
+            self._answer = outcome.Error(_away(maybe_written=False))
+        elif fate.delayed_s is not None:
+            line.world.later(fate.delayed_s, self._do)
+            self._answer = outcome.Error(_away())
+        else:
+            self._do()
+            if fate.unheard:
+                self._answer = outcome.Error(_away())
+        if fate.after_s:
+            line.world.later(fate.after_s, self.answer)
+        else:
+            self.answer()
+
+    def _do(self) -> None:
+        done = outcome.capture(self._work)
+        if self._answer is None:
+            self._answer = done
+
+    def answer(self) -> None:
+        """Let its process know, where there is one."""
+        process = self._line.process
+        if process.dead:
+            return
+        if process.stalled:
+            process.held.append(self.answer)
+            return
+        assert self._answer is not None
+        trio.lowlevel.reschedule(self._task, self._answer)
+
+    def abort(self, _: RaiseCancelT) -> Abort:
+        """A statement is never cancelled half way, but by the death of its process."""
+        if not self._line.process.dead:
+            return Abort.FAILED
+        if self._left and not self._fate.outlives:
+            self._left = False
+        return Abort.SUCCEEDED
+
+
+class Line:
+    """The gateway of one process; see `tests.sim.gateway.Gateway`."""
+
+    def __init__(self, world: "World", process: "Process", faults: Faults) -> None:
+        self.world = world
+        self.process = process
+        self.faults = faults
+
+    async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
+        """Have a statement done; see the protocol."""
+        self.faults.count("call", self.process)
+        await self.process.awake()
+        fate = self.faults.fate(statement, writes=writes)
+        waiting = _Statement(self, statement, work, fate, writes=writes)
+        self.world.later(fate.before_s, waiting.run)
+        result: Result = await trio.lowlevel.wait_task_rescheduled(waiting.abort)
+        return result
+
+
+def _away(*, maybe_written: bool = True) -> StoreAwayError:
+    error = StoreAwayError("the connection was lost")
+    error.maybe_written = maybe_written
+    return error

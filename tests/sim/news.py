@@ -1,0 +1,50 @@
+"""How a process hears of configuration that others wrote: as `storage.changes`, over the simulated one.
+
+What is not heard, because the connection was lost, is read anew as a whole.
+"""
+
+import trio
+
+from engine.control.loading import Loader
+from engine.ports import StoreAwayError
+
+RETRY_S = 1.0  # after a loss, until it listens again
+
+
+class News:
+    """What was heard and not read yet. Owner: the task in `run`."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+        self._heard: dict[tuple[str, str], None] = {}
+        self._wake = trio.Event()
+        self._lost = True
+
+    def hear(self, kind: str, identifier: str) -> None:
+        """Take a notification."""
+        self._heard[kind, identifier] = None
+        self._wake.set()
+
+    def lose(self) -> None:
+        """Lose the connection, with all that was told meanwhile."""
+        self._lost = True
+        self._heard.clear()
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Keep the read models equal to the rows until cancelled."""
+        while True:
+            self._wake = trio.Event()
+            try:
+                if self._lost:
+                    self._lost = False
+                    await self._loader.load()
+                heard, self._heard = list(self._heard), {}
+                if heard:
+                    await self._loader.changed_all(heard)
+            except StoreAwayError:
+                self._lost = True
+                await trio.sleep(RETRY_S)
+                continue
+            if not self._heard:
+                await self._wake.wait()

@@ -1,0 +1,68 @@
+"""Engine parts that can be made to stand still or to break, where the real ones have a place for it."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.actors.dispatcher import Dispatcher, Turn
+from engine.core.commands import Commands
+from engine.core.machine import DestinationMachine
+from engine.timers import Timers
+
+if TYPE_CHECKING:
+    from tests.sim.process import Process
+
+A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
+
+
+class PlannedCrash(Exception):  # noqa: N818 - it is no error: the plan says so
+    """What an actor's turn raises when the plan says so."""
+
+
+class StallingTimers(Timers):
+    """The timers of a process: none fires while it stands still."""
+
+    def __init__(self, process: "Process", on_error: Callable[[Exception], None]) -> None:
+        super().__init__(on_error)
+        self._process = process
+
+    def _next_due(self) -> float:
+        return max(super()._next_due(), self._process.stalled_until)
+
+    def _fire(self, now: float) -> None:
+        if now >= self._process.stalled_until:
+            super()._fire(now)
+
+
+class StallingDispatcher(Dispatcher):
+    """The dispatcher of a process: nobody gets a turn while it stands still."""
+
+    def __init__(self, process: "Process") -> None:
+        self._passed_s = 0.0
+        super().__init__(self._elapsed)
+        self._process = process
+
+    def _elapsed(self) -> float:
+        self._passed_s += A_TURN_S
+        return self._passed_s
+
+    def enqueue(self, actor: Turn) -> None:
+        """Give `actor` a turn, later where the process stands still."""
+        if self._process.stalled:
+            self._process.held.append(lambda: self.enqueue(actor))
+        else:
+            super().enqueue(actor)
+
+
+def crashing(process: "Process") -> type[DestinationMachine]:
+    """Return a machine that raises when the plan says so."""
+
+    class CrashingMachine(DestinationMachine):
+        """One that may raise in each turn."""
+
+        def commands(self, now: float, may_send: int) -> Commands:
+            """Decide, or raise."""
+            if process.turn_crashes(self.config.id):
+                raise PlannedCrash
+            return super().commands(now, may_send)
+
+    return CrashingMachine

@@ -1,0 +1,289 @@
+"""What is going to happen in a history, drawn from its seed: data only, so that a part can be left out.
+
+What depends on how the engine gets on (each statement's delay, each answer's) is drawn on the way, from
+streams of their own; everything that can be said before is said here.
+"""
+
+from random import Random
+
+from msgspec import Struct
+
+from tests.sim.trace import Item
+
+# What can go wrong, and how many of a hundred histories have it: each has a few, so that rare ones meet.
+FAULTS = {
+    "late": 50,  # statements that take long
+    "unsent": 35,  # statements that never left
+    "unheard": 40,  # done, and the connection was lost before the answer
+    "delayed": 35,  # denied, and done later all the same
+    "contention": 25,  # lost a race, nothing written
+    "poison": 12,  # events that the database refuses
+    "away": 30,  # no database for a while
+    "kill": 55,
+    "takeover": 22,  # a second process while the first one runs
+    "stop": 15,  # told to end, and begun anew
+    "stall": 25,  # a process that stands still
+    "crash": 25,  # a turn of an actor that raises
+    "clock": 20,  # another wall clock at each start
+    "drift": 12,  # a wall clock that jumps under way
+    "small": 45,  # bounds so small that all of them are met
+    "passive": 50,  # actors that leave soon
+}
+# What callers do beside posting single events.
+WISHES = {
+    "batch": 50,
+    "keys": 50,
+    "patch": 45,
+    "switch": 35,  # disable and enable
+    "archive": 15,
+    "rotate": 25,
+    "rules": 35,
+    "filters": 25,
+    "requeue": 45,
+    "discard": 20,
+    "replay": 35,
+    "own": 15,  # destinations of the service's own events
+    "rate": 20,
+}
+# What receivers do; all begin with `well`, and are `well` again at the end.
+RECEIVERS = {
+    "well": 30, "slow": 12, "fails": 16, "busy": 10, "gone": 4, "silent": 8, "resets": 8,
+    "flapping": 16, "dead": 10, "picky": 8,
+}  # fmt: skip
+TYPES = ("order.created", "order.paid", "user.joined", "invoice.large.sent")
+PATTERNS = (
+    ("*",),
+    ("*",),
+    ("order.*",),
+    ("order.*", "invoice.*"),
+    ("order.created",),
+    ("user.joined", "order.paid"),
+    ("*.*.sent", "user.*"),
+)  # fmt: skip
+CUSTOMERS = ("c1", "c2", "c3")
+SCHEDULES_S: tuple[tuple[int, ...], ...] = (
+    (), (1,), (1, 2, 5), (2, 2, 2, 2, 2), (5, 20, 45), (1, 30), (3, 3),
+)  # fmt: skip
+LONG_SCHEDULES_S: tuple[tuple[int, ...], ...] = ((5, 300, 900), (60, 600), (1, 1200))
+ENVIRONMENTS = (1, 2)
+LONG_SHARE = 0.06  # of the histories last an hour instead of minutes: idle time costs, too
+
+
+class NewDestination(Struct, frozen=True):
+    """A destination that a caller makes, with its rules."""
+
+    at: float
+    environment: int
+    ordering: str
+    concurrency: int
+    schedule_s: tuple[int, ...]
+    timeout_ms: int
+    customer: str | None
+    rate_per_second: float | None
+    receiver: str
+    patterns: tuple[tuple[str, ...], ...]  # of each rule
+    only: str | None  # the customer that the first rule's filter lets pass
+    own: bool = False  # gets the service's own events too
+
+
+class Post(Struct, frozen=True):
+    """A request of events. `times`: how often it is sent again where nobody can say what came of it."""
+
+    at: float
+    environment: int
+    items: tuple[Item, ...]
+    batch: bool
+    times: int
+
+
+class Wish(Struct, frozen=True):
+    """Something else that a caller wants: of destination, rule or job number `which`, counted round."""
+
+    at: float
+    kind: str
+    which: int
+    draw: int  # the seed of its details
+
+
+class Strike(Struct, frozen=True):
+    """A fault that strikes once: at an instant (`time`), or at the `number`-th call, send, step, turn."""
+
+    kind: str
+    on: str
+    number: float
+    lasts_s: float
+
+
+class Bounds(Struct, frozen=True):
+    """The engine's bounds."""
+
+    group_events: int = 1_000
+    intake_events: int = 20_000
+    actor_deliveries: int = 4_096
+    engine_deliveries: int = 50_000
+    max_in_flight: int = 10_000
+    settle_group: int = 1_000
+    passivate_after: float = 30.0
+
+
+class Plan(Struct, frozen=True):
+    """A whole history before it happens."""
+
+    seed: int
+    faults: frozenset[str]
+    span_s: float
+    destinations: tuple[NewDestination, ...]
+    posts: tuple[Post, ...]
+    wishes: tuple[Wish, ...]
+    strikes: tuple[Strike, ...]
+    bounds: Bounds
+    trouble: float  # how many of the statements meet a fault
+
+
+def stream(seed: int, name: str) -> Random:
+    """Return a source of chance of its own, so that what one part draws moves no other."""
+    return Random(f"{seed} {name}")
+
+
+def draw(seed: int) -> Plan:
+    """Return the plan of a seed."""
+    chance = stream(seed, "plan")
+    faults = _some(chance, FAULTS)
+    wanted = _some(chance, WISHES)
+    long = chance.random() < LONG_SHARE
+    span_s = chance.uniform(1_200, 3_600) if long else chance.choice((30, 60, 60, 120, 240))
+    destinations = tuple(
+        _destination(chance, number, span_s, wanted, long=long)
+        for number in range(chance.choice((1, 2, 3, 4, 5)))
+    )
+    return Plan(
+        seed=seed,
+        faults=faults,
+        span_s=span_s,
+        destinations=destinations,
+        posts=_posts(chance, span_s, wanted, faults),
+        wishes=_wishes(chance, span_s, wanted),
+        strikes=_strikes(chance, span_s, faults),
+        bounds=_bounds(chance, faults),
+        trouble=chance.choice((0.01, 0.03, 0.1)),
+    )
+
+
+def _some(chance: Random, shares: dict[str, int]) -> frozenset[str]:
+    scale = chance.choice((0.0, 0.6, 1.0, 1.0, 1.3))
+    return frozenset(
+        name for name, share in shares.items() if chance.random() * 100 < share * scale
+    )
+
+
+def _destination(
+    chance: Random, number: int, span_s: float, wanted: frozenset[str], *, long: bool
+) -> NewDestination:
+    names, shares = list(RECEIVERS), list(RECEIVERS.values())
+    schedules = SCHEDULES_S + (LONG_SCHEDULES_S if long else ())
+    rated = "rate" in wanted and chance.random() < 0.5
+    return NewDestination(
+        at=0.0 if chance.random() < 0.7 or not number else chance.uniform(0, span_s * 0.6),
+        environment=1 if number < 2 else chance.choice((1, 1, 2)),
+        ordering=chance.choice(("NONE", "KEY", "STRICT")),
+        concurrency=chance.choice((1, 2, 3, 8)),
+        schedule_s=chance.choice(schedules),
+        timeout_ms=chance.choice((500, 2_000, 15_000)),
+        customer=chance.choice(CUSTOMERS) if chance.random() < 0.15 else None,
+        rate_per_second=chance.choice((0.5, 2.0, 10.0)) if rated else None,
+        receiver=chance.choices(names, shares)[0],
+        patterns=tuple(chance.sample(PATTERNS, chance.choice((1, 1, 1, 2)))),
+        only=chance.choice(CUSTOMERS) if "filters" in wanted and chance.random() < 0.4 else None,
+        own="own" in wanted,
+    )
+
+
+def _posts(
+    chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
+) -> tuple[Post, ...]:
+    posts: list[Post] = []
+    events, most = 0, chance.choice((15, 30, 40, 60))
+    keys = "keys" in wanted
+    used: list[Post] = []
+    while events < most:
+        at = chance.uniform(0.5, span_s * 0.95)
+        for _ in range(chance.choice((1, 1, 2, 5, 12))):
+            at += chance.choice((0.0, 0.0, 0.001, 0.05))
+            if used and keys and chance.random() < 0.15:  # a caller that forgot that it had sent it
+                again = chance.choice(used)
+                posts.append(
+                    Post(max(at, again.at), again.environment, again.items, again.batch, 0)
+                )
+                events += len(again.items)
+                continue
+            batch = "batch" in wanted and chance.random() < 0.3
+            items = tuple(
+                _item(chance, events + place, keys, faults)
+                for place in range(chance.choice((2, 3, 6)) if batch else 1)
+            )
+            post = Post(
+                at, chance.choice((1, 1, 1, 1, 1, 2)), items, batch, chance.choice((0, 1, 3))
+            )
+            events += len(items)
+            posts.append(post)
+            if all(item.key for item in items):
+                used.append(post)
+    return tuple(sorted(posts, key=lambda post: post.at))
+
+
+def _item(chance: Random, number: int, keys: bool, faults: frozenset[str]) -> Item:
+    poisoned = "poison" in faults and chance.random() < 0.06
+    return Item(
+        mark=f"m{number}-poison" if poisoned else f"m{number}",
+        type=chance.choice(TYPES),
+        customer=chance.choice(CUSTOMERS) if chance.random() < 0.7 else None,
+        correlation_id=chance.choice(("k1", "k2")) if chance.random() < 0.2 else None,
+        source="s1" if chance.random() < 0.1 else None,
+        key=f"key-{number}" if keys and chance.random() < 0.6 else None,
+    )
+
+
+def _wishes(chance: Random, span_s: float, wanted: frozenset[str]) -> tuple[Wish, ...]:
+    numbers = {"patch": 4, "switch": 4, "archive": 1, "rotate": 3, "rules": 3, "requeue": 4,
+               "discard": 2, "replay": 2}  # fmt: skip
+    wishes = [
+        Wish(chance.uniform(2, span_s), kind, chance.randrange(100), chance.randrange(1 << 30))
+        for kind, most in numbers.items()
+        if kind in wanted
+        for _ in range(chance.randint(1, most))
+    ]
+    return tuple(sorted(wishes, key=lambda wish: wish.at))
+
+
+def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Strike, ...]:
+    numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
+    strikes = []
+    for kind, most in numbers.items():
+        if kind not in faults:
+            continue
+        for _ in range(chance.randint(1, most)):
+            on = chance.choice(("time", "time", "call", "send", "step"))
+            if kind == "crash":
+                on = "turn"
+            reach = {"time": span_s, "call": 500, "send": 120, "step": 6_000, "turn": 500}[on]
+            number = chance.uniform(1, reach) ** chance.choice((0.5, 0.8, 1.0))
+            lasts_s = chance.choice((0.0, 0.0, 0.2, 2.0, 8.0, 30.0)) * chance.random()
+            if kind == "away":
+                lasts_s = chance.choice((0.5, 4, 12, 60)) * chance.uniform(0.5, 1.5)
+            strikes.append(Strike(kind, on, number if on == "time" else int(number), lasts_s))
+    return tuple(strikes)
+
+
+def _bounds(chance: Random, faults: frozenset[str]) -> Bounds:
+    passivate_after = chance.choice((2.0, 5.0, 12.0)) if "passive" in faults else 30.0
+    if "small" not in faults:
+        return Bounds(passivate_after=passivate_after)
+    return Bounds(
+        group_events=chance.choice((2, 5, 1_000)),
+        intake_events=chance.choice((5, 20, 20_000)),
+        actor_deliveries=chance.choice((2, 4, 10, 4_096)),
+        engine_deliveries=chance.choice((4, 10, 50_000)),
+        max_in_flight=chance.choice((2, 5, 10_000)),
+        settle_group=chance.choice((1, 3, 1_000)),
+        passivate_after=passivate_after,
+    )

@@ -1,0 +1,384 @@
+"""One process of the service: the engine's real parts, wired as `api.composition` wires them, under the
+real supervisor.
+
+It lives until it is killed, between any two steps: from then on nothing of it reaches anybody.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from engine.actors.directory import Directory
+from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
+from engine.actors.waker import Waker
+from engine.background import Background
+from engine.clock import Clock
+from engine.control.actor import Actor
+from engine.control.commands import Commands
+from engine.control.destinations import Destinations
+from engine.control.dlq import DeadLetters
+from engine.control.loading import Loader
+from engine.control.projection import ModelProjection
+from engine.control.replays import Replays
+from engine.control.rules import RoutingRules
+from engine.core.destination import Destination
+from engine.core.machine import DestinationMachine
+from engine.core.records import Outcome
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.ingest import Ingest, Reply
+from engine.intake import Intake
+from engine.judging_time import JudgingTime
+from engine.key_lookup import KeyLookup
+from engine.models import Models
+from engine.own_events import OwnEvents
+from engine.plans import Horizon, Plans
+from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
+from engine.recorder import Recorder
+from engine.replay.runner import ReplayRunner
+from engine.router import Router
+from engine.settings import Settings
+from engine.templates.catalog import Catalog, read_catalog
+from engine.witness import Witness
+from tests.sim.faults import Faults
+from tests.sim.line import Line
+from tests.sim.news import News
+from tests.sim.parts import StallingDispatcher, StallingTimers, crashing
+from tests.sim.trace import Ended, Fault, Killed, Ready
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+WORKSPACE = "0190aaaa-0000-7000-8000-000000000001"
+CATALOG: Catalog = read_catalog()
+START_AGAIN_S = 1.0  # after the database was away at a start
+WATCH_S = 2.0  # between two looks whether the database is still this process's
+FLUSH_S = 3.0  # of the grace time, as in `api.composition`
+GRACE_S = 25.0
+NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
+CALLER = Actor(kind="API_KEY", id="caller", workspace=WORKSPACE)
+
+
+class Process:
+    """One process. `stalled_until`: an instant of trio's clock until which it stands still."""
+
+    def __init__(self, world: "World", faults: Faults, number: int, clock_s: float) -> None:
+        self.world = world
+        self.faults = faults
+        self.number = number
+        self.clock_s = clock_s
+        self.drift_s = 0.0  # what its wall clock has jumped by since its start
+        self.dead = False
+        self.ready = self.stopping = self.cut = self.crash_next = False
+        self.stalled_until = 0.0
+        self.held: list[Callable[[], None]] = []  # what is to be done when it goes on
+        self._awake = trio.Event()
+        self._waiters: dict[trio.Event, None] = {}  # callers who wait for an answer
+        self._scope = trio.CancelScope()
+        self._build()
+
+    def _build(self) -> None:
+        world, plan = self.world, self.world.plan
+        chance = world.chance(f"process {self.number}")
+        self.settings = Settings.model_validate(
+            {name: getattr(plan.bounds, name) for name in plan.bounds.__struct_fields__}
+        )
+        self.clock = Clock(lambda: world.now() + self.clock_s)
+        now = self.clock.now
+        self.identity = Identity(wall_ns=self._wall_ns, bits=chance.getrandbits)
+        self.models = Models()
+        self.stores = stores = world.database.connect(self.number, Line(world, self, self.faults))
+        self.timers = StallingTimers(self, world.report)
+        self.recorder = Recorder(stores.settle, self.settings.settle_group, now)
+        crashes = "crash" in plan.faults
+        self.directory = Directory(
+            settings=self.settings,
+            find=self.models.destinations.get,
+            now=now,
+            timers=self.timers,
+            sender=self,
+            recorder=self.recorder,
+            store=stores.backlog,
+            max_in_flight=self.settings.max_in_flight,
+            jitter=chance.random,
+            make_machine=crashing(self) if crashes else DestinationMachine,
+            dispatcher=StallingDispatcher(self),
+        )
+        self.waker = Waker(
+            self.directory, stores.backlog, self.clock, self.settings.passivate_after
+        )
+        self.intake = Intake(stores.intake, self.directory, self.identity, self.settings, now)
+        self.directory.forgettable_signal = self.intake.nudge
+        self.router = Router(self.models, judging=JudgingTime(_never, _never))
+        self.background = Background()
+        self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
+        self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
+        self.runner = ReplayRunner(
+            stores.replays,
+            self.intake.entrance,
+            self.models.destinations.get,
+            self.identity,
+            now,
+            self.own_events.announce,
+            lambda: self.intake.statistics().events,
+        )
+        self.recorder.on_replayed = self.runner.settled
+        self.ingest = Ingest(
+            self.router,
+            self.intake.submit,
+            self.identity,
+            self.background.spawn,
+            KeyLookup(stores.claims, now),
+        )
+        self._build_control(chance.randbytes)
+        self.supervisor = Supervisor(self.children())
+
+    def _build_control(self, make_bytes: Callable[[int], bytes]) -> None:
+        stores, now = self.stores, self.clock.now
+        plans = Plans(self.models)
+        self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
+        self.commands = Commands()
+        self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
+        self.news = News(self.loader)
+        self.destinations = Destinations(
+            stores.destinations,
+            self.commands,
+            self.projection,
+            self.identity,
+            now,
+            plans,
+            CATALOG,
+            lambda _: make_bytes(32),
+        )
+        if self.world.own_events:
+            witness = Witness(self.own_events.announce_once, self.models.destinations.get)
+            self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
+            self.destinations.on_disabled = witness.disabled
+        self.rules = RoutingRules(
+            stores.rules, stores.destinations, self.commands, self.projection, self.identity, now
+        )
+        self.dead_letters = DeadLetters(
+            NO_LOG, stores.dead, stores.requeue, self.intake.entrance, self.commands, self.identity
+        )
+        self.replays = Replays(
+            stores.jobs, stores.destinations, self.commands, self.runner, self.identity, now,
+            Horizon(plans, now),
+        )  # fmt: skip
+
+    # --- its life
+
+    def children(self) -> list[Child]:
+        """What is supervised: as `api.composition.Server.children`, without what histories have not."""
+        return [
+            Child(name="timers", run=self.timers.run),
+            Child(name="commands", run=self.commands.serve),
+            Child(name="background", run=self.background.run),
+            Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),
+            Child(name="intake", run=self.intake.run, restart=Restart.TRANSIENT),
+            Child(name="readers", run=self.directory.readers.run),
+            Child(name="dispatcher", run=self.directory.dispatcher.run),
+            Child(name="changes", run=self.news.run),
+            Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
+            Child(name="waker", run=self.waker.run),
+            Child(name="replays", run=self.runner.run, restarts=1_000_000),
+            Child(name="own events", run=self.own_events.run, restarts=1_000_000),
+            Child(name="ownership", run=self._watch_ownership, restarts=0),
+            Child(name="door", run=self._open, restart=Restart.TRANSIENT, restarts=0),
+        ]
+
+    async def run(self) -> None:
+        """Live until killed, stopped, or given up."""
+        why = "stopped"
+        with self._scope:
+            try:
+                await self._prepare()
+                await self.supervisor.run()
+            except GivenUpError as error:
+                why = "lost" if isinstance(error.__cause__, OwnershipLostError) else "gave up"
+            except OwnershipLostError:
+                why = "lost"
+        if not self.dead:
+            self._end()
+            self.world.tell(Ended, self.number, why)
+        self.world.ended(self, why)
+
+    async def _prepare(self) -> None:
+        while True:
+            try:
+                await self.stores.take()
+                await self.loader.load()
+            except StoreAwayError:
+                await trio.sleep(START_AGAIN_S)
+            else:
+                return
+
+    async def _recover(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        await self.directory.recover()
+        task_status.started()
+
+    async def _watch_ownership(self) -> None:
+        while True:
+            await trio.sleep(WATCH_S * self.world.pace)
+            try:
+                await self.stores.ownership.confirm()
+            except StoreAwayError:
+                continue
+
+    async def _open(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        self.ready = True
+        self.world.tell(Ready, self.number)
+        self.world.readied()
+        task_status.started()
+        await trio.sleep_forever()
+
+    async def _disable_gone(self, gone: Destination, quiet: bool) -> None:
+        while True:
+            try:
+                await self.destinations.disable_gone(gone, quiet=quiet)
+            except (StoreError, Refusal):
+                await trio.sleep(1)
+            else:
+                return
+
+    def kill(self) -> None:
+        """End it now, between two steps."""
+        if self.dead:
+            return
+        self._end()
+        self.world.tell(Killed, self.number)
+        self._scope.cancel()
+
+    def _end(self) -> None:
+        """Let nothing of it reach anybody from now on."""
+        self.dead = True
+        self.ready = False
+        for waiter in self._waiters:
+            waiter.set()
+        self._awake.set()
+        held, self.held = self.held, []
+        for each in held:  # what was on its way to it is heard by nobody
+            each()
+        self.world.network.died(self)
+
+    async def stop(self) -> None:
+        """End in order, as `api.composition.Server.stop`."""
+        if self.stopping or self.dead or not self.ready:
+            return
+        self.stopping, self.ready = True, False
+        deadline = trio.current_time() + GRACE_S - FLUSH_S
+        await self.directory.drain(deadline)
+        with trio.move_on_at(max(deadline, trio.current_time() + 0.5)):
+            await self.own_events.wait_empty()
+        self.intake.close()
+        self.cut = True
+        self.world.network.died(self)
+        with trio.move_on_at(deadline + FLUSH_S):
+            await self.recorder.wait_empty()
+        self.supervisor.stop()
+
+    # --- what befalls it
+
+    @property
+    def stalled(self) -> bool:
+        """Whether it stands still."""
+        return not self.dead and trio.current_time() < self.stalled_until
+
+    def stall(self, lasts_s: float) -> None:
+        """Let it stand still, while the world goes on."""
+        if self.dead:
+            return
+        self.stalled_until = max(self.stalled_until, trio.current_time() + lasts_s)
+        self.world.tell(Fault, "stall", str(self.number), lasts_s)
+        self.world.later(lasts_s, self._go_on)
+
+    def _go_on(self) -> None:
+        if self.stalled:
+            return
+        self._awake.set()
+        held, self.held = self.held, []
+        for each in held:
+            each()
+
+    async def awake(self) -> None:
+        """Return when it does not stand still; never where it is dead."""
+        while self.stalled:
+            self._awake = trio.Event()
+            await self._awake.wait()
+        if self.dead:
+            await trio.sleep_forever()
+
+    def turn_crashes(self, destination: str) -> bool:
+        """Whether this turn of an actor is to crash."""
+        self.faults.count("turn", self)
+        if not self.crash_next or self.dead:
+            return False
+        self.crash_next = False
+        self.world.tell(Fault, "crash", destination)
+        return True
+
+    def wall(self) -> float:
+        """Return what its wall clock says."""
+        return self.world.now() + self.clock_s + self.drift_s
+
+    def _wall_ns(self) -> int:
+        return int(self.wall() * 1e9)
+
+    # --- its doors
+
+    def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+        """Begin an attempt: `engine.ports.Sender`."""
+        self.world.network.send(self, transmission, done)
+
+    async def take(
+        self, environment: int, body: bytes, patience_s: float, *, batch: bool
+    ) -> Reply | None:
+        """Take a request of events; None where no answer comes."""
+        replies: list[Reply] = []
+        answered = trio.Event()
+
+        def done(reply: Reply) -> None:
+            if not self.dead:
+                replies.append(reply)
+                answered.set()
+
+        async def submit() -> None:
+            await self.awake()
+            self.ingest.submit(self.models.environments[environment], body, batch, done)
+
+        await self._asked(submit, answered, patience_s)
+        return replies[0] if replies else None
+
+    async def perform(
+        self, work: Callable[[], Awaitable[Any]], patience_s: float
+    ) -> Sequence[Any | Exception]:
+        """Have something else done; returns what came of it, nothing where no answer comes."""
+        results: list[Any | Exception] = []
+        answered = trio.Event()
+
+        async def attempt() -> None:
+            await self.awake()
+            try:
+                result = await work()
+            except (Refusal, StoreError) as error:
+                result = error
+            if not self.dead:
+                results.append(result)
+                answered.set()
+
+        await self._asked(attempt, answered, patience_s)
+        return results
+
+    async def _asked(
+        self, work: Callable[[], Awaitable[None]], answered: trio.Event, patience_s: float
+    ) -> None:
+        self._waiters[answered] = None
+        self.background.spawn(work)
+        with trio.move_on_after(patience_s):
+            await answered.wait()
+        self._waiters.pop(answered, None)
+
+
+def _never() -> float:
+    """The real time, which nothing in a history may depend on."""
+    return 0.0

@@ -1,0 +1,89 @@
+"""One thread of virtual time: a clock that jumps to what is next, and a scheduler that a seed decides.
+
+Nothing in here waits for anything real, and nothing of what runs in it may ask for the real time.
+"""
+
+import random
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Any, TypeVar
+
+import structlog
+import trio
+from trio._core import _run as scheduler
+
+T = TypeVar("T")
+EPOCH = 1_800_000_000.0  # a day in January 2027: the true time at which every history begins
+
+IDLE_S = 1.0  # real seconds that trio's own sockets are waited for
+IDLE_MOST = 3
+
+
+class VirtualClock(trio.abc.Clock):
+    """A clock that stands while anybody has anything to do, and then is at the next deadline at once.
+
+    trio's own mock clock sleeps first, and reckons with real time: twice what a wake costs.
+    """
+
+    def __init__(self) -> None:
+        self._now = 0.0
+        self._idle = 0
+
+    def start_clock(self) -> None:
+        """Begin: it stands."""
+
+    def current_time(self) -> float:
+        """Return the virtual instant in seconds."""
+        return self._now
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """Jump to `deadline`: trio asks when no task can run."""
+        if deadline == inf:  # at its end trio wakes itself by a socket; else nobody ever would
+            self._idle += 1
+            if self._idle > IDLE_MOST:
+                raise RuntimeError("every task waits for another: nothing would ever happen again")
+            return IDLE_S
+        self._idle = 0
+        self._now = max(self._now, deadline)
+        return 0
+
+
+@contextmanager
+def _decided_by(seed: int) -> Iterator[None]:
+    """Let the seed decide in which order tasks that can run do run."""
+    module: Any = scheduler
+    before = module._ALLOW_DETERMINISTIC_SCHEDULING, module._r
+    module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = True, random.Random(f"{seed} order")
+    try:
+        yield
+    finally:
+        module._ALLOW_DETERMINISTIC_SCHEDULING, module._r = before
+
+
+@contextmanager
+def _heard_by(hear: Callable[[str, dict[str, Any]], None]) -> Iterator[None]:
+    """Take errors from the log instead of writing it."""
+
+    def take(_: Any, level: str, entry: Any) -> Any:
+        hear(level, entry)
+        raise structlog.DropEvent
+
+    before = structlog.get_config()
+    structlog.configure(
+        processors=[take],
+        wrapper_class=structlog.make_filtering_bound_logger("error"),
+        cache_logger_on_first_use=False,
+    )
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+def run_virtually(
+    main: Callable[[], Awaitable[T]], seed: int, hear: Callable[[str, dict[str, Any]], None]
+) -> T:
+    """Run `main` to its end under virtual time. `hear` is told of each error that is logged."""
+    with _decided_by(seed), _heard_by(hear):
+        return trio.run(main, clock=VirtualClock())

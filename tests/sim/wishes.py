@@ -1,0 +1,298 @@
+"""Callers who want something else: destinations and rules made and changed, dead letters, replays.
+
+They know the ids that they were told, and what a list would show them.
+"""
+
+import json
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import trio
+from msgspec import Struct
+
+from engine.control.drafts import DestinationDraft, RuleDraft
+from engine.control.replay_draft import ReplayDraft
+from engine.core.vocabulary import DestinationStatus, DlqStatus
+from engine.delivery_log import DeliveryFilter
+from engine.errors import Refusal
+from engine.ports import StoreAwayError
+from tests.sim.plan import PATTERNS, SCHEDULES_S, NewDestination, Wish
+from tests.sim.process import CALLER, Process
+from tests.sim.trace import Asked, Told
+from tests.sim.world import ONLY
+
+if TYPE_CHECKING:
+    from tests.sim.world import World
+
+PATIENCE_S = 30.0
+NOBODY_S = 40.0
+AGAIN_S = 3.0  # before what was refused is asked for again
+TRIES = 6  # to make a destination that a history is about
+
+
+class Known(Struct, frozen=True):
+    """A destination, rule or job that a caller was told of."""
+
+    id: str
+    environment: int
+
+
+class Wishes:
+    """All who want something else than to post. Owner of what they know."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self.destinations: list[Known] = []
+        self._rules: list[Known] = []
+        self._jobs: list[Known] = []
+
+    # --- making destinations
+
+    async def make(self, number: int, new: NewDestination) -> None:
+        """Make a destination with its rules."""
+        document = {
+            "name": f"destination {number}",
+            "url": f"http://receiver.example/{number}",
+            "customerExternalId": new.customer,
+            "delivery": {
+                "ordering": new.ordering,
+                "concurrency": new.concurrency,
+                "retrySchedule": list(new.schedule_s),
+                "timeoutMs": new.timeout_ms,
+                "rateLimitPerSecond": new.rate_per_second,
+            },
+        }
+        draft = DestinationDraft.model_validate(document)
+
+        async def create(process: Process) -> str:
+            record, _ = await process.destinations.create(CALLER, new.environment, draft)
+            return record.id
+
+        made = await self._insist("create", new.environment, json.dumps(document), create)
+        if made is None:
+            return
+        self.destinations.append(Known(made, new.environment))
+        for place, patterns in enumerate(new.patterns):
+            only = new.only if place == 0 else None
+            await self._rule(Known(made, new.environment), patterns, only)
+        if new.own:
+            await self._rule(Known(made, new.environment), ("angarium.*",), None)
+
+    async def _rule(self, of: Known, patterns: tuple[str, ...], only: str | None) -> None:
+        document = {
+            "name": "rule",
+            "destinationId": of.id,
+            "eventTypes": list(patterns),
+            "filter": None if only is None else ONLY % only,
+        }
+        draft = RuleDraft.model_validate(document)
+
+        async def create(process: Process) -> str:
+            return (await process.rules.create(CALLER, of.environment, draft)).id
+
+        made = await self._insist("rule", of.environment, json.dumps(document), create, of.id)
+        if made is not None:
+            self._rules.append(Known(made, of.environment))
+
+    async def _insist(
+        self,
+        kind: str,
+        environment: int,
+        wanted: str,
+        work: Callable[[Process], Awaitable[str]],
+        of: str = "",
+    ) -> str | None:
+        """Ask until it is done, or nobody can say whether it is."""
+        for _ in range(TRIES):
+            answer, result = await self._ask(kind, environment, work, of=of, wanted=wanted)
+            if answer == "done":
+                return str(result)
+            if answer != "refused" or self._world.calm:
+                return None
+            await trio.sleep(AGAIN_S)
+        return None
+
+    # --- one wish
+
+    async def wish(self, wish: Wish) -> None:
+        """Want what the plan says, if there is anything that it can be about."""
+        chance = Random(wish.draw)
+        if wish.kind == "rules":
+            await self._change_rules(wish, chance)
+            return
+        if not self.destinations:
+            return
+        of = self.destinations[wish.which % len(self.destinations)]
+        changes: dict[str, Callable[[Known, Random], Awaitable[None]]] = {
+            "patch": self._patch,
+            "switch": self._switch,
+            "archive": self._archive,
+            "rotate": self._rotate,
+            "requeue": self._requeue,
+            "discard": self._discard,
+            "replay": self._replay,
+        }
+        await changes[wish.kind](of, chance)
+
+    async def _patch(self, of: Known, chance: Random) -> None:
+        delivery: dict[str, Any] = chance.choice(
+            (
+                {"ordering": chance.choice(("NONE", "KEY", "STRICT"))},
+                {"concurrency": chance.choice((1, 2, 8))},
+                {"retrySchedule": list(chance.choice(SCHEDULES_S))},
+            )
+        )
+        await self._update(of, "patch", {"delivery": delivery})
+
+    async def _rotate(self, of: Known, chance: Random) -> None:
+        await self._update(of, "rotate", {"rotateSecret": True})
+
+    async def _update(self, of: Known, kind: str, patch: dict[str, Any]) -> None:
+        async def update(process: Process) -> None:
+            await process.destinations.update(CALLER, of.environment, of.id, patch)
+
+        await self._ask(kind, of.environment, update, of=of.id, wanted=json.dumps(patch))
+
+    async def _switch(self, of: Known, chance: Random) -> None:
+        await self._set(of, DestinationStatus.DISABLED)
+        await trio.sleep(chance.choice((0.1, 3.0, 20.0)))
+        if chance.random() < 0.9:
+            await self._set(of, DestinationStatus.ACTIVE)
+
+    async def _archive(self, of: Known, chance: Random) -> None:
+        if len(self.destinations) > 1:
+            await self._set(of, DestinationStatus.ARCHIVED)
+
+    async def _set(self, of: Known, status: DestinationStatus) -> None:
+        async def change(process: Process) -> None:
+            destinations = process.destinations
+            does = {
+                DestinationStatus.ACTIVE: destinations.enable,
+                DestinationStatus.DISABLED: destinations.disable,
+                DestinationStatus.ARCHIVED: destinations.archive,
+            }[status]
+            await does(CALLER, of.environment, of.id)
+
+        wanted = json.dumps({"status": status.name})
+        await self._ask("patch", of.environment, change, of=of.id, wanted=wanted)
+
+    async def enable_all(self) -> None:
+        """Have everything sent again: what the last operator does."""
+        for of in list(self.destinations):
+            await self._set(of, DestinationStatus.ACTIVE)
+
+    async def _change_rules(self, wish: Wish, chance: Random) -> None:
+        if chance.random() < 0.3 and self.destinations:
+            of = self.destinations[wish.which % len(self.destinations)]
+            await self._rule(of, chance.choice(PATTERNS), None)
+            return
+        if not self._rules:
+            return
+        rule = self._rules[wish.which % len(self._rules)]
+        verb = chance.choice(("enable", "disable", "remove", "patch"))
+
+        async def change(process: Process) -> None:
+            if verb == "patch":
+                patch = {"eventTypes": list(chance.choice(PATTERNS))}
+                await process.rules.update(CALLER, rule.environment, rule.id, patch)
+            else:
+                await getattr(process.rules, verb)(CALLER, rule.environment, rule.id)
+
+        kind = "unrule" if verb in ("disable", "remove") else "rule"
+        await self._ask(kind, rule.environment, change, of=rule.id, wanted=verb)
+
+    # --- dead letters and replays
+
+    async def _requeue(self, of: Known, chance: Random) -> None:
+        await self._work_off(of, chance, "requeue")
+
+    async def _discard(self, of: Known, chance: Random) -> None:
+        await self._work_off(of, chance, "discard")
+
+    async def _work_off(self, of: Known, chance: Random, kind: str) -> None:
+        named: tuple[str, ...] = ()
+        which = DeliveryFilter(destinations=(of.id,))
+        if chance.random() < 0.4:
+            listed = self._dead(of)
+            named = tuple(chance.sample(listed, min(len(listed), chance.choice((1, 2, 5)))))
+            which = DeliveryFilter(ids=named)
+
+        async def work(process: Process) -> None:
+            does = process.dead_letters
+            many = does.retry_all if kind == "requeue" else does.discard_all
+            await many(CALLER, of.environment, which, {})
+
+        await self._ask(kind, of.environment, work, of="" if named else of.id, deliveries=named)
+
+    def _dead(self, of: Known) -> list[str]:
+        """What a list of the dead-letter queue shows."""
+        return [
+            row.id
+            for row in self._world.database.tables.deliveries.values()
+            if row.environment == of.environment and row.dlq is DlqStatus.IN_DLQ
+        ]
+
+    async def _replay(self, of: Known, chance: Random) -> None:
+        document: dict[str, Any] = {"destinationId": of.id}
+        if chance.random() < 0.3:
+            document["ratePerSecond"] = chance.choice((0.5, 3.0))
+        if chance.random() < 0.3:
+            document["statuses"] = [chance.choice(("DELIVERED", "FAILED"))]
+        if chance.random() < 0.1:
+            document["dryRun"] = True
+        draft = ReplayDraft.model_validate(document)
+
+        async def create(process: Process) -> str:
+            return (await process.replays.create(CALLER, of.environment, draft, None)).id
+
+        answer, job = await self._ask(
+            "replay", of.environment, create, of=of.id, wanted=json.dumps(document)
+        )
+        if answer == "done" and chance.random() < 0.25:
+            await trio.sleep(chance.choice((0.05, 1.0, 8.0)))
+
+            async def cancel(process: Process) -> None:
+                await process.replays.cancel(CALLER, of.environment, str(job), None)
+
+            await self._ask("cancel", of.environment, cancel, of=str(job))
+
+    # --- asking
+
+    async def _ask(
+        self,
+        kind: str,
+        environment: int,
+        work: Callable[[Process], Awaitable[Any]],
+        *,
+        of: str = "",
+        wanted: str = "",
+        deliveries: tuple[str, ...] = (),
+    ) -> tuple[str, Any]:
+        """Ask a process, and take note of what the caller was told."""
+        world = self._world
+        process = await world.front(NOBODY_S)
+        if process is None:
+            return "nobody", None
+        request = world.next_request()
+        world.tell(Asked, request, process.number, kind, environment, of, deliveries, wanted)
+        results = await process.perform(lambda: work(process), PATIENCE_S)
+        result = results[0] if results else None
+        answer, code = _judged(results)
+        ids = (result,) if isinstance(result, str) else ()
+        world.tell(Told, request, answer, ids, code)
+        return answer, result
+
+
+def _judged(results: Any) -> tuple[str, str]:
+    """Return what a caller knows, and the code of a refusal."""
+    if not results:
+        return "lost", ""
+    result = results[0]
+    if isinstance(result, Refusal):
+        return ("unknown" if result.code == "internal" else "refused"), result.code
+    if isinstance(result, StoreAwayError):
+        return "refused", "overloaded"  # as the API has it
+    if isinstance(result, Exception):
+        return "unknown", "internal"
+    return "done", ""

@@ -1,0 +1,155 @@
+"""What all of a history shares: its plan, its true time, what has been seen of it, and who takes part.
+
+It decides nothing: faults are in `faults`, processes in `keeper`.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from engine.control.records import DestinationRecord
+from engine.models import Rule
+from engine.timers import Timers
+from tests.sim.plan import Plan, stream
+from tests.sim.trace import AnyFact, Configured, Ruled
+from tests.sim.virtual import EPOCH
+
+if TYPE_CHECKING:
+    from tests.sim.network import Network
+    from tests.sim.process import Process
+    from tests.sim.store import Database
+
+ONLY = 'event.customerExternalId == "%s"'  # the one filter that rules have here
+
+
+class World:
+    """Owner of the facts and of the true time. Everything runs on one trio thread."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.facts: list[AnyFact] = []
+        self.broken: list[str] = []
+        self.over = False  # no process begins any more
+        self.calm = False  # no faults any more, and receivers are well
+        self.timers = Timers(self.report)
+        self.database: Database
+        self.network: Network
+        self.nursery: trio.Nursery
+        self.on_ended: Callable[[Process], None] = lambda process: None
+        self.processes: list[Process] = []  # all that ever were, the newest last
+        self.keys: dict[str, list[tuple[float, bytes]]] = {}  # by destination: since when which one
+        self._streams: dict[str, Random] = {}
+        self._requests = 0
+        self._readied = trio.Event()
+        self.own_events = any(each.own for each in plan.destinations)
+        self.clocks_jump = bool({"clock", "drift"} & plan.faults)
+        # Loops that only look whether there is anything to do look less often in long histories.
+        self.pace = max(1.0, plan.span_s / 120)
+
+    # --- time and chance
+
+    def now(self) -> float:
+        """Return the true time, in seconds since the epoch."""
+        return EPOCH + trio.current_time()
+
+    @property
+    def passed_s(self) -> float:
+        """Seconds since the beginning."""
+        return trio.current_time()
+
+    def chance(self, name: str) -> Random:
+        """Return the stream of that name."""
+        found = self._streams.get(name)
+        if found is None:
+            found = self._streams[name] = stream(self.plan.seed, name)
+        return found
+
+    def later(self, delay_s: float, call: Callable[[], None]) -> None:
+        """Call something in the world outside of processes, which goes on whoever dies."""
+        self.timers.call_later(delay_s, call)
+
+    # --- what is seen
+
+    def tell(self, fact: Callable[..., AnyFact], *values: Any, **fields: Any) -> None:
+        """Take note of a fact, now."""
+        self.facts.append(fact(self.now(), *values, **fields))
+
+    def next_request(self) -> int:
+        """Return the number of a caller's request."""
+        self._requests += 1
+        return self._requests
+
+    def report(self, error: Exception) -> None:
+        """Take note of what must never happen."""
+        self.broken.append(f"{type(error).__name__}: {error}")
+
+    # --- who takes part
+
+    def readied(self) -> None:
+        """Learn that a process takes requests now."""
+        self._readied.set()
+        self._readied = trio.Event()
+
+    def ended(self, process: "Process", why: str) -> None:
+        """Learn that a process has ended by itself or was killed, and nothing of it is left."""
+        if why == "gave up" and not process.dead:
+            self.broken.append(f"process {process.number} gave up")
+        self.on_ended(process)
+
+    async def front(self, patience_s: float) -> "Process | None":
+        """Return a process that takes requests: mostly the newest; None where there is none for long."""
+        with trio.move_on_after(patience_s):
+            while True:
+                ready = [process for process in self.processes if process.ready]
+                if ready:
+                    chance = self.chance("front")
+                    return chance.choice(ready) if chance.random() < 0.2 else ready[-1]
+                await self._readied.wait()
+        return None
+
+    # --- configuration, as it is committed
+
+    def configured(self, record: DestinationRecord) -> None:
+        """Take note of a version of a destination, and tell all processes."""
+        self.tell(
+            Configured,
+            record.id,
+            record.environment,
+            record.version,
+            record.status.name,
+            record.ordering.name,
+            record.retry_schedule_s,
+            record.concurrency,
+            record.customer,
+            record.rate_per_second,
+            record.url,
+        )
+        keys = self.keys.setdefault(record.id, [])
+        key = record.signing[0].key
+        if not keys or keys[-1][1] != key:
+            keys.append((self.now(), key))
+        self._notify("destination", record.id)
+
+    def ruled(self, rule: Rule, live: bool) -> None:
+        """Take note of a version of a rule, or of its end, and tell all processes."""
+        prefix = ONLY.partition("%s")[0]
+        only = None if rule.filter is None else rule.filter.removeprefix(prefix).rstrip('"')
+        self.tell(
+            Ruled,
+            rule.id,
+            rule.environment,
+            rule.destination,
+            rule.event_types,
+            live and rule.enabled,
+            only,
+        )
+        self._notify("rule", rule.id)
+
+    def _notify(self, kind: str, identifier: str) -> None:
+        chance = self.chance("news")
+        for process in self.processes:
+            if not process.dead:
+                delay_s = chance.choice((0.0, 0.001, 0.02))
+                self.later(delay_s, lambda to=process: to.news.hear(kind, identifier))  # type: ignore[misc]
