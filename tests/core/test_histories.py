@@ -85,7 +85,7 @@ def reconfigure(world: World, chance: Random) -> None:
 
 @pytest.mark.parametrize("ordering", Ordering)
 @pytest.mark.parametrize("deliveries", [1, 4, 40])
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(2))  # whole processes: tests/sim, by the thousand
 def test_every_promise_is_kept_in_random_histories(
     ordering: Ordering, deliveries: int, block: int
 ) -> None:
