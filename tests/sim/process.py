@@ -288,6 +288,8 @@ class Process:
         """Let it stand still, while the world goes on."""
         if self.dead:
             return
+        if not self.stalled:
+            self._awake = trio.Event()
         self.stalled_until = max(self.stalled_until, trio.current_time() + lasts_s)
         self.world.tell(Fault, "stall", str(self.number), lasts_s)
         self.world.later(lasts_s, self._go_on)
@@ -303,7 +305,6 @@ class Process:
     async def awake(self) -> None:
         """Return when it does not stand still; never where it is dead."""
         while self.stalled:
-            self._awake = trio.Event()
             await self._awake.wait()
         if self.dead:
             await trio.sleep_forever()
