@@ -16,10 +16,10 @@ from engine.control.commands import Commands, written
 from engine.control.documents import invalid
 from engine.control.headers import MASK
 from engine.control.ports import DestinationStore
-from engine.control.projection import Projection
 from engine.control.records import DestinationRecord
 from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.shaping import Draft, drafted, patched, receiver_of
+from engine.control.showing import Projection
 from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
 from engine.core.destination import Destination

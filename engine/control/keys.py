@@ -18,8 +18,8 @@ from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import written
 from engine.control.documents import invalid, is_uuid
 from engine.control.ports import KeyStore, TenantStore
-from engine.control.projection import NoProjection, Projection
 from engine.control.records import AuditEntry, KeyRecord, KeySecret, Tenant
+from engine.control.showing import NoProjection, Projection
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
 from engine.identity import Identity

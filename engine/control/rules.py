@@ -12,7 +12,7 @@ from engine.control.documents import invalid, merged, read
 from engine.control.drafts import RuleDraft
 from engine.control.overlap import too_many_at_once
 from engine.control.ports import DestinationStore, RuleStore
-from engine.control.projection import Projection
+from engine.control.showing import Projection
 from engine.control.views import rule_document
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal

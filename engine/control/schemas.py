@@ -11,7 +11,7 @@ from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
 from engine.control.documents import invalid
 from engine.control.drafts import DESCRIPTION_LENGTH, Document
-from engine.control.projection import Projection
+from engine.control.showing import Projection
 from engine.errors import Refusal
 from engine.event_json import check_type
 from engine.identity import Identity, created_at_ms

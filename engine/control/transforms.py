@@ -16,8 +16,8 @@ from engine.control.commands import Commands, written
 from engine.control.documents import invalid
 from engine.control.drafts import Document, Name, Uuid
 from engine.control.ports import DestinationStore, TransformStore
-from engine.control.projection import Projection
 from engine.control.records import DestinationRecord, TransformScript, TransformStatus
+from engine.control.showing import Projection
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal

@@ -13,7 +13,7 @@ from engine.control.documents import invalid, merged, read
 from engine.control.drafts import Document, NullIs, patch_of
 from engine.control.origins import normalised
 from engine.control.ports import SettingsStore
-from engine.control.projection import Projection
+from engine.control.showing import Projection
 from engine.errors import Refusal
 from engine.identity import Identity
 from engine.wire.target import parse_target
