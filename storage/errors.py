@@ -17,6 +17,7 @@ from engine.ports import (
 __all__ = [
     "AccessDeniedError",
     "ContentionError",
+    "MigrationError",
     "OwnershipLostError",
     "PartitionMissingError",
     "PoisonError",
@@ -38,6 +39,10 @@ class PartitionMissingError(StoreAwayError):
 
 class UnsuitableDatabaseError(StoreError):
     """The database cannot be used as it is: too old, another encoding, a schema not ours."""
+
+
+class MigrationError(StoreError):
+    """A migration cannot be applied; the message says where that leaves the database."""
 
 
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html

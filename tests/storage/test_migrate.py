@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 import trio
 
+from storage import migrate as module
 from storage.bridge import Bridge, open_bridge
 from storage.connection import Connection
-from storage.errors import StoreError, UnsuitableDatabaseError
-from storage.migrate import Migration, known_migrations, migrate
+from storage.errors import MigrationError, StoreError, UnsuitableDatabaseError
+from storage.locks import Lock, locked
+from storage.migrate import ALONE, Migration, known_migrations, migrate
 from storage.profiles import UPKEEP
 from tests.postgres import TestServer
 
@@ -18,6 +20,15 @@ SECOND = Migration(
     2, "0002_second.sql", "CREATE TABLE second (n int); INSERT INTO first VALUES (2)"
 )
 BROKEN = Migration(2, "0002_broken.sql", "CREATE TABLE second (n int); SELECT FROM nowhere")
+WIDER = Migration(2, "0002_wider.sql", "ALTER TABLE first ADD COLUMN more int")
+INDEXED = Migration(
+    2,
+    "0002_indexed.sql",
+    f"""{ALONE}-- A crash may have left one that is not valid.
+DROP INDEX CONCURRENTLY IF EXISTS by_n;
+CREATE INDEX CONCURRENTLY by_n ON first (n);
+""",
+)
 
 
 @pytest.fixture
@@ -53,6 +64,98 @@ async def test_one_that_fails_leaves_nothing_and_can_be_mended(upkeep: Connectio
         await migrate(upkeep, [FIRST, BROKEN])
     assert await tables(upkeep) == ["first", "schema_migrations"]
     assert await migrate(upkeep, [FIRST, SECOND]) == 1
+
+
+FATAL = "SELECT pg_terminate_backend(pg_backend_pid())"
+FULL = "DO $$ BEGIN RAISE EXCEPTION 'no space left on device' USING ERRCODE = '53100'; END $$"
+
+
+@pytest.mark.parametrize(
+    ("step", "fault", "said"),
+    [
+        (1, "SELECT FROM nowhere", "42P01.*Nothing of it was kept"),
+        (2, "INSERT INTO first VALUES (NULL)", "23502.*Nothing of it was kept"),
+        (2, FULL, "no space left.*before 0002 starts on this database as before"),
+        (0, FATAL, "connection was lost"),
+        (1, FATAL, "connection was lost"),
+        (2, FATAL, "connection was lost"),
+    ],
+)
+async def test_one_that_breaks_at_any_statement_leaves_the_version_before_at_work(
+    upkeep: Connection, step: int, fault: str, said: str
+) -> None:
+    before = Migration(1, FIRST.name, "CREATE TABLE first (n int NOT NULL)")
+    await migrate(upkeep, [before])
+    await upkeep.execute("INSERT INTO first VALUES (1)")
+    good = ["ALTER TABLE first ADD COLUMN more int", "CREATE TABLE second AS SELECT n FROM first"]
+    broken = ";".join([*good[:step], fault, *good[step:]])
+    with pytest.raises(MigrationError, match=f"(?s)^0002_new.sql cannot be applied.*{said}"):
+        await migrate(upkeep, [before, Migration(2, "0002_new.sql", broken)])
+    assert await migrate(upkeep, [before]) == 0
+    assert await tables(upkeep) == ["first", "schema_migrations"]
+    assert [tuple(row) for row in await upkeep.fetch("SELECT * FROM first")] == [(1,)]
+    assert await migrate(upkeep, [before, Migration(2, "0002_new.sql", ";".join(good))]) == 1
+
+
+async def test_one_that_waits_for_a_lock_lets_the_others_pass_and_goes_on_when_it_is_free(
+    empty: Bridge, upkeep: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOCK_WAIT_MS", 20)
+    monkeypatch.setattr(module, "PAUSES_S", (0.01,) * 1_000)
+    await migrate(upkeep, [FIRST])
+    holder, other = empty.connection(UPKEEP), empty.connection(UPKEEP)
+    with trio.fail_after(20):
+        async with trio.open_nursery() as nursery, holder.transaction():
+            await holder.fetch("SELECT FROM first")
+            nursery.start_soon(migrate, upkeep, [FIRST, WIDER])
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL"
+            while not await other.fetch_value(waiting):
+                await trio.lowlevel.checkpoint()
+            # Behind the file's lock it would wait for as long as the holder likes.
+            await other.fetch("INSERT INTO first VALUES (3)")
+            assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 1
+    assert await other.fetch_value("SELECT count(*) FROM schema_migrations") == 2
+
+
+async def test_one_that_never_gets_its_locks_names_who_may_hold_them(
+    empty: Bridge, upkeep: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LOCK_WAIT_MS", 10)
+    monkeypatch.setattr(module, "PAUSES_S", (0, 0))
+    await migrate(upkeep, [FIRST])
+    holder = empty.connection(UPKEEP)
+    async with holder.transaction():
+        await holder.fetch("SELECT FROM first")
+        with pytest.raises(
+            MigrationError, match=rf"3 tries.*{holder.backend} \(angarium upkeep"
+        ) as told:
+            await migrate(upkeep, [FIRST, WIDER])
+    assert "Nothing of it was kept" in str(told.value)
+    assert "SELECT" not in str(told.value), "statements may quote what is a tenant's"
+    assert await migrate(upkeep, [FIRST, WIDER]) == 1
+
+
+async def test_a_file_of_statements_that_stand_alone_is_gone_over_again_after_a_crash(
+    upkeep: Connection,
+) -> None:
+    await migrate(upkeep, [FIRST])
+    crashing = INDEXED.sql + FATAL + ";\n"
+    with pytest.raises(MigrationError):
+        await migrate(upkeep, [FIRST, Migration(2, INDEXED.name, crashing)])
+    assert await upkeep.fetch_value("SELECT count(*) FROM schema_migrations") == 1
+    assert await migrate(upkeep, [FIRST, INDEXED]) == 1
+    valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'by_n'::regclass"
+    assert await upkeep.fetch_value(valid)
+
+
+async def test_another_that_takes_long_is_said_to_be_at_work(
+    empty: Bridge, upkeep: Connection
+) -> None:
+    other = empty.connection(UPKEEP)
+    await other.execute("SET lock_timeout = 10")
+    async with locked(upkeep, Lock.MIGRATIONS):
+        with pytest.raises(MigrationError, match="another process is applying migrations"):
+            await migrate(other, [FIRST])
 
 
 async def test_one_that_was_changed_since_is_refused(upkeep: Connection) -> None:
