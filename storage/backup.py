@@ -30,7 +30,7 @@ from storage.backup_manifest import (
     digest_of,
     sync_folder,
 )
-from storage.copied_database import check_member, expected_of, members
+from storage.copied_database import DAMAGE, check_member, expected_of, members
 from storage.embedded import MAJOR, program
 from storage.key_file import KEY_FILE, KeyFile
 
@@ -93,6 +93,8 @@ class Backup:
         try:
             with self._drafting():
                 manifest = self._make(url)
+        except DAMAGE as error:
+            raise BackupError(f"the database's copy is damaged: {error}") from error
         except OSError as error:
             raise BackupError(f"the backup cannot be written: {error}") from error
         last = LastBackup(manifest.ended_at, str(self._target))

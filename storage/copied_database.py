@@ -11,6 +11,9 @@ import msgspec
 
 from storage.backup_manifest import PIECE_BYTES, BackupError, Reading
 
+# What an archive that was cut off or changed fails with.
+DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
+
 
 def expected_of(manifest: Path) -> dict[str, tuple[int, str]]:
     """Return size and SHA-256 of every file of a copied database, as its server has stated them."""
@@ -33,17 +36,14 @@ def members(
     reading: Reading, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
     """Return the members of an archive as they stream by: files with their content, which is to be read
-    before the next, and folders. Raises BackupError."""
+    before the next, and folders. Raises BackupError, and `DAMAGE`, as does reading what it returns."""
     stream = cast("IO[bytes]", reading)  # its `read` is all that is asked of a stream
     if (
         compressed
     ):  # tarfile's own reading ends at the first of several streams, of which these are made
         stream = cast("IO[bytes]", gzip.GzipFile(fileobj=stream))
-    try:
-        with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE_BYTES) as archive:
-            for member in archive:
-                if not (member.isfile() or member.isdir()):
-                    raise BackupError(f"{member.name} of the database is neither file nor folder")
-                yield member, archive.extractfile(member)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise BackupError(f"the database's copy is damaged: {error}") from None
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=PIECE_BYTES) as archive:
+        for member in archive:
+            if not (member.isfile() or member.isdir()):
+                raise BackupError(f"{member.name} of the database is neither file nor folder")
+            yield member, archive.extractfile(member)

@@ -21,7 +21,7 @@ from storage.backup_manifest import (
     read_manifest,
     sync_folder,
 )
-from storage.copied_database import check_member, expected_of, members
+from storage.copied_database import DAMAGE, check_member, expected_of, members
 from storage.embedded import HOLD, MAJOR, RESTORING, EmbeddedServer
 from storage.key_file import KEY_FILE
 from storage.migrate import known_migrations
@@ -83,6 +83,8 @@ class Restore:
                 shutil.rmtree(self._draft, ignore_errors=True)
                 raise
             self._finish()
+        except DAMAGE as error:
+            raise BackupError(f"the database's copy is damaged: {error}") from error
         except OSError as error:
             raise BackupError(f"the backup cannot be restored: {error}") from error
         finally:

@@ -1,0 +1,41 @@
+"""Runs a backup or a restore that is killed at a step: `python -m tests.backup.killing STEP WHAT ...`."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from storage.backup import Backup
+from storage.restore import Restore
+
+
+def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:
+    def killed(path: Path, *arguments: object) -> Any:
+        if path.name == place:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done(path, *arguments)
+
+    return killed
+
+
+def main(step: str, what: str, *arguments: str) -> None:
+    """Do it, and die at the step, or before what is named so is moved or, a folder, removed."""
+
+    def progress(now: str, done: int, total: int) -> None:
+        if now == step.strip():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    # (A name with a blank is a step alone.)
+    Path.rename = _killing(Path.rename, step)  # type: ignore[method-assign]  # the moment is the point
+    Path.rmdir = _killing(Path.rmdir, step)  # type: ignore[method-assign]
+    first, second = (Path(each) for each in arguments[:2])
+    if what == "backup":
+        Backup(first, second, progress=progress).make(arguments[2])
+    else:
+        Restore(first, second, progress=progress, hold=True).run()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

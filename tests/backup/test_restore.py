@@ -1,0 +1,175 @@
+"""A backup becomes a data folder again, whole or not at all; what is damaged is refused."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from storage import restore as restores
+from storage.backup import Backup
+from storage.backup_manifest import MANIFEST, SUMS, BackupError, digest_of
+from storage.embedded import HOLD, DataDirBusyError, EmbeddedError, EmbeddedServer
+from storage.key_file import KEY_FILE, KeyFile, open_secret_box
+from storage.restore import Restore
+from storage.secretbox import SecretBoxError
+from tests.backup.conftest import CONTENT, PLACE, Installation
+
+ROOT = Path(__file__).parents[2]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def opened(folder: Path) -> int:
+    """Start a database on a folder; return how many rows it has."""
+    with EmbeddedServer(folder, durable=False) as server:
+        return int(Installation(folder, server.url).sql("SELECT sum(n) FROM kept"))
+
+
+def test_what_was_restored_is_what_was_there(
+    there: Installation, backup: Path, place: Path
+) -> None:
+    told: list[tuple[int, int]] = []
+    data = place / "data"
+    data.mkdir()  # it may be there, and empty: a volume
+    restore = Restore(backup, data, progress=lambda step, done, total: told.append((done, total)))
+    restore.run()
+    assert names(data) == ["files", "lock", "master.key", "postgres"]
+    assert (data / "files" / PLACE).read_bytes() == CONTENT
+    assert KeyFile(data / KEY_FILE).read() == KeyFile(there.folder / KEY_FILE).read()
+    assert opened(data) == 500_500
+    assert told[-1][0] >= told[-1][1]
+    with pytest.raises(BackupError, match="not empty, it has files"):
+        Restore(backup, data).run()
+
+
+def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
+    there: Installation, place: Path
+) -> None:
+    """Or the server would make a key, and open nothing of what is there."""
+    source = place / "b"
+    Backup(there.folder, source, master_key=False, compress=True).make(there.url)
+    Restore(source, place / "data", hold=True).run()
+    assert "deliver" in (place / "data" / HOLD).read_text()
+    with pytest.raises(SecretBoxError, match=r"master\.key"):
+        open_secret_box(None, place / "data", own_database=False)
+    key = there.folder / KEY_FILE
+    with pytest.raises(BackupError, match="no file"):
+        Restore(source, place / "more", key_file=place / "none").run()
+    Restore(source, place / "more", key_file=key).run()
+    box = open_secret_box(None, place / "more", own_database=False)
+    assert box.ids == open_secret_box(None, there.folder, own_database=False).ids
+
+
+def replaced(path: Path, content: bytes) -> None:
+    path.unlink()  # the backup itself has another name for it
+    path.write_bytes(content)
+
+
+def flipped(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    replaced(path, bytes(content))
+
+
+def with_manifest(copy: Path, **changes: object) -> None:
+    told = json.loads((copy / MANIFEST).read_text())
+    replaced(copy / MANIFEST, json.dumps({**told, **changes}).encode())
+
+
+def with_sums(copy: Path, line: str) -> None:
+    """Forge the list as well, as far as one can who knows how it is made."""
+    replaced(copy / SUMS, (copy / SUMS).read_bytes() + line.encode())
+    with_manifest(copy, sums=digest_of(copy / SUMS))
+
+
+TAMPERING: dict[str, tuple[Callable[[Path], None], str]] = {
+    "database": (lambda copy: flipped(copy / "database/base.tar"), "damaged|not what"),
+    "log": (lambda copy: flipped(copy / "database/pg_wal.tar"), "damaged"),
+    "cut off": (
+        lambda copy: replaced(
+            copy / "database/base.tar", (copy / "database/base.tar").read_bytes()[:3_000_000]
+        ),
+        "damaged",
+    ),
+    "stated": (lambda copy: flipped(copy / "database/backup_manifest"), "not what|cannot be read"),
+    "stated by none": (
+        lambda copy: (copy / "database/backup_manifest").unlink(),
+        "cannot be read",
+    ),
+    "file": (lambda copy: flipped(copy / "files" / PLACE), "damaged"),
+    "file gone": (lambda copy: (copy / "files" / PLACE).unlink(), "is missing"),
+    "key": (lambda copy: flipped(copy / KEY_FILE), "damaged"),
+    "sums": (lambda copy: flipped(copy / SUMS), "not what was written"),
+    "sums gone": (lambda copy: (copy / SUMS).unlink(), "is missing"),
+    "manifest": (lambda copy: replaced(copy / MANIFEST, b"{"), "is damaged"),
+    "manifest gone": (lambda copy: (copy / MANIFEST).unlink(), "never finished"),
+    "way out": (
+        lambda copy: with_sums(copy, f"{'0' * 64}  files/../../../etc/passwd\n"),
+        "names what no backup has",
+    ),
+    "other format": (lambda copy: with_manifest(copy, format=2), "of format 2"),
+    "other PostgreSQL": (lambda copy: with_manifest(copy, postgres="17"), "PostgreSQL 17"),
+    "newer": (lambda copy: with_manifest(copy, migrations=9_999), "newer Angarium"),
+}
+
+
+@pytest.mark.parametrize("what", TAMPERING)
+def test_what_is_damaged_or_does_not_suit_is_refused_and_leaves_nothing(
+    copy: Path, place: Path, what: str
+) -> None:
+    tamper, said = TAMPERING[what]
+    tamper(copy)
+    with pytest.raises(BackupError, match=said):
+        Restore(copy, place / "data").run()
+    if (place / "data").exists():
+        assert set(names(place / "data")) <= {"lock"}
+
+
+def test_a_folder_in_use_or_without_room_is_refused(
+    there: Installation, backup: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "mine").mkdir()
+    (place / "mine" / "thesis.txt").write_text("do not touch")
+    with pytest.raises(BackupError, match="not empty"):
+        Restore(backup, place / "mine").run()
+    with pytest.raises(BackupError, match="is no folder"):
+        Restore(place / "none", place / "data").run()
+    holder = EmbeddedServer(place / "held")
+    holder.claim()
+    try:
+        with pytest.raises(DataDirBusyError):
+            Restore(backup, place / "held").run()
+    finally:
+        holder.stop()
+    usage = shutil.disk_usage(place)._replace(free=1 << 20)
+    monkeypatch.setattr(restores.shutil, "disk_usage", lambda _: usage)  # type: ignore[attr-defined]  # the module's own
+    with pytest.raises(BackupError, match="1 MiB free"):
+        Restore(backup, place / "data").run()
+
+
+# While parts are read, and before each move to its place; `restoring` is the mark, which goes last.
+@pytest.mark.parametrize("step", ["restoring ", "files", "master.key", "postgres", "restoring"])
+def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
+    backup: Path, place: Path, step: str
+) -> None:
+    data = place / "data"
+    command = [sys.executable, "-m", "tests.backup.killing", step, "restore"]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
+    done = subprocess.run(
+        [*command, str(backup), str(data)], cwd=ROOT, env=environment, check=False
+    )
+    assert done.returncode == -signal.SIGKILL
+    with pytest.raises(EmbeddedError, match="run `angarium restore` again"):
+        EmbeddedServer(data).start()
+    Restore(backup, data).run()
+    assert names(data) == ["files", "lock", "master.key", "postgres"]
+    if step == "postgres":
+        assert opened(data) == 500_500
