@@ -122,7 +122,7 @@ class Connection:
         if self._closed:
             return
         if error is None:
-            self._lost(OSError(self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), ""))
+            self._ended(OSError(self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), ""))
         else:
             self._fail(WireError(ErrorCategory.INTERNAL, "the attempt failed for a fault of ours"))
 

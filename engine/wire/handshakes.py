@@ -33,6 +33,7 @@ class Handshakes:
         self._elapsed = elapsed
         self._lines: Lines[Shaking] = Lines()
         self._timer: Timer | None = None
+        self._at_it = False
         self._until = 0.0  # of trio's clock: when the next step may be
         self.steps = 0  # since the start
 
@@ -44,7 +45,7 @@ class Handshakes:
     def ask(self, shaking: Shaking, workspace: str) -> None:
         """Have `shake` called once, later; harmless for who waits already."""
         self._lines.add(workspace, shaking)
-        if self._timer is None:
+        if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)
 
     def leave(self, shaking: Shaking, workspace: str) -> None:
@@ -56,11 +57,13 @@ class Handshakes:
         found = self._lines.next()
         if found is None:
             return
+        self._at_it = True
         began = self._elapsed()
         try:
             found[1].shake()
         finally:
+            self._at_it = False
             self.steps += 1
             self._until = trio.current_time() + (self._elapsed() - began) * REST
-            if self._lines and self._timer is None:
+            if self._lines:
                 self._timer = self._timers.call_at(self._until, self._turn)

@@ -279,12 +279,16 @@ async def open_street(
     tls: ssl.SSLContext | None = None,
     lookup: Lookup = system_lookup,
     share: float = 0.45,
+    **more: object,
 ) -> AsyncIterator[Street]:
-    """Run a client with its reactor and timers. At the end everything must have been given back."""
+    """Run a client with its reactor and timers; `more` are settings. At the end everything must have
+    been given back."""
     before = open_descriptors()
     errors: list[Exception] = []
     reactor, timers = Reactor(errors.append), Timers(errors.append)
-    settings = Settings.model_validate({"egress_allow": allow, "descriptor_share_outbound": share})
+    settings = Settings.model_validate(
+        {"egress_allow": allow, "descriptor_share_outbound": share, **more}
+    )
     client = WireClient(settings, reactor, timers, Clock(), tls=tls, lookup=lookup)
     try:
         async with trio.open_nursery() as nursery:
@@ -292,7 +296,9 @@ async def open_street(
             nursery.start_soon(timers.run)
             yield Street(nursery, client, errors)
             await client.aclose()
-            assert client.statistics().descriptors == 0
+            found = client.statistics()
+            assert found.descriptors == found.descriptors_most == 0
+            assert found.openings == found.openings_waiting == found.handshakes_waiting == 0
             nursery.cancel_scope.cancel()
     finally:
         reactor.shut()

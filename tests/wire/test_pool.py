@@ -19,6 +19,7 @@ from tests.wire.street import (
     answer_ok,
     answering,
     closing_after,
+    open_street,
     until,
 )
 
@@ -307,3 +308,19 @@ async def test_shutting_down_closes_everything_and_reports_nothing(street: Stree
     assert outcomes == []
     statistics = street.client.statistics()
     assert statistics.in_flight == statistics.descriptors == statistics.idle == 0
+
+
+async def test_a_destination_is_met_with_a_few_new_connections_at_a_time() -> None:
+    async with open_street(openings_destination=2) as street:
+        gate = Gate()
+        receiver = await street.open(gate.serve)
+        outcomes: list[Outcome] = []
+        config = a_destination(receiver.url, concurrency=8)
+        for _ in range(8):
+            street.begin(config, outcomes.append)
+        assert street.client.statistics().waiting == 6
+        await until(lambda: receiver.connections == 8)
+        assert street.client.statistics().openings == 0
+        gate.opened.set()
+        await until(lambda: len(outcomes) == 8)
+        assert all(outcome.success for outcome in outcomes)

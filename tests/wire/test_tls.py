@@ -8,6 +8,7 @@ import pytest
 import trio
 import trustme
 
+from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
 from engine.wire.tls import client_context
 from tests.wire.street import (
@@ -20,6 +21,7 @@ from tests.wire.street import (
     answer_ok,
     closing_after,
     open_street,
+    until,
 )
 
 HOST = "localhost"
@@ -225,3 +227,56 @@ async def test_a_receiver_that_wants_old_tls_is_refused(
         context.maximum_version = ssl.TLSVersion.TLSv1_1
     receiver = await street.open(answer_ok, context, HOST)
     assert (await street.attempt(a_destination(receiver.url))).category is Error.TLS
+
+
+async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspace(
+    authority: trustme.CA,
+) -> None:
+    context = client_context()
+    authority.configure_trust(context)
+
+    async def stall(visit: Visit) -> None:
+        await visit.closed()  # it reads, and says nothing
+
+    async with open_street(tls=context, openings=8) as street:
+        stalling = await street.open(stall)
+        url = stalling.url.replace("http:", "https:")
+        late: list[Outcome] = []
+        for number in range(20):  # the first four get places, and stay the longest
+            name, timeout_ms = f"{number}", 800 if number < 4 else 400
+            config = a_destination(url, id=name, workspace="greedy", timeout_ms=timeout_ms)
+            street.begin(config, late.append)
+        await until(lambda: stalling.connections == 4)
+        assert street.client.statistics().openings_waiting == 16
+        healthy = await street.open(answer_ok, server(authority.issue_cert(HOST)), HOST)
+        outcome = await street.attempt(a_destination(healthy.url, workspace="healthy"))
+        assert outcome.success, outcome.message
+        await until(lambda: len(late) == 20)
+        assert {outcome.category for outcome in late} == {Error.TIMEOUT}
+        waited = ["other connections" in (outcome.message or "") for outcome in late]
+        assert waited == [True] * 16 + [False] * 4
+
+
+async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
+    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The alert says why, though the end of the connection is there before its turn."""
+    context = server(authority.issue_cert(HOST))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("AES256-SHA256")  # which no client of ours offers
+
+    async def refuse(visit: Visit) -> None:
+        hello = await visit.stream.receive_some(65536)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        side = context.wrap_bio(incoming, outgoing, server_side=True)
+        incoming.write(hello)
+        with pytest.raises(ssl.SSLError):
+            side.do_handshake()
+        await visit.send(outgoing.read())
+
+    async with open_street() as street:
+        monkeypatch.setattr(street.client.wiring.handshakes, "ask", lambda *_: None)
+        receiver = await street.open(refuse)
+        outcome = await street.attempt(a_destination(receiver.url.replace("http:", "https:")))
+        assert outcome.category is Error.TLS
+        assert "handshake failure" in (outcome.message or "")

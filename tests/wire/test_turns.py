@@ -1,0 +1,208 @@
+"""What all workspaces share is served in turn, and none takes all of it, whatever it does."""
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from engine.timers import Timers
+from engine.wire.descriptors import Descriptors
+from engine.wire.handshakes import REST, Handshakes
+from engine.wire.openings import Openings
+from engine.wire.turns import Lines, fair
+
+
+def test_workspaces_are_served_in_turn_and_each_in_its_order() -> None:
+    lines: Lines[int] = Lines()
+    for number in range(4):
+        lines.add("greedy", number)
+    lines.add("other", 9)
+    lines.add("greedy", 0)  # it waits already, and keeps its place
+    lines.drop("greedy", 1)
+    lines.drop("nobody", 1)
+    assert len(lines) == 4
+    served = [lines.next() for _ in range(5)]
+    assert served == [("greedy", 0), ("other", 9), ("greedy", 2), ("greedy", 3), None]
+    assert not lines
+
+
+def test_who_may_not_is_passed_over_and_keeps_its_place() -> None:
+    lines: Lines[int] = Lines()
+    lines.add("a", 1)
+    lines.add("b", 2)
+    assert lines.next(lambda workspace: workspace == "b") == ("b", 2)
+    assert lines.next(lambda _: False) is None
+    assert lines.next() == ("a", 1)
+
+
+@pytest.mark.parametrize("portion", [1, 2])
+@pytest.mark.parametrize("greedy", [1, 2, 5, 20])
+def test_however_many_take_all_they_get_some_is_left(portion: int, greedy: int) -> None:
+    limit, owned = 1_000, [0] * greedy
+    while True:
+        before = list(owned)
+        for each in range(greedy):
+            if fair(owned[each], limit - sum(owned), portion):
+                owned[each] += 1
+        if owned == before:
+            break
+    free = limit - sum(owned)
+    assert free >= limit // (greedy * portion + 1) - greedy
+    assert fair(0, free, portion)
+    assert max(owned) - min(owned) <= portion + 1
+
+
+class Nobody:
+    """No idle connections, or some."""
+
+    def __init__(self, descriptors: list[Descriptors], idle: dict[str, int]) -> None:
+        self._descriptors = descriptors
+        self.idle = idle
+
+    def __len__(self) -> int:
+        return sum(self.idle.values())
+
+    def evict(self, workspace: str | None) -> bool:
+        whose = workspace if self.idle.get(workspace or "") else next(iter(self.idle), None)
+        if whose is None:
+            return False
+        self.idle[whose] -= 1
+        if not self.idle[whose]:
+            del self.idle[whose]
+        self._descriptors[0].give(whose)
+        return True
+
+
+class Wanting:
+    """Somebody who wants one, and counts what it got."""
+
+    def __init__(self) -> None:
+        self.got = 0
+
+    def granted(self) -> None:
+        self.got += 1
+
+    placed = granted
+
+
+def descriptors_of(limit: int, **idle: int) -> Descriptors:
+    made: list[Descriptors] = []
+    found = Descriptors(limit, Timers(lambda _error: None), Nobody(made, {}))
+    made.append(found)
+    for workspace, count in idle.items():
+        for _ in range(count):
+            assert found.take(workspace)
+    found._idle = Nobody(made, dict(idle))
+    return found
+
+
+def test_a_workspace_leaves_descriptors_to_others() -> None:
+    descriptors = descriptors_of(9)
+    assert sum(descriptors.take("greedy") for _ in range(20)) == 6 == descriptors.most
+    assert descriptors.take("other")
+    waiting = Wanting()
+    descriptors.wait(waiting, "greedy")
+    assert not descriptors.take("greedy")
+    descriptors.give("other")
+    assert waiting.got == 0  # six are its share
+    descriptors.give("greedy")
+    assert waiting.got == 1
+    assert descriptors.used == 6
+
+
+def test_idle_connections_count_as_free_and_make_room() -> None:
+    descriptors = descriptors_of(6, quiet=4)
+    assert descriptors.used == 4
+    assert sum(descriptors.take("busy") for _ in range(4)) == 4
+    assert descriptors.evicted == 2
+    assert descriptors.used == 6
+
+
+def test_who_has_more_than_an_equal_part_makes_room_among_its_own() -> None:
+    descriptors = descriptors_of(6, small=1, large=3)
+    descriptors.take("large"), descriptors.take("large")
+    assert descriptors.used == 6
+    assert descriptors.take("large")
+    assert descriptors._of == {"small": 1, "large": 5}
+
+
+def test_of_those_who_wait_for_descriptors_each_workspace_gets_one_in_turn() -> None:
+    descriptors = descriptors_of(4)
+    for workspace in ("a", "b", "c", "d"):
+        assert descriptors.take(workspace)
+    greedy, other = [Wanting() for _ in range(3)], Wanting()
+    for each in greedy:
+        descriptors.wait(each, "greedy")
+    descriptors.wait(other, "other")
+    descriptors.give("a")
+    descriptors.give("b")
+    assert [each.got for each in greedy] == [1, 0, 0]
+    assert other.got == 1
+    descriptors.leave(greedy[1], "greedy")
+    assert descriptors.waiting == 1
+
+
+def test_a_workspace_whose_receivers_hang_leaves_places_for_connections_to_others() -> None:
+    openings = Openings(8)
+    stuck = sum(openings.take("stuck") for _ in range(20))
+    assert stuck == 4
+    more = sum(openings.take("stuck too") for _ in range(20))
+    assert more == 2
+    waiting = Wanting()
+    openings.wait(waiting, "stuck")
+    assert openings.take("healthy")
+    openings.give("healthy")
+    assert waiting.got == 0
+    openings.give("stuck")
+    assert waiting.got == 0  # three of six, and three are left
+    openings.give("stuck")
+    assert waiting.got == 1
+    openings.wait(waiting, "stuck")
+    openings.leave(waiting, "stuck")
+    assert openings.waiting == 0
+
+
+class Step:
+    """A handshake whose step takes some of a clock's time."""
+
+    def __init__(self, name: str, log: list[str], clock: list[float], cost: float = 0.5) -> None:
+        self._name, self._log, self._clock, self._cost = name, log, clock, cost
+
+    def shake(self) -> None:
+        self._log.append(self._name)
+        self._clock[0] += self._cost
+
+
+async def test_handshakes_take_turns_and_leave_most_of_the_time_to_others(
+    mock_clock: MockClock,
+) -> None:
+    errors: list[Exception] = []
+    timers, spent, log = Timers(errors.append), [0.0], list[str]()
+    handshakes = Handshakes(timers, lambda: spent[0])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(timers.run)
+        for name in ("a1", "a2", "a3"):
+            handshakes.ask(Step(name, log, spent), "a")
+        handshakes.ask(Step("b1", log, spent), "b")
+        gone = Step("gone", log, spent)
+        handshakes.ask(gone, "b")
+        handshakes.leave(gone, "b")
+        await wait_all_tasks_blocked()
+        assert log == ["a1"]  # at once, and alone
+        for expected in (["a1", "b1"], ["a1", "b1", "a2"], ["a1", "b1", "a2", "a3"]):
+            mock_clock.jump(0.5 * REST - 0.01)
+            await wait_all_tasks_blocked()
+            assert log == expected[:-1]
+            mock_clock.jump(0.02)
+            await wait_all_tasks_blocked()
+            assert log == expected
+        handshakes.ask(
+            Step("late", log, spent), "c"
+        )  # the pace is kept also after a pause in the line
+        await wait_all_tasks_blocked()
+        assert log[-1] == "a3"
+        mock_clock.jump(0.5 * REST)
+        await wait_all_tasks_blocked()
+        assert log[-1] == "late"
+        assert (handshakes.steps, handshakes.waiting) == (5, 0)
+        nursery.cancel_scope.cancel()
+    assert errors == []
