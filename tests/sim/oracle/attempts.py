@@ -103,7 +103,7 @@ def _early(
         mine = [each for each in makers.get(earlier, ()) if each.end <= after.at]
         if not mine:
             continue
-        before = max(mine, key=lambda each: each.at)
+        before = min(mine, key=lambda each: each.end)
         if may_be_between(times, before.at, after.at):
             start = None
         elif earlier > row.schedule_start:

@@ -18,13 +18,12 @@ class Requeues:
                 continue
             # What was unknown may still be under way; a while later it is done or never will be.
             until = wish.end if wish.answer == "done" else inf
-            if wish.answer == "done" and wish.told is not None:
-                for delivery in wish.told.ids:
-                    self._named.setdefault(delivery, []).append((wish.asked.at, until))
-            elif wish.asked.deliveries:
-                for delivery in wish.asked.deliveries:
-                    self._named.setdefault(delivery, []).append((wish.asked.at, until))
-            else:
+            named = wish.asked.deliveries
+            if wish.answer == "done" and wish.told is not None and wish.told.ids:
+                named = wish.told.ids
+            for delivery in named:
+                self._named.setdefault(delivery, []).append((wish.asked.at, until))
+            if not named:
                 asked = wish.asked
                 self._any.append((asked.of, asked.environment, asked.at, until))
 

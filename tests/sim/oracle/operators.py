@@ -1,9 +1,11 @@
 """What operators were told is so: what was requeued was tried again, what was discarded was not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tests.sim.oracle.lives import Requeues
 from tests.sim.oracle.sight import NETWORK_S, Sight, Wish
+
+DURABLE_S = 120.0  # by then the end of an attempt is recorded, however long the database was away
 
 
 def judge(sight: Sight) -> Iterator[str]:
@@ -14,14 +16,19 @@ def judge(sight: Sight) -> Iterator[str]:
         if (row.schedule_start or row.dlq_status == "RETRIED_FROM_DLQ") and not times:
             yield f"delivery {row.id} was requeued, and nobody asked for it"
     for wish in sight.wishes:
-        if wish.answer == "done" and wish.asked.kind == "requeue":
-            yield from _requeued(sight, wish)
-        elif wish.answer == "done" and wish.asked.kind == "discard":
-            yield from _discarded(sight, wish)
+        if wish.answer != "done" or wish.told is None:
+            continue
+        named = wish.told.ids or wish.asked.deliveries
+        if wish.asked.kind == "requeue":
+            yield from _requeued(sight, wish, named)
+            if not named and wish.asked.of:
+                yield from _left_behind(sight, wish)
+        elif wish.asked.kind == "discard":
+            yield from _discarded(sight, wish, named, requeues)
 
 
-def _requeued(sight: Sight, wish: Wish) -> Iterator[str]:
-    for delivery in () if wish.told is None else wish.told.ids:
+def _requeued(sight: Sight, wish: Wish, named: Sequence[str]) -> Iterator[str]:
+    for delivery in named:
         row = sight.deliveries.get(delivery)
         if row is None:
             yield f"delivery {delivery} was requeued, and is not there"
@@ -36,12 +43,29 @@ def _requeued(sight: Sight, wish: Wish) -> Iterator[str]:
             yield f"delivery {delivery} was requeued, and never sent after that"
 
 
-def _discarded(sight: Sight, wish: Wish) -> Iterator[str]:
-    for delivery in () if wish.told is None else wish.told.ids:
+def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
+    """Of a whole destination's queue everything is taken that was surely in it."""
+    final = sight.final(wish.asked.of)
+    if final is None or final.status != "ACTIVE":
+        return
+    for row in sight.rows.deliveries:
+        if row.destination != wish.asked.of or row.dlq_status != "IN_DLQ":
+            continue
+        ends = [each.end for each in sight.of_delivery.get(row.id, [])]
+        if ends and max(ends) + DURABLE_S < wish.asked.at:
+            yield f"delivery {row.id} was in the queue that was requeued, and is there still"
+
+
+def _discarded(sight: Sight, wish: Wish, named: Sequence[str], requeues: Requeues) -> Iterator[str]:
+    for delivery in named:
         row = sight.deliveries.get(delivery)
-        if row is None or row.dlq_status != "DISCARDED":
-            state = "not there" if row is None else f"{row.status}, {row.dlq_status}"
-            yield f"delivery {delivery} was discarded, and is {state}"
+        if row is None:
+            yield f"delivery {delivery} was discarded, and is not there"
+            continue
+        if requeues.times(delivery, row.destination, row.environment):
+            continue  # it may have been out of the queue when the discarding came to it
+        if row.dlq_status != "DISCARDED":
+            yield f"delivery {delivery} was discarded, and is {row.status}, {row.dlq_status}"
         late = [
             each
             for each in sight.of_delivery.get(delivery, [])

@@ -289,12 +289,14 @@ class Sight:
         return at + self.processes[process].clock_s
 
     def maker(self, attempt: AttemptRow) -> list[Sending]:
-        """Return the sendings that an attempt's row may be about: its number, its clock, its end."""
+        """Return the sendings that an attempt's row may be about: by its number, and by the clock of its
+        process, which heard of its end."""
+        ended_at = attempt.started_at + attempt.duration_ms / 1000
         return [
             each
             for each in self.of_delivery.get(attempt.delivery, ())
             if each.arrived.number == attempt.number
-            and attempt.started_at - SOON_S
-            <= self.clock(each.arrived.process, each.at)
-            <= attempt.started_at + attempt.duration_ms / 1000 + NETWORK_S + SOON_S
+            and each.heard
+            and abs(self.clock(each.arrived.process, each.end) - ended_at) <= SOON_S
+            and self.clock(each.arrived.process, each.at) >= attempt.started_at - SOON_S
         ]
