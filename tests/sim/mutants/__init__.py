@@ -1,0 +1,17 @@
+"""The mutation check: planted bugs, each of which a few simulated histories must bring to light.
+
+A mutant that survives says that the oracle or the world is blind to something.
+"""
+
+from tests.sim.mutants.commits import DATABASE, ENTRANCE, INTAKE, RECORDER, SIGNING
+from tests.sim.mutants.core import BACKLOG, GATES, LANES, SCHEDULE
+from tests.sim.mutants.planting import Mutant
+from tests.sim.mutants.shell import ACTORS, DIRECTORY
+
+MUTANTS: dict[str, Mutant] = {
+    each.name: each
+    for each in (
+        *(*SCHEDULE, *GATES, *BACKLOG, *LANES, *ACTORS, *DIRECTORY),
+        *(*INTAKE, *RECORDER, *ENTRANCE, *SIGNING, *DATABASE),
+    )
+}

@@ -1,0 +1,235 @@
+"""Bugs around commits: intake, recorder, entrance, replays, and guards that the database has."""
+
+from engine import recorder
+from engine.entrance import Entrance
+from engine.intake import Intake
+from engine.recorder import Recorder
+from engine.replay import passage
+from engine.replay.entry import ChunkEntry
+from engine.replay.runner import ReplayRunner
+from engine.requeue import RequeueEntry
+from engine.router import Route, Router
+from engine.wire.signing import Signer
+from tests.sim.mutants.planting import mutant
+from tests.sim.store import settle
+from tests.sim.store.tables import Tables
+
+INTAKE = (
+    mutant(
+        "told before the commit",
+        "A request is answered 202 when its statement is sent.",
+        (
+            Intake,
+            "_commit",
+            "    while True:\n",
+            "    if not twins and not group.claims:\n"
+            "        self._fail(submissions, DURABLE)\n"
+            "        pending = self._open = []\n"
+            "    while True:\n",
+        ),
+    ),
+    mutant(
+        "twins are written",
+        "Of two equal keys in one group both events are written.",
+        (Intake, "_build", "if twins:", "if False:"),
+    ),
+    mutant(
+        "twins are told their own ids",
+        "Whose key lost within its group is answered as if it had won.",
+        (Intake, "_tell", "if twins:", "if False:"),
+    ),
+    mutant(
+        "what was not written is delivered",
+        "The deliveries of an event whose key was taken are told to their actors.",
+        (Intake, "_deliver", "if acceptance.lost:", "if False:"),
+    ),
+    mutant(
+        "surely not accepted, maybe",
+        "A statement that may have been written is answered with 503.",
+        (
+            Intake,
+            "_commit",
+            "if pending and not error.maybe_written and not group.again:",
+            "if pending:",
+        ),
+    ),
+    mutant(
+        "an intake that does not look again",
+        "A group whose fate is not known is written anew as if it had never been.",
+        (Intake, "_commit", "group.again = True", "pass"),
+    ),
+    mutant(
+        "half of a poisoned group",
+        "Of a group that the database refused only the first half is tried again.",
+        (Intake, "_bisect", "await self._commit(submissions[middle:])", "pass"),
+    ),
+    mutant(
+        "seqs from a place too high",
+        "Deliveries are told to their actors with the seq of their neighbour.",
+        (Intake, "_deliver", "acceptance.base)", "acceptance.base + 1)"),
+    ),
+    mutant(
+        "a destination's row is not written",
+        "The backlog row of a destination that gets its first work is left out.",
+        (Intake, "_dirtied", "if each.destination not in dirty", "if False"),
+    ),
+    mutant(
+        "routes are never compiled anew",
+        "A change of the rules acts on types that were never seen only.",
+        (Router, "route", "if known is not None and known[0] == version:", "if known is not None:"),
+    ),
+    mutant(
+        "customers are not told apart",
+        "An event of no customer goes to the destinations of all customers.",
+        (
+            Route,
+            "choices",
+            "return self.everyone\n    return",
+            "return sum(self.of_customer.values(), self.everyone)\n    return",
+        ),
+    ),
+)
+RECORDER = (
+    mutant(
+        "attempts are counted twice",
+        "An attempt that is not the first adds two to its minute.",
+        (
+            recorder,
+            "_count_attempt",
+            "delta.attempts += 1",
+            "delta.attempts += 1 + (attempt.number > 1)",
+        ),
+    ),
+    mutant(
+        "the second death counts",
+        "A delivery that dies again after a requeue is counted again as dead.",
+        (
+            recorder,
+            "_minutes",
+            "settlement.dead_lettered and delivery.dlq_status is None",
+            "settlement.dead_lettered",
+        ),
+    ),
+    mutant(
+        "a requeued replay stays failed",
+        "A replay that is delivered after all is not taken from those that failed.",
+        (recorder, "_replays", "delta.failed -= again", "pass"),
+    ),
+    mutant(
+        "no relief",
+        "Actors that were kept from sending while outcomes waited are not told when that is over.",
+        (Recorder, "_tell", "self.on_relief()", "pass"),
+    ),
+    mutant(
+        "a group is dropped",
+        "A group of outcomes whose fate is not known is taken for written.",
+        (Recorder, "_commit", "group.again = True", "return"),
+    ),
+    mutant(
+        "a recorder that does not look again",
+        "A group whose fate is not known is written anew as if it had never been.",
+        (Recorder, "_commit", "group.again = True", "pass"),
+    ),
+    mutant(
+        "told before it is recorded",
+        "Actors learn that an outcome is durable when its statement is sent.",
+        (
+            Recorder,
+            "_commit",
+            "    while True:\n",
+            "    self._tell(taken)\n    taken = []\n    while True:\n",
+        ),
+    ),
+)
+ENTRANCE = (
+    mutant(
+        "requeued and not told",
+        "What came out of the dead-letter queue is not told to its actor.",
+        (Entrance, "admit_next", "if mine.deliveries:", "if False:"),
+    ),
+    mutant(
+        "an entrance that does not look again",
+        "An entry whose fate is not known is written anew as if it had never been.",
+        (Entrance, "_written", "again = True", "again = False"),
+    ),
+    mutant(
+        "an entrance without rows",
+        "An entry's destinations get no backlog row.",
+        (Entrance, "_written", "self._dirtied(entry.destinations)", "[]"),
+    ),
+    mutant(
+        "requeued at the old place",
+        "Requeued deliveries are told with the seq of their former life.",
+        (
+            RequeueEntry,
+            "write",
+            "self.done, self.left = requeued.done, requeued.left",
+            "self.done, self.left = requeued.done, requeued.left\n"
+            "    for each in requeued.alive:\n"
+            "        each.seq = 1",
+        ),
+    ),
+    mutant(
+        "the cursor moves first",
+        "A replay job's cursor is moved before the chunk is written.",
+        (
+            ReplayRunner,
+            "_enqueue",
+            "    if not replays:\n",
+            "    if replays:\n"
+            "        await self._store.pass_over(chunk)\n"
+            "        course.lost = True\n"
+            "        return True\n"
+            "    if not replays:\n",
+        ),
+    ),
+    mutant(
+        "a lane's first is passed over",
+        "A replay job that parks a lane begins again behind the first that it parked.",
+        (passage, "passage", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
+    ),
+    mutant(
+        "replays are told at another place",
+        "Replays are told to their actor with the seq of their neighbour.",
+        (
+            ChunkEntry,
+            "write",
+            "enumerate(self._chunk.deliveries, base)",
+            "enumerate(self._chunk.deliveries, base + 1)",
+        ),
+    ),
+)
+SIGNING = (
+    mutant(
+        "only the key before signs",
+        "For a day after a rotation requests are signed by the former key alone.",
+        (Signer, "header", 'b" ".join(signatures)', "signatures[-1]"),
+    ),
+)
+DATABASE = (
+    mutant(
+        "the epoch of outcomes is ignored",
+        "A former owner's outcomes are written.",
+        (
+            Tables,
+            "require_settle",
+            "if self.owner != process or self.settle_epoch != epoch:",
+            "if False:",
+        ),
+    ),
+    mutant(
+        "the epoch of events is ignored",
+        "A former owner's events are written.",
+        (
+            Tables,
+            "owns_intake",
+            "return self.owner == process and self.intake_epoch == epoch",
+            "return True",
+        ),
+    ),
+    mutant(
+        "states are not guarded",
+        "An outcome changes its row whatever state that has.",
+        (settle, "_changed", "row is None or row.attempts != settlement.expects", "row is None"),
+    ),
+)

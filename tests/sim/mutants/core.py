@@ -1,0 +1,279 @@
+"""Bugs in the pure core: schedule, circuit, gates, backlog, lanes, reads."""
+
+from engine.core import circuit, machine, verdict
+from engine.core.backlog import Backlog
+from engine.core.circuit import Circuit
+from engine.core.discarder import Discarder
+from engine.core.gates import Gates
+from engine.core.lanes import Lanes
+from engine.core.machine import DestinationMachine
+from engine.core.rate import TokenBucket
+from engine.core.reader import Outstanding, Reader
+from engine.core.window import Window
+from tests.sim.mutants.planting import mutant
+
+SCHEDULE = (
+    mutant(
+        "early retry",
+        "The jitter makes waits up to 60 % shorter instead of 20 %.",
+        (verdict, "retry_at", "1 - JITTER + 2 * JITTER * chance", "1 - 3 * JITTER * chance"),
+    ),
+    mutant(
+        "backoff one ahead",
+        "The first failure waits as the second should: the schedule is read one place too far.",
+        (verdict, "retry_at", "schedule[failures - 1]", "schedule[failures - len(schedule)]"),
+    ),
+    mutant(
+        "one attempt too few",
+        "The last entry of the schedule is never used.",
+        (verdict, "retry_at", "failures > len(schedule)", "failures >= len(schedule)"),
+    ),
+    mutant(
+        "one attempt too many",
+        "A delivery whose schedule is used up is tried once more.",
+        (verdict, "retry_at", "failures > len(schedule)", "failures > len(schedule) + 1"),
+        (machine, "exhausted", "> len(", "> 1 + len("),
+        (verdict, "retry_at", "schedule[failures - 1]", "(*schedule, 1)[failures - 1]"),
+    ),
+    mutant(
+        "a 410 is retried",
+        "A delivery that met a 410 is tried again by its schedule.",
+        (
+            verdict,
+            "failed",
+            "elif outcome.category == ErrorCategory.DESTINATION_GONE",
+            "elif False",
+        ),
+    ),
+    mutant(
+        "a 410 holds nobody",
+        "The other deliveries of a destination that said 410 are sent on.",
+        (Gates, "failed", "if gone and config", "if False and config"),
+    ),
+    mutant(
+        "a time-out is a success",
+        "An attempt without an answer settles its delivery as DELIVERED.",
+        (
+            DestinationMachine,
+            "judged",
+            "if outcome.success:",
+            "if outcome.success or outcome.status is None:",
+        ),
+    ),
+    mutant(
+        "requeued without a fresh schedule",
+        "A requeued delivery counts the attempts of its former life.",
+        (verdict, "failed", "number - delivery.schedule_start", "number"),
+    ),
+)
+GATES = (
+    mutant(
+        "Retry-After ignored",
+        "A receiver that asks for a pause gets none.",
+        (Gates, "failed", "if outcome.retry_after_s is not None:", "if False:"),
+    ),
+    mutant(
+        "Retry-After forgotten at rest",
+        "An actor that leaves memory forgets the pause that its receiver asked for.",
+        (Gates, "snapshot", "paused_until=self.paused_until", "paused_until=None"),
+    ),
+    mutant(
+        "the circuit never opens",
+        "Failures in a row are counted and nothing follows.",
+        (Circuit, "failed", "last_straw = full and", "last_straw = False and"),
+    ),
+    mutant(
+        "two probes",
+        "An open circuit lets two deliveries go at once.",
+        (Gates, "allow", "wanted = 1", "wanted = min(2, wanted)"),
+    ),
+    mutant(
+        "probes without patience",
+        "The wait between two probes does not grow.",
+        (circuit, "probe_delay_s", "(1 << min(tries, 6))", "1"),
+    ),
+    mutant(
+        "one more in flight",
+        "One attempt more than the destination's concurrency is begun.",
+        (
+            DestinationMachine,
+            "_send",
+            "config.concurrency - len(in_flight))",
+            "config.concurrency + 1 - len(in_flight))",
+        ),
+    ),
+    mutant(
+        "the rate is not spent",
+        "Attempts take nothing from the bucket of the destination's rate.",
+        (TokenBucket, "spend", "self._tokens -= count", "pass"),
+    ),
+    mutant(
+        "disabled still sends",
+        "A destination that was disabled goes on being sent to.",
+        (
+            DestinationMachine,
+            "commands",
+            "elif self.config.status == DestinationStatus.ACTIVE and",
+            "elif",
+        ),
+    ),
+    mutant(
+        "archived keeps what waits",
+        "Archiving leaves what waits as it is.",
+        (
+            Discarder,
+            "_settle",
+            "if identifier in self._in_flight",
+            "if True or identifier in self._in_flight",
+        ),
+    ),
+    mutant(
+        "archived retries",
+        "What fails in an archived destination waits for another attempt.",
+        (verdict, "failed", "if config.status == DestinationStatus.ARCHIVED:", "if False:"),
+    ),
+)
+BACKLOG = (
+    mutant(
+        "low_seq above what is uncommitted",
+        "The backlog row passes over what has ended and is not durable yet.",
+        (
+            Backlog,
+            "low_seq",
+            "for delivery in self._uncommitted.values()",
+            "for delivery in list(self._uncommitted.values())[:0]",
+        ),
+    ),
+    mutant(
+        "low_seq above what is in flight",
+        "The backlog row passes over what is in flight.",
+        (
+            Backlog,
+            "low_seq",
+            "(*self._in_flight.values(), *self.waiting())",
+            "(*self.waiting(),)",
+        ),
+    ),
+    mutant(
+        "low_seq above what is stored",
+        "The backlog row passes over what was left in the store.",
+        (Backlog, "low_seq", "if c < last", "if c > last"),
+    ),
+    mutant(
+        "direct too early",
+        "What arrives goes into memory although older deliveries are still in the store.",
+        (Backlog, "arrive", "cursors[group] != lasts[group] or ", ""),
+    ),
+    mutant(
+        "a retry is forgotten",
+        "A delivery that leaves memory to wait for its retry is not noted.",
+        (Backlog, "retried", "self.reader.leaves(due)", "pass"),
+    ),
+    mutant(
+        "due ones without room are forgotten",
+        "What was read as due and found no room is not read again.",
+        (Backlog, "due", "        self.reader.leaves(due)\n", ""),
+        (Backlog, "due", "self.reader.leaves(last_due if", "(last_due if"),
+    ),
+    mutant(
+        "what is in flight is read back",
+        "A row that is in flight or uncommitted is taken for news.",
+        (Backlog, "_is_news", "if known is not None:", "if False:"),
+    ),
+    mutant(
+        "a stale answer",
+        "A row that changed while it was being read is taken as it was.",
+        (
+            Outstanding,
+            "is_stale",
+            "return delivery.seq <=",
+            "return delivery.seq < 0 and delivery.seq <=",
+        ),
+    ),
+    mutant(
+        "the answer's rest is lost",
+        "The cursor moves over what an answer had no room for.",
+        (Backlog, "_loaded_stretch", "through, end = delivery.seq - 1, False\n", ""),
+    ),
+    mutant(
+        "put by and forgotten",
+        "What arrived during a read is not placed after its answer.",
+        (Backlog, "_loaded_stretch", "self._place_ahead(outstanding.ahead, group, now)", "pass"),
+        (
+            Window,
+            "note",
+            "self.lasts[group] = seq",
+            "self.lasts[group] = seq if count else self.lasts[group]",
+        ),
+    ),
+    mutant(
+        "a failed read is not repeated",
+        "What was due when a read of it failed is forgotten.",
+        (Reader, "failed", "self.leaves(due)", "pass"),
+    ),
+    mutant(
+        "a former life goes on",
+        "A requeued delivery is told while its death is uncommitted, and takes its place beside it.",
+        (DestinationMachine, "arrive", "forget_former(", "(lambda *_: None)("),
+    ),
+)
+LANES = (
+    mutant(
+        "a failing head lets its lane go",
+        "The next of a lane is sent while its head waits for its retry.",
+        (
+            Backlog,
+            "retried",
+            "self.lanes.wait(delivery, now)",
+            "self.lanes.release(delivery, now); self.queue.offer(delivery)",
+        ),
+    ),
+    mutant(
+        "a lane goes on before the commit",
+        "A head that died frees its lane before its death is durable.",
+        (
+            DestinationMachine,
+            "judged",
+            "self._gates.failed(known, outcome, self.config, now)",
+            "self._gates.failed(known, outcome, self.config, now)\n"
+            "    if settlement.next_attempt_at is None and self._backlog.lanes is not None:\n"
+            "        self._backlog.lanes.release(known, now)",
+        ),
+    ),
+    mutant(
+        "a lane is forgotten",
+        "A lane whose rest is in the store is not asked for when it has run empty.",
+        (Lanes, "release", "self.wanted[lane.key] = None", "pass"),
+    ),
+    mutant(
+        "a parked lane is forgotten",
+        "A lane that was parked with its head is not read back when that is due.",
+        (Lanes, "promote", "self.wanted[key] = None", "pass"),
+    ),
+    mutant(
+        "what came late to a lane is forgotten",
+        "What arrived while a lane was being read is taken for part of the answer.",
+        (Lanes, "reload", "elif end and lane.late_first is not None and", "elif end and False and"),
+    ),
+    mutant(
+        "a passed-over lane is forgotten",
+        "A lane that a read passed over is remembered by nobody.",
+        (Lanes, "passed_over", "elif lane.skipped_from is None:", "elif False:"),
+        (Lanes, "passed_over", "if lane is None:", "if False:"),
+    ),
+    mutant(
+        "a lane knows no skipped ones",
+        "What arrives for a lane goes into memory before what of it is in the store.",
+        (Lanes, "admit", "if lane is not None and lane.skipped_from is not None:", "if False:"),
+    ),
+    mutant(
+        "a lane in reverse",
+        "What is read back of a lane is taken from its end.",
+        (Lanes, "reload", "lane.items.extend(taken)", "lane.items.extend(reversed(taken))"),
+    ),
+    mutant(
+        "lanes do not know who is in flight",
+        "After a reading, a lane whose head is in flight lets its next one go.",
+        (Lanes, "resume", "if key is not None and key not in self._lanes:", "if False:"),
+    ),
+)

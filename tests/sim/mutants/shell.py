@@ -1,0 +1,165 @@
+"""Bugs in what surrounds the core: actors, directory, recovery, dispatcher."""
+
+from engine.actors import reading
+from engine.actors.actor import DestinationActor
+from engine.actors.attempts import Attempts
+from engine.actors.directory import Directory
+from engine.actors.dispatcher import Dispatcher
+from engine.actors.ledger import Ledger
+from engine.actors.mailbox import Mailbox
+from engine.actors.waker import Waker
+from tests.sim.mutants.planting import mutant
+
+ACTORS = (
+    mutant(
+        "a lost wake-up",
+        "An actor that is queued while the dispatcher sleeps does not wake it.",
+        (Dispatcher, "enqueue", "if self._asleep:", "if self._asleep and len(self._queue) > 1:"),
+    ),
+    mutant(
+        "the line stands",
+        "An attempt that ended does not let the next in line have its place.",
+        (Attempts, "ended", "self.pass_on()", "pass"),
+        (
+            Attempts,
+            "used",
+            "if self._line:\n            self.pass_on()",
+            "if False:\n            self.pass_on()",
+        ),
+    ),
+    mutant(
+        "a spill is dropped",
+        "What found no room in a mailbox is not told to the machine.",
+        (Mailbox, "pass_on", "machine.spilled(spill.queue, spill.seq, spill.count)", "pass"),
+    ),
+    mutant(
+        "a spill is overtaken",
+        "What arrives after a spill goes into the mailbox before it was told.",
+        (Mailbox, "offer", "if self.spills:", "if False:"),
+    ),
+    mutant(
+        "arrivals during the start are dropped",
+        "What commits while a machine's beginning is being read is not told to it.",
+        (DestinationActor, "_make", "if spill.seq > last.get(spill.queue, -1):", "if False:"),
+    ),
+    mutant(
+        "a late outcome is dropped",
+        "What was judged in the turn of a crash, or came after it, is forgotten.",
+        (DestinationActor, "_let_go", "self._succession.late += self._mailbox.flights()", "pass"),
+        (DestinationActor, "_settle_estate", "succession.late += mailbox.flights()", "pass"),
+    ),
+    mutant(
+        "a successor does not wait",
+        "A crashed actor begins anew while its attempts are in flight.",
+        (
+            DestinationActor,
+            "_settle_estate",
+            "if self.in_flight or self._unrecorded or not self._backed_off:",
+            "if not self._backed_off:",
+        ),
+    ),
+    mutant(
+        "a late outcome is judged twice",
+        "The outcomes of a crashed turn are kept although they were settled.",
+        (DestinationActor, "_record", "self._mailbox.judged.clear()", "pass"),
+    ),
+    mutant(
+        "a machine does not hear of commits",
+        "Settlements that are durable are not told.",
+        (
+            DestinationActor,
+            "committed",
+            "if self._machine is not None:",
+            "if len(settlements) > 1:",
+        ),
+    ),
+    mutant(
+        "leaves while busy",
+        "An idle actor leaves memory although it has messages to handle.",
+        (
+            DestinationActor,
+            "_busy",
+            "waits = bool(mailbox.messages or mailbox.spills)",
+            "waits = False",
+        ),
+        (DestinationActor, "turn", "elif again or mailbox.messages:", "elif again:"),
+    ),
+    mutant(
+        "the next attempt has the same number",
+        "Attempts are sent under the number of the one before.",
+        (
+            DestinationActor,
+            "_send",
+            "number = delivery.attempt_count + 1",
+            "number = max(1, delivery.attempt_count)",
+        ),
+    ),
+)
+DIRECTORY = (
+    mutant(
+        "forgettable while dirty",
+        "A backlog row is deleted although its destination got work again.",
+        (Directory, "_roused", "self._forgettable.pop(destination, None)", "pass"),
+    ),
+    mutant(
+        "dirty without a row",
+        "A destination whose backlog row was deleted is still taken for one that has a row.",
+        (Directory, "take_forgettable", "self.dirty.discard(destination)", "pass"),
+    ),
+    mutant(
+        "rows are never forgotten",
+        "The backlog row of a destination with nothing left stays.",
+        (Directory, "_retired", "self._forgettable[actor.id] = actor.environment", "pass"),
+    ),
+    mutant(
+        "recovery begins too high",
+        "A start reads from one place beyond the backlog row's low_seq.",
+        (
+            Directory,
+            "recover",
+            "Dormant(row.environment, row.low_seq, 0)",
+            "Dormant(row.environment, row.low_seq + 1, 0)",
+        ),
+    ),
+    mutant(
+        "recovery skips the last",
+        "A start reads the backlog of all destinations but one.",
+        (Directory, "recover", "enumerate(rows, 1)", "enumerate(rows[:-1], 1)"),
+    ),
+    mutant(
+        "a retrying head is not read",
+        "A start begins above a head that waits for its retry.",
+        (
+            reading,
+            "_unsettled",
+            "if config.ordering is not Ordering.NONE and lowest is not None:",
+            "if False:",
+        ),
+    ),
+    mutant(
+        "a start forgets the retries",
+        "A start does not learn when the next retry is due.",
+        (reading, "_unsettled", "None if due_ms is None else due_ms / 1000", "None"),
+    ),
+    mutant(
+        "sleepers are forgotten",
+        "The waker does not look for those who left with a retry to come.",
+        (Waker, "_wake", "while self._directory.sleepers:", "while False:"),
+    ),
+    mutant(
+        "no instant in the row",
+        "An actor that leaves does not write when its next retry is due.",
+        (Ledger, "mark_departure", "None if due is None else int(due * 1000)", "None"),
+    ),
+    mutant(
+        "the dormant are not roused",
+        "A destination that was enabled is not looked at for what waits.",
+        (Directory, "configure", "elif dormant is None:", "elif True:"),
+    ),
+    mutant(
+        "drain begins attempts",
+        "A process that ends does not stop beginning attempts, nor waits for them.",
+        (Directory, "drain", "self.attempts.halted = True", "pass"),
+        (Directory, "drain", "await self.attempts.wait_none()", "await trio.lowlevel.checkpoint()"),
+    ),
+)
