@@ -15,7 +15,8 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 _METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
 TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII but `#`: a fragment is never sent
-_ABSOLUTE = re.compile(rb"(?i:https?)://[^/?@#\\]+(?P<rest>(?:[/?].*)?)")
+_ABSOLUTE = re.compile(rb"(?P<scheme>(?i:https?))://(?P<authority>[^/?@#\\]+)(?P<rest>(?:[/?].*)?)")
+_DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
 # Narrower than RFC 3986: frameworks encode the name as IDNA, and fail on labels that DNS cannot have.
 HOST = re.compile(
     rb"(?:(?:[A-Za-z0-9_-]{1,63}\.){0,20}[A-Za-z0-9_-]{1,63}\.?|\[[0-9A-Fa-f:]{2,39}(?:\.[0-9]{1,3}){0,3}\])?(?::[0-9]{0,5})?"
@@ -25,7 +26,7 @@ _LENGTH = re.compile(rb"[0-9]{1,%d}" % _LENGTH_DIGITS)
 _LENGTH_FIELD = re.compile(rb"\r\n(?i:content-length):[ \t]*([0-9]{1,%d})\r\n" % _LENGTH_DIGITS)
 _METHODS = frozenset({b"GET", b"HEAD", b"POST", b"PATCH", b"PUT", b"DELETE", b"OPTIONS"})
 # Fields of which a second one would leave open which of the two counts.
-_SINGLE = (
+SINGLE = (
     b"authorization",
     b"content-encoding",
     b"content-length",
@@ -116,9 +117,11 @@ def parse_head(raw: bytes) -> Head:
         raise MalformedError("the version must be HTTP/1.1 or HTTP/1.0")
     if method not in _METHODS and not _METHOD.fullmatch(method):
         raise MalformedError("the method is not a token")
-    path, query = _split_target(method, target)
+    path, query, named = _split_target(method, target)
     head = Head(method, path, query, minor, _parse_fields(rest))
     _check_fields(head)
+    if named is not None:
+        _same_host(*named, head.index.get(b"host"))
     _frame(head)
     _connection(head)
     return head
@@ -145,19 +148,34 @@ def length_of_like(known: bytes, raw: bytes) -> int | None:
     return None
 
 
-def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes]:
+def _split_target(method: bytes, target: bytes) -> tuple[bytes, bytes, tuple[bytes, bytes] | None]:
+    """Return a target's path and query; of one in absolute form its scheme and authority, too."""
+    named = None
     if not TARGET.fullmatch(target):
         raise MalformedError("the request target has characters that a URL cannot have")
     if target[:1] != b"/":
         absolute = _ABSOLUTE.fullmatch(target)
         if absolute is not None:
+            named = absolute["scheme"].lower(), absolute["authority"]
             target = absolute["rest"]
             if target[:1] != b"/":
                 target = b"/" + target
         elif method != b"OPTIONS" or target != b"*":
             raise MalformedError("the request target must be a path")
     path, _, query = target.partition(b"?")
-    return path, query
+    return path, query, named
+
+
+def _same_host(scheme: bytes, authority: bytes, host: bytes | None) -> None:
+    """Refuse a target in absolute form whose authority is not that of Host: one of the two is believed
+    by whoever passed the request on, and the other one by us."""
+    port = _DEFAULT_PORTS[scheme]
+    names = {
+        name.lower().removesuffix(port).removesuffix(b":")
+        for name in (authority, host or authority)
+    }
+    if len(names) > 1:
+        raise MalformedError("the request target and the Host field name different hosts")
 
 
 def _parse_fields(rest: bytes) -> list[tuple[bytes, bytes]]:
@@ -175,7 +193,7 @@ def _check_fields(head: Head) -> None:
     index = head.index
     if len(index) != len(head.fields):
         names = [name for name, _ in head.fields]
-        for name in _SINGLE:
+        for name in SINGLE:
             if names.count(name) > 1:
                 raise MalformedError(f"more than one {name.decode()} field")
     host = index.get(b"host")

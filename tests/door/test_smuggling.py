@@ -1,0 +1,83 @@
+"""The book of request smuggling, over real sockets and in both lanes: a hidden request is never answered.
+
+What is refused is answered once, with 400, and the door ends the connection by itself.
+"""
+
+from typing import Any
+
+import pytest
+import trio
+
+from tests.door.house import Client, House, open_house, post
+from tests.door.smuggling import BODY, ONE_MEANING, REFUSED, Page
+
+PATHS = (b"/events", b"/passed/on")
+
+
+class Echo:
+    """An application that takes bodies, of whatever is passed on to it."""
+
+    def __init__(self) -> None:
+        self.bodies: list[bytes] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise ValueError("no lifespan here")
+        body, more = b"", True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message["body"]
+            more = message.get("more_body", False)
+        self.bodies.append(body)
+        await send({"type": "http.response.start", "status": 202, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def played(house: House, page: Page, path: bytes) -> list[int]:
+    """Return the statuses of all answers to a page, to the end of the connection."""
+    client = await house.connect()
+    try:
+        await client.send(page.data.replace(b"/lane", path))
+        if page.statuses != (400,):  # else it is the door that must end it
+            await client.stream.send_eof()  # type: ignore[attr-defined]  # a socket's
+    except trio.BrokenResourceError:
+        pass  # it was refused before all was sent
+    return await statuses(client)
+
+
+async def statuses(client: Client) -> list[int]:
+    found = []
+    while True:
+        try:
+            found.append((await client.response()).status)
+        except (EOFError, trio.BrokenResourceError):
+            assert client.buffer == b""
+            await client.stream.aclose()
+            return found
+
+
+@pytest.mark.parametrize("path", PATHS, ids=["ingestion", "the rest"])
+@pytest.mark.parametrize("book", [REFUSED, ONE_MEANING], ids=["refused", "of one meaning"])
+async def test_no_hidden_request_is_answered(book: dict[str, Page], path: bytes) -> None:
+    echo = Echo()
+    wrong = []
+    async with open_house(app=echo) as house:
+        for name, page in book.items():
+            echo.bodies.clear()
+            house.ingest.bodies.clear()
+            with trio.move_on_after(2) as waiting:
+                found = await played(house, page, path)
+            if waiting.cancelled_caught:
+                wrong.append(f"{name}: the connection stays open")
+                continue
+            taken = house.ingest.bodies if path == b"/events" else echo.bodies
+            if BODY in house.ingest.bodies or BODY in echo.bodies:
+                wrong.append(f"{name}: what was hidden was served")
+            elif (tuple(found), tuple(taken)) != (page.statuses, page.bodies):
+                wrong.append(f"{name}: {found}, {taken}")
+        assert wrong == [], "\n".join(wrong)
+        house.ingest.bodies.clear()
+        assert (await house.ask(post())).status == 202
+        assert len(house.ingest.bodies) == 1
