@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,9 @@ class Verdict:
     arrivals: int = 0
     failed: int = 0  # attempts that receivers did not answer well
     duplicates: int = 0
+    oldest_s: float = (
+        0.0  # before a crash, with a database that worked, was the oldest of these answered
+    )
 
     def wrong(self, what: str, which: Iterable[object]) -> None:
         """Note a violation, if there is any."""
@@ -81,7 +85,7 @@ def judged(
 ) -> Verdict:
     """Judge a round.
 
-    `crashes`: when attempts in flight were cut off; `database`: when it, or the way to it, was in trouble.
+    `crashes`: when attempts in flight were cut off; `database`: when it, or the way to it, was troubled.
     """
     verdict = Verdict()
     events, batches = _sent(sent, verdict)
@@ -244,18 +248,23 @@ def _duplicates(
         before = answered.get(arrival.delivery)
         if before is not None:
             verdict.duplicates += 1
-            if not any(_unrecorded(before, arrival.at, crash, database) for crash in crashes):
-                wrong.append(f"{arrival.n} after {arrival.at - before:.2f} s")
+            why = [crash for crash in crashes if _between(before, arrival.at, crash)]
+            if not any(_may_wait(before, crash, database) for crash in why):
+                age = min((crash.began - before for crash in why), default=inf)
+                verdict.oldest_s = max(verdict.oldest_s, age)
+                if age > RECORDED_S:
+                    wrong.append(f"{arrival.n} {age:.2f} s before a crash")
         if arrival.answered is not None:
             answered.setdefault(arrival.delivery, arrival.answered)
     verdict.wrong(f"again at {path} without a crash", wrong)
 
 
-def _unrecorded(answered: float, again: float, crash: Interval, database: list[Interval]) -> bool:
-    if crash.began > again or crash.ended < answered:
-        return False
-    if answered >= crash.began - RECORDED_S:
-        return True
+def _between(answered: float, again: float, crash: Interval) -> bool:
+    return crash.began <= again and crash.ended >= answered
+
+
+def _may_wait(answered: float, crash: Interval, database: list[Interval]) -> bool:
+    """Whether an outcome waited for the database when the crash came."""
     return any(
         trouble.began < crash.ended and trouble.ended + SETTLED_S > answered for trouble in database
     )

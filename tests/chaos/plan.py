@@ -12,7 +12,9 @@ from tests.chaos.book.databases import FailedOver, StatementsCancelled
 from tests.chaos.book.disks import FilesMayNotGrow
 from tests.chaos.book.disturbance import Disturbance
 
-REST_S = (0.2, 2.5)  # between two of one hand
+# Between two of one hand, by the order of the books. A server must be up for the others to mean anything.
+RESTS_S = ((1.5, 4.0), (0.5, 3.0), (0.2, 2.0), (0.2, 1.5))
+SHORTER = 0.15  # the part of a rest that is left of it where everything is to come once
 FOLLOWED = (
     0.25  # the share of rounds that have a standby; they run slower, for each commit waits for it
 )
@@ -30,42 +32,44 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a seed stands for. `followed`: with a standby."""
+    """What a seed stands for. `followed`: with a standby; no step begins after `seconds`, if given."""
 
     seed: int
     followed: bool
+    seconds: float | None
     hands: tuple[tuple[Step, ...], ...]
 
 
 def drawn(seed: int, seconds: float) -> Plan:
-    """Draw a round of some `seconds`, as long as nothing takes longer than it is left for."""
+    """Draw a round of some `seconds`: as much as comes where nothing takes longer than it is left for."""
     chance = random.Random(seed)
     followed = chance.random() < FOLLOWED
     hands = []
-    for book in BOOKS:
+    for book, rest_s in zip(BOOKS, RESTS_S, strict=True):
         steps: list[Step] = []
         left = seconds
         while left > 0:
-            step = _step(chance, [kind for kind in book if _may_come(kind, followed)])
+            step = _step(chance, [kind for kind in book if _may_come(kind, followed)], rest_s)
             left -= step.rest_s + step.for_s
             steps.append(step)
         hands.append(steps)
     if followed:  # the standby is there to be needed, once
-        hands[1].insert(len(hands[1]) // 2, _step(chance, [FailedOver]))
-    return Plan(seed, followed, tuple(tuple(hand) for hand in hands))
+        hands[1].insert(len(hands[1]) // 2, _step(chance, [FailedOver], RESTS_S[1]))
+    return Plan(seed, followed, seconds, tuple(tuple(hand) for hand in hands))
 
 
 def everything(seed: int) -> Plan:
     """Draw a round that has each disturbance once, in an order and for times by the seed."""
     chance = random.Random(seed)
     hands = []
-    for book in BOOKS:
+    for book, rest_s in zip(BOOKS, RESTS_S, strict=True):
         kinds = list(book)
         chance.shuffle(kinds)
-        hands.append([_step(chance, [kind], short=True) for kind in kinds])
+        shorter = (rest_s[0] * SHORTER, rest_s[1] * SHORTER)
+        hands.append([_step(chance, [kind], shorter, short=True) for kind in kinds])
     # Before it the standby forbids some, see StatementsCancelled.
     hands[1].sort(key=lambda step: issubclass(step.kind, StatementsCancelled))
-    return Plan(seed, True, tuple(tuple(hand) for hand in hands))
+    return Plan(seed, True, None, tuple(tuple(hand) for hand in hands))
 
 
 def _may_come(kind: type[Disturbance], followed: bool) -> bool:
@@ -77,9 +81,15 @@ def _may_come(kind: type[Disturbance], followed: bool) -> bool:
     )  # the latter stands in where no disk can be made
 
 
-def _step(chance: random.Random, kinds: list[type[Disturbance]], *, short: bool = False) -> Step:
+def _step(
+    chance: random.Random,
+    kinds: list[type[Disturbance]],
+    rest_s: tuple[float, float],
+    *,
+    short: bool = False,
+) -> Step:
     kind = chance.choices(kinds, [kind.weight for kind in kinds])[0]
     least, most = kind.for_s
     for_s = least if short else chance.uniform(least, most)
-    rest_s = chance.uniform(*REST_S) / (4 if short else 1)
-    return Step(kind, round(rest_s, 2), round(for_s, 2), chance.getrandbits(32))
+    rest = chance.uniform(*rest_s)
+    return Step(kind, round(rest, 2), round(for_s, 2), chance.getrandbits(32))

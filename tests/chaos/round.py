@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from tests.chaos import checker
@@ -108,9 +109,10 @@ class Round:
     # --- disturbed
 
     def _act(self, world: World, steps: tuple[Step, ...]) -> None:
+        over = inf if self.plan.seconds is None else time.monotonic() + self.plan.seconds
         for step in steps:
             time.sleep(step.rest_s)
-            if self._broken:
+            if self._broken or time.monotonic() > over:
                 return
             kind = step.kind
             possible = kind.possible(world)
