@@ -50,6 +50,9 @@ class Directory(Protocol):
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         """Take committed deliveries, in seq order."""
 
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        """Learn of backlog rows that were written, of which some were for nothing."""
+
 
 Pause = Callable[[], Awaitable[None]]
 
@@ -133,8 +136,9 @@ class Entrance:
             return
         mine = self._open = self._waiting.popleft()
         error: StoreError | None = None
+        dirty = self._dirtied(mine.entry.destinations)
         try:
-            mine.deliveries = await self._written(mine.entry, pause)
+            mine.deliveries = await self._written(mine.entry, dirty, pause)
         except OwnershipLostError:
             raise
         except (
@@ -147,11 +151,14 @@ class Entrance:
             error.__cause__ = broken
         if mine.deliveries:
             self._directory.arrived(mine.deliveries)
+        if error is None:
+            self._directory.spare(dirty)
         self._open = None  # only now: should one of these break, whoever waits is told
         self._end(mine, error)
 
-    async def _written(self, entry: Entry, pause: Pause) -> list[Delivery]:
-        dirty = self._dirtied(entry.destinations)
+    async def _written(
+        self, entry: Entry, dirty: Sequence[DirtyDestination], pause: Pause
+    ) -> list[Delivery]:
         base, again = 0, False
         while True:
             try:

@@ -5,7 +5,7 @@ overlap, and the deletion of backlog rows takes its turn between two groups.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import structlog
@@ -13,7 +13,7 @@ import trio
 from msgspec import Struct
 
 from engine.core.records import Delivery, Event
-from engine.entrance import Entrance
+from engine.entrance import Directory, Entrance
 from engine.identity import Identity
 from engine.ports import (
     Acceptance,
@@ -49,13 +49,8 @@ KNOWN_CUSTOMERS = 100_000  # accounts remembered as open: about 15 MB; then all 
 log = structlog.get_logger("angarium.intake")
 
 
-class Destinations(Protocol):
+class Destinations(Directory, Protocol):
     """What the intake needs of the directory of actors."""
-
-    dirty: set[str]
-
-    def arrived(self, deliveries: Sequence[Delivery]) -> None:
-        """Take committed deliveries, in seq order."""
 
     def progress(self) -> tuple[int, int]:
         """Return how many deliveries are in memory, and how many attempts have ended so far."""
@@ -332,6 +327,8 @@ class Intake:
             deliveries = [each for each in deliveries if each.event.id not in acceptance.lost]
         if deliveries:
             self._destinations.arrived(deliveries)
+        if acceptance.lost:
+            self._destinations.spare(group.dirty)
 
     # --- trouble
 

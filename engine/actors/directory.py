@@ -25,7 +25,7 @@ from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
-from engine.ports import BacklogRow, BacklogStore, Sender, StoreAwayError
+from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender, StoreAwayError
 from engine.settings import Settings
 from engine.shards import SHARDS
 from engine.timers import Timers
@@ -276,6 +276,15 @@ class Directory:
             self.dirty.discard(destination)
             rows.append((environment, destination))
         return rows
+
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        """Take note of backlog rows that were written, after what they are for has arrived: those that
+        nothing came for (a key that was held, a dead letter that was gone) may go again."""
+        for row in rows:
+            if self._recovered and row.destination not in self.dirty:
+                self.dirty.add(row.destination)
+                self._forgettable[row.destination] = row.environment
+                self.forgettable_signal()
 
     def progress(self) -> tuple[int, int]:
         """Return how many deliveries are in memory, and how many attempts have ended so far."""

@@ -1,11 +1,11 @@
 """Real fakes: a store that keeps what it is given and fails as told, and destinations that listen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import trio
 
 from engine.core.records import Delivery, Settlement
-from engine.ports import Acceptance, Claimed, IntakeGroup, SettleGroup, StoreError
+from engine.ports import Acceptance, Claimed, DirtyDestination, IntakeGroup, SettleGroup, StoreError
 
 
 class FakeIntakeStore:
@@ -85,11 +85,15 @@ class FakeDestinations:
         self.dirty: set[str] = set()
         self.deliveries: list[Delivery] = []
         self.forgettable: list[tuple[int, str]] = []
+        self.spared: list[DirtyDestination] = []
         self.held = self.ended = 0
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         self.deliveries += deliveries
         self.dirty.update(each.destination for each in deliveries)
+
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        self.spared += rows
 
     def progress(self) -> tuple[int, int]:
         return self.held, self.ended

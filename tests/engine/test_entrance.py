@@ -100,6 +100,7 @@ async def test_an_entry_is_written_and_told_to_its_actors(
     assert (entry.delivery.seq, again) == (base, False)
     assert [each.destination for each in dirty] == ["d1"]
     assert destinations.deliveries == [entry.delivery]
+    assert destinations.spared == list(dirty)  # who knows which of them something came for
 
 
 async def test_no_backlog_row_is_asked_for_where_there_is_one(

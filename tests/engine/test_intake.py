@@ -159,6 +159,20 @@ async def test_of_equal_keys_in_a_group_the_first_wins_and_the_others_repeat_it(
     assert [each.event.id for each in destinations.deliveries] == [winner]
 
 
+async def test_a_row_that_was_written_for_a_repetition_may_go_again(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    async with running(store, destinations) as intake:
+        intake.submit(make(fates, key="k"))
+        await wait_all_tasks_blocked()
+        assert destinations.spared == []
+        destinations.dirty.clear()  # all was delivered, and forgotten
+        intake.submit(make(fates, key="k"))
+        await wait_all_tasks_blocked()
+    assert destinations.spared == store.groups[-1].dirty != []
+
+
 async def test_a_statement_of_unknown_outcome_is_run_again_before_anyone_is_told(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:

@@ -1,6 +1,6 @@
 """The runner of replay jobs beside a store in memory: turns, pauses, rates, refusals, rest."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -171,6 +171,9 @@ class Place:
         self.arrived_ += deliveries
         if self.answering:
             self.settle(deliveries)
+
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        pass
 
     def settle(self, deliveries: Sequence[Delivery]) -> None:
         for each in deliveries:

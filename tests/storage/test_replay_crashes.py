@@ -1,7 +1,7 @@
 """A replay job under crashes and lost answers: what it replayed is what was selected, each once."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pytest
 import trio
@@ -94,6 +94,9 @@ class Deliverer:
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         self.dirty.update(each.destination for each in deliveries)
         self._arrivals.send_nowait(list(deliveries))
+
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        pass
 
     def progress(self) -> tuple[int, int]:
         return 0, 0
