@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.checks import Broken
-from bench.scenarios import SCENARIOS, Scenario
-from bench.service import Figures, Receiver, Service
+from bench.scenarios import SCENARIOS, Scenario, Sizes
+from bench.service import Figures, Receiver
 
 
-def run(scenario: Scenario, sizes: dict[str, int]) -> Figures:
+def run(scenario: Scenario, sizes: Sizes) -> Figures:
     """Run a scenario once, on a fresh service."""
-    with Receiver() as receiver, Service() as service:
+    with Receiver() as receiver, scenario.serve() as service:
         return scenario.run(service, receiver, **sizes)
 
 
-def repeated(scenario: Scenario, sizes: dict[str, int], times: int) -> Figures:
+def repeated(scenario: Scenario, sizes: Sizes, times: int) -> Figures:
     """Run a scenario several times; return the median of every figure and the spread of the ratio."""
     runs = [run(scenario, sizes) for _ in range(times)]
     figures: Figures = {
@@ -54,7 +54,9 @@ def main() -> int:
     commands.add_parser("list", help="name the scenarios")
     runner = commands.add_parser("run", help="run one scenario, or all of them")
     runner.add_argument("scenario", choices=[*SCENARIOS, "all"])
-    runner.add_argument("--set", action="append", default=[], metavar="SIZE=N", help="another size")
+    runner.add_argument(
+        "--set", action="append", default=[], metavar="SIZE=N", help="another size, or name"
+    )
     runner.add_argument("--tiny", action="store_true", help="the sizes that the tests use")
     runner.add_argument("--repeat", type=int, default=1, metavar="N", help="medians of N runs")
     runner.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
@@ -63,7 +65,10 @@ def main() -> int:
         for scenario in SCENARIOS.values():
             sys.stdout.write(f"{scenario.name:14} {scenario.about}  {scenario.sizes}\n")
         return 0
-    changes = {key: int(value) for key, _, value in (each.partition("=") for each in arguments.set)}
+    changes: Sizes = {
+        key: int(value) if value.isdigit() else value
+        for key, _, value in (each.partition("=") for each in arguments.set)
+    }
     names = list(SCENARIOS) if arguments.scenario == "all" else [arguments.scenario]
     results: dict[str, Figures] = {}
     broken = False

@@ -36,6 +36,11 @@ def rss_mb(pid: int) -> float:
     return pages * _PAGE / 1e6
 
 
+def descriptors(pid: int) -> int:
+    """Return how many descriptors one process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
 def _stat(pid: int) -> list[str]:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()

@@ -7,15 +7,19 @@ anything was lost, invented or out of order. Sizes are parameters, so that tests
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench.checks import disorder, require
 from bench.interleaved import against, features
+from bench.isolation import Neighbourhood, isolation
 from bench.kills import kills
 from bench.posting import load, posted
 from bench.reads import reads
 from bench.replays import replay
 from bench.service import Figures, Receiver, Service
 from bench.transforms import transforms
+
+Sizes = dict[str, Any]  # numbers, and names of what is measured
 
 
 @dataclass(frozen=True)
@@ -25,8 +29,9 @@ class Scenario:
     name: str
     about: str
     run: Callable[..., Figures]
-    sizes: dict[str, int] = field(default_factory=dict)
-    tiny: dict[str, int] = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=dict)
+    tiny: Sizes = field(default_factory=dict)
+    serve: Callable[[], Service] = Service
 
 
 def single(service: Service, receiver: Receiver, *, events: int, connections: int) -> Figures:
@@ -258,6 +263,14 @@ SCENARIOS = {
                 "seconds": 1,
                 "hostile_rate": 10,
             },
+        ),
+        Scenario(
+            "isolation",
+            "a healthy tenant alone and beside each worst neighbour, or worst=NAME",
+            isolation,
+            {"worst": "all", "rate": 200, "seconds": 10, "rounds": 3, "percent": 100, "held": 1},
+            {"worst": "all", "rate": 20, "seconds": 1, "rounds": 1, "percent": 1, "held": 0},
+            serve=Neighbourhood,
         ),
         Scenario(
             "against",

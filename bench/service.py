@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bench.processes import cpu_s, rss_mb
+from bench.processes import cpu_s, descriptors, rss_mb
 
 Figures = dict[str, Any]
 
@@ -147,9 +147,12 @@ class Service:
         folder: Path | None = None,
         settings: Mapping[str, str] | None = None,
         root: Path | None = None,
+        program: str = "api.cli",
     ) -> None:
-        """`root`: the source tree that the server runs from, by default this one."""
+        """`root`: the source tree that the server runs from, by default this one. `program`: the module
+        that is run as `angarium`."""
         self.root = root or _ROOT
+        self.program = program
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )
@@ -207,9 +210,10 @@ class Service:
         }
         with self.log_file.open("ab") as log:
             self.process = subprocess.Popen(
-                self.command(
-                    "serve", "--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self.folder)
-                ),
+                [
+                    *(sys.executable, "-m", self.program, "serve"),
+                    *("--bind", f"127.0.0.1:{self.port}", "--data-dir", str(self.folder)),
+                ],
                 stdout=subprocess.DEVNULL,
                 stderr=log,
                 env=environment,
@@ -261,9 +265,32 @@ class Service:
         assert self.process is not None
         return rss_mb(self.process.pid)
 
+    def descriptors(self) -> int:
+        """Return how many descriptors the server has open."""
+        assert self.process is not None
+        return descriptors(self.process.pid)
+
     def api(self, method: str, path: str, body: object = None) -> Any:
         """Call the control plane with a manage key."""
         return call(method, self.url + path, body, self.key)
+
+    def workspace(self, name: str) -> str:
+        """Make a workspace on the largest plan; return a key of it that works."""
+        for arguments in (
+            ("workspaces", "create", name, "--plan", "scale"),
+            ("keys", "create", "--workspace", name, "--environment", "DEVELOPMENT",
+             "--scope", "manage", "--output", "json"),
+        ):  # fmt: skip
+            done = subprocess.run(
+                [*self.command(*arguments), "--data-dir", str(self.folder)],
+                capture_output=True,
+                check=True,
+                cwd=self.root,
+            )
+        key = str(json.loads(done.stdout)["secret"])
+        # a key is valid within a second of its making
+        self._until(lambda: call("GET", f"{self.url}/auth/context", None, key) is not None)
+        return key
 
     def destination(self, url: str, event_types: list[str], **delivery: object) -> str:
         """Make a destination and a rule that sends it events of these types; return its id."""

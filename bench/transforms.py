@@ -2,7 +2,6 @@
 scripts that do their worst.
 """
 
-import json
 import subprocess
 import time
 
@@ -94,7 +93,7 @@ def beside(
     service: Service, receiver: Receiver, destinations: int, rate: int, seconds: int, hostile: int
 ) -> Figures:
     """Measure deliveries with hostile scripts of another workspace running, and without, in turns."""
-    key = _workspace(service)
+    key = service.workspace("hostile")
     for number, body in enumerate(HOSTILE):
         made = call(
             "POST",
@@ -153,28 +152,3 @@ def _hostile(service: Service, key: str, rate: int, seconds: int) -> subprocess.
     started = Module.start("bench.load", plan=plan)
     time.sleep(0.5)
     return started
-
-
-def _workspace(service: Service) -> str:
-    """Make a workspace with transforms in its plan; return a key of it."""
-    for arguments in (
-        ("workspaces", "create", "hostile", "--plan", "scale"),
-        ("keys", "create", "--workspace", "hostile", "--environment", "DEVELOPMENT",
-         "--scope", "manage", "--output", "json"),
-    ):  # fmt: skip
-        done = subprocess.run(
-            [*service.command(*arguments), "--data-dir", str(service.folder)],
-            capture_output=True,
-            check=True,
-            cwd=service.root,
-        )
-    secret = str(json.loads(done.stdout)["secret"])
-    give_up = time.monotonic() + 10
-    while True:  # a key is valid within a second of its making
-        try:
-            call("GET", f"{service.url}/auth/context", None, secret)
-        except RuntimeError:
-            require(time.monotonic() < give_up, "the key of the other workspace does not work")
-            time.sleep(0.05)
-        else:
-            return secret

@@ -1,0 +1,146 @@
+"""A client that does its worst, in a process of its own: `python -m bench.nuisance`, its plan as JSON on
+stdin. It goes on until it is terminated, and then prints what it was answered, by status.
+"""
+
+import http.client
+import itertools
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+PAUSE_S = (
+    0.05  # after an answer that says so: a client that heeded Retry-After would be no nuisance
+)
+SLOW_BYTE_S = 0.5
+BATCH = 1_000  # events of a body of a megabyte
+PAYLOAD = "x" * 950
+ITEMS = 400  # of an event that is dear to judge
+
+
+@dataclass
+class Plan:
+    """What to do. `kind` is a function of `KINDS`."""
+
+    url: str
+    key: str
+    kind: str
+    connections: int = 8
+    paths: list[str] = field(default_factory=list)  # of lists
+    destination: str = ""  # of rules
+    slow: int = 0  # uploads of a byte now and then, beside
+
+
+class Caller(threading.Thread):
+    """One connection, closed loop."""
+
+    answers: ClassVar[Counter[int]] = Counter()
+
+    def __init__(self, plan: Plan, number: int) -> None:
+        super().__init__(daemon=True)
+        self.plan, self.number = plan, number
+        parts = urlsplit(plan.url)
+        self.address = (parts.hostname or "", parts.port or 80)
+        self._connection = http.client.HTTPConnection(*self.address, timeout=90)
+
+    def run(self) -> None:
+        """Go on for ever."""
+        act = KINDS[self.plan.kind]
+        while True:
+            try:
+                act(self)
+            except (OSError, http.client.HTTPException):
+                self._connection.close()
+                time.sleep(PAUSE_S)
+
+    def ask(self, method: str, path: str, body: object = None) -> dict[str, object]:
+        """Make a request; return the answer's object, empty where it is no success."""
+        headers = {"authorization": f"Bearer {self.plan.key}", "content-type": "application/json"}
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        self._connection.request(method, path, data, headers)
+        answer = self._connection.getresponse()
+        content = answer.read()
+        Caller.answers[answer.status] += 1
+        if answer.status in (429, 503):
+            time.sleep(PAUSE_S)
+        found: dict[str, object] = json.loads(content) if answer.status < 300 else {}
+        return found
+
+
+def lists(caller: Caller) -> None:
+    """Read every list, on and on."""
+    paths = caller.plan.paths
+    for number in itertools.count(caller.number):
+        caller.ask("GET", paths[number % len(paths)])
+
+
+def churn(caller: Caller) -> None:
+    """Make a rule, change it, delete it."""
+    rule = {"name": "churn", "destinationId": caller.plan.destination, "eventTypes": ["churn.*"]}
+    made = caller.ask("POST", "/routing-rules", rule)
+    if "id" in made:
+        for name in ("one", "two"):
+            caller.ask("PATCH", f"/routing-rules/{made['id']}", {"name": name})
+        caller.ask("DELETE", f"/routing-rules/{made['id']}")
+
+
+def flood(caller: Caller) -> None:
+    """Post batches of a megabyte."""
+    event = {"eventType": "flood", "payload": {"n": 1, "text": PAYLOAD}}
+    body = json.dumps({"events": [event] * BATCH}).encode()
+    while True:
+        caller.ask("POST", "/events/batch", body)
+
+
+def judged(caller: Caller) -> None:
+    """Post events that are dear to judge."""
+    items = [{"sku": f"A-{number}", "qty": number} for number in range(ITEMS)]
+    body = json.dumps({"eventType": "judged", "payload": {"items": items}}).encode()
+    while True:
+        caller.ask("POST", "/events", body)
+
+
+def upload_slowly(caller: Caller) -> None:
+    """Send a body byte by byte."""
+    plan = caller.plan
+    with socket.create_connection(caller.address) as sock:
+        head = f"POST /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {plan.key}\r\n"
+        more = "Content-Type: application/json\r\nContent-Length: 200000\r\n\r\n"
+        sock.sendall((head + more).encode())
+        while True:
+            sock.sendall(b" ")
+            time.sleep(SLOW_BYTE_S)
+
+
+KINDS: dict[str, Callable[[Caller], None]] = {
+    "lists": lists,
+    "churn": churn,
+    "flood": flood,
+    "judged": judged,
+    "slow": upload_slowly,
+}
+
+
+def main(plan: Plan) -> None:
+    """Run until SIGTERM."""
+    os.nice(10)  # where it is in fact another machine's work
+    for number in range(plan.connections):
+        Caller(plan, number).start()
+    for number in range(plan.slow):
+        Caller(Plan(plan.url, plan.key, "slow"), number).start()
+    signal.sigwait({signal.SIGTERM})
+    print(json.dumps({str(status): count for status, count in Caller.answers.items()}), flush=True)
+    os._exit(0)  # its threads wait for answers
+
+
+if __name__ == "__main__":
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    main(Plan(**json.load(sys.stdin)))

@@ -1,0 +1,36 @@
+"""`angarium` with names that hang: `python -m bench.served` takes the same arguments.
+
+A name below `hangs.test` asks a name server that never answers (a socket of this process that nobody
+reads) for as long as the system's resolver would, in the very call by which that one is asked.
+"""
+
+import select
+import socket
+import sys
+from typing import Any
+
+from api.cli import main
+
+HANGING = ".hangs.test"
+PATIENCE_S = 10.0  # of glibc: two tries of 5 s
+
+_system = socket.getaddrinfo
+
+
+def getaddrinfo(host: Any, *arguments: Any, **named: Any) -> Any:
+    """See `socket.getaddrinfo`."""
+    if not (isinstance(host, str) and host.endswith(HANGING)):
+        return _system(host, *arguments, **named)
+    with (
+        socket.socket(type=socket.SOCK_DGRAM) as silent,
+        socket.socket(type=socket.SOCK_DGRAM) as asking,
+    ):
+        silent.bind(("127.0.0.1", 0))
+        asking.sendto(host.encode(), silent.getsockname())
+        select.select([asking], [], [], PATIENCE_S)
+    raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+
+if __name__ == "__main__":
+    socket.getaddrinfo = getaddrinfo
+    sys.exit(main())
