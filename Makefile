@@ -19,7 +19,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check bench lock clean
+.PHONY: help setup run demo test check bench chaos lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,9 @@ check: $(VENV)/.dev  ## formatting, lint and types
 
 bench: $(VENV)/.dev  ## run the benchmarks (ARGS="--list" shows them)
 	@$(BIN)/python -m bench $(ARGS)
+
+chaos: $(VENV)/.dev  ## kill, freeze, cut and crowd real processes under load (MINUTES=10 SEED=...)
+	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 lock:  ## pin the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo "needs uv, which resolves for all Pythons at once" >&2; exit 1; }
