@@ -14,6 +14,7 @@ from werkzeug.sansio.multipart import (
     File,
     MultipartDecoder,
     Preamble,
+    State,
 )
 
 from engine.control.documents import invalid
@@ -27,6 +28,34 @@ SLICE_BYTES = 8 * 1024  # given to the parser at a time
 # takes half a millisecond a KiB at its worst, while nothing else runs.
 BUFFER_BYTES = 2 * SLICE_BYTES
 _BOUNDARY = re.compile(r"[A-Za-z0-9'()+_,\-./:=? ]{1,70}")
+# What may stand between a boundary and the end of its line, of which a part may have come.
+_PADDING = re.compile(rb"[ \t\x0b\x0c]*-?")
+
+
+class _Decoder(MultipartDecoder):
+    """Werkzeug's, which takes the first byte of a line's end for content when what has come ends within
+    the line of a boundary: a file had a byte more, by how its bytes were cut on their way. And a part
+    without content, whose boundary shares the line's end with its head, went on into the next."""
+
+    def next_event(self) -> Event:
+        begins = self.state is State.DATA_START and not self.complete
+        if begins and self._last_partial_boundary_index(self.buffer) == 0:
+            return NEED_DATA
+        return super().next_event()
+
+    def _last_partial_boundary_index(self, data: bytes | bytearray) -> int:
+        at = max(data.rfind(b"\n"), data.rfind(b"\r"))
+        if at == -1:
+            return len(data)
+        line = data[at + 1 :]
+        if data[at : at + 1] == b"\n" and data[at - 1 : at] == b"\r":
+            at -= 1
+        boundary = b"--" + self.boundary
+        if boundary.startswith(line):
+            return at
+        if line.startswith(boundary) and _PADDING.fullmatch(line, len(boundary)):
+            return at
+        return len(data)
 
 
 class MultipartForm:
@@ -40,7 +69,7 @@ class MultipartForm:
         self.fields: dict[str, str] = {}
         self.file_name: str | None = None
         self.content_type: str | None = None
-        self._decoder = MultipartDecoder(boundary.encode(), BUFFER_BYTES, max_parts=PARTS)
+        self._decoder = _Decoder(boundary.encode(), BUFFER_BYTES, max_parts=PARTS)
         self._chunks = chunks
         self._received = memoryview(b"")  # of a chunk, what the parser was not given yet
         self._text_bytes = 0
