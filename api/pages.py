@@ -26,7 +26,9 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
         raw = base64.b64decode(cursor.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError, ValueError):
         raw = b""
-    if len(raw) != _TAG + 16 or raw[:_TAG] != _tag(listing, environment):
+    # The decoder takes `+` and `/` too; a cursor has one spelling.
+    known = len(raw) == _TAG + 16 and base64.urlsafe_b64encode(raw).decode() == cursor
+    if not known or raw[:_TAG] != _tag(listing, environment):
         raise invalid("cursor", "is not a cursor of this list")
     return str(UUID(bytes=raw[_TAG:]))
 
