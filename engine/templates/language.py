@@ -121,6 +121,8 @@ def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
         _Judge(names).visit(tree)
     except TemplateSyntaxError as error:
         raise LeafError(f"{leaf!r}: {error.message}") from error
+    except RecursionError:
+        raise LeafError("a leaf is nested too deeply") from None
     return tree
 
 
