@@ -4,7 +4,6 @@ One group is open at a time; while it commits, the next one gathers. Statements 
 overlap, and the deletion of backlog rows takes its turn between two groups.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -15,6 +14,7 @@ from msgspec import Struct
 from engine.core.records import Delivery, Event
 from engine.entrance import Directory, Entrance
 from engine.identity import Identity
+from engine.intake_queue import IntakeQueue, environment_of
 from engine.ports import (
     Acceptance,
     Claimed,
@@ -87,11 +87,10 @@ class Intake:
         self._identity = identity
         self._settings = settings
         self._now = now
-        self._waiting: deque[Submission] = deque()
-        self._waiting_events = 0
-        self._waiting_weight = 0
-        self._waiting_bytes = 0
-        self._last_events = 0  # in the last group
+        self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
+        self._last_events = 0  # in the last group that was not of light environments alone
+        self._heavy: set[int] = set()  # environments with many of these
+        self._ahead_until: float | None = None  # while deliveries go first
         self._wake = trio.Event()
         self._away = False
         self._closed = False
@@ -106,21 +105,10 @@ class Intake:
 
     def submit(self, submission: Submission) -> None:
         """Queue a submission for the next group, or refuse it at once."""
-        settings = self._settings
-        weight = self._waiting_weight + submission.weight
-        size = self._waiting_bytes + submission.size
-        if (
-            self._away
-            or self._closed
-            or weight > 2 * settings.intake_events
-            or size > settings.intake_bytes
-        ):
+        if self._away or self._closed or not self._waiting.put(submission):
             self._refused += 1
             submission.settle(OVERLOADED)
             return
-        self._waiting.append(submission)
-        self._waiting_events += len(submission.events)
-        self._waiting_weight, self._waiting_bytes = weight, size
         self._wake.set()
 
     def nudge(self) -> None:
@@ -144,8 +132,8 @@ class Intake:
             groups=self._groups,
             events=self._events,
             deliveries=self._deliveries,
-            waiting_events=self._waiting_events,
-            waiting_bytes=self._waiting_bytes,
+            waiting_events=self._waiting.events,
+            waiting_bytes=self._waiting.size,
             refused=self._refused,
             away=self._away,
         )
@@ -175,40 +163,46 @@ class Intake:
 
     async def _linger(self) -> None:
         """Let more events come, when many do."""
-        if self._last_events >= BUSY_EVENTS and self._waiting_events < self._settings.group_events:
+        busy = self._last_events >= BUSY_EVENTS and not self._light_waits
+        if busy and self._waiting.events < self._settings.group_events:
             await trio.sleep(LINGER_S)
+
+    @property
+    def _light_waits(self) -> bool:
+        """Whether something waits of an environment that has no part in the load: what the others bring
+        on themselves is not for it to wait for."""
+        return bool(self._heavy) and self._waiting.others(self._heavy)
 
     async def _let_deliveries_go_first(self) -> None:
         """Wait while the engine works off what it was given; see `AHEAD`."""
         if self._last_events < BUSY_EVENTS:
             return
         held, ended = self._destinations.progress()
-        until = trio.current_time() + AHEAD_LONGEST_S
-        while held >= AHEAD and trio.current_time() < until:
+        if self._ahead_until is None:
+            self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
+        while held >= AHEAD and trio.current_time() < self._ahead_until:
+            if self._light_waits:
+                return
             await trio.sleep(AHEAD_STEP_S)
             before = ended
             held, ended = self._destinations.progress()
             if ended - before < AHEAD_STEP_ATTEMPTS:
-                return
+                break
+        self._ahead_until = None
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions, in order, until the group is full."""
-        most_events, most_bytes = self._settings.group_events, self._settings.group_bytes
-        waiting = self._waiting
-        group: list[Submission] = []
-        events = size = weight = 0
-        while waiting:
-            first = waiting[0]
-            more_events, larger = events + len(first.events), size + first.size
-            if group and (more_events > most_events or larger > most_bytes):
-                break
-            group.append(waiting.popleft())
-            events, size = more_events, larger
-            weight += first.weight
-        self._waiting_weight -= weight
-        self._waiting_bytes -= size
-        self._waiting_events -= events
-        self._last_events = events
+        """Take whole submissions until the group is full; while deliveries go first, only of those
+        environments that are not held up by it."""
+        settings, waiting = self._settings, self._waiting
+        if self._ahead_until is not None and self._light_waits:
+            return waiting.gather(settings.group_events, settings.group_bytes, self._heavy)
+        group = waiting.gather(settings.group_events, settings.group_bytes)
+        counts: dict[int, int] = {}
+        for each in group:
+            environment = environment_of(each)
+            counts[environment] = counts.get(environment, 0) + len(each.events)
+        self._last_events = sum(counts.values())
+        self._heavy = {each for each, count in counts.items() if count >= BUSY_EVENTS}
         return group
 
     async def _commit(self, submissions: list[Submission]) -> None:
@@ -348,10 +342,7 @@ class Intake:
         if not self._away:
             self._away = True
             log.warning("database away, refusing events")
-        waiting = list(self._waiting)
-        self._waiting.clear()
-        self._waiting_events = self._waiting_weight = self._waiting_bytes = 0
-        self._fail(waiting, OVERLOADED)
+        self._fail(self._waiting.clear(), OVERLOADED)
         await trio.sleep(RETRY_S)
 
     async def _wait_back(self) -> None:

@@ -41,10 +41,11 @@ def make(
     to: str | None = "d1",
     key: str | None = None,
     digest: bytes = b"x",
+    environment: int = 1,
 ) -> Submission:
     """Return a submission of `events` events, each with a delivery to `to`, that reports its fate."""
     made = [
-        Event(IDENTITY.event(), 1, "t", 0, b"{}", idempotency_key=key, customer="c1")
+        Event(IDENTITY.event(), environment, "t", 0, b"{}", idempotency_key=key, customer="c1")
         for _ in range(events)
     ]
     deliveries = [
@@ -52,7 +53,9 @@ def make(
         for event in made
         if to is not None
     ]
-    claims = [KeyClaim(1, key, event.id, 1, digest, 10**15) for event in made if key is not None]
+    claims = [
+        KeyClaim(environment, key, event.id, 1, digest, 10**15) for event in made if key is not None
+    ]
     return Submission(made, deliveries, claims, 100 * events, fates.append)
 
 
@@ -311,3 +314,51 @@ async def test_once_closed_it_commits_what_waits_and_ends(
     intake.submit(make(fates))
     await intake.run()
     assert [fate.refusal for fate in fates] == ["overloaded", None]
+
+
+async def test_who_brought_no_load_waits_for_no_deliveries_of_others(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    told: list[tuple[str, float]] = []
+    destinations.held = 10**6
+    async with running(store, destinations) as intake, trio.open_nursery() as nursery:
+
+        async def work_off() -> None:
+            while True:
+                await trio.sleep(0.0039)
+                destinations.ended += 100
+
+        for _ in range(8):  # a busy group before
+            intake.submit(make([]))
+        await trio.sleep(0.1)
+        nursery.start_soon(work_off)
+        began = trio.current_time()
+        for name, environment in (("heavy", 1), ("light", 2), ("light", 2)):
+            submission = make([], environment=environment)
+            submission.settle = lambda _, name=name: told.append(
+                (name, trio.current_time() - began)
+            )  # type: ignore[misc]  # binds the name
+            intake.submit(submission)
+            await trio.sleep(0.02)
+        await trio.sleep(0.1)
+        nursery.cancel_scope.cancel()
+    assert [name for name, _ in told] == ["light", "light", "heavy"]
+    assert (
+        told[1][1] < 0.05 < told[2][1] <= 0.07
+    )  # the heavy one's wait is not begun anew by others
+
+
+async def test_a_tenant_that_fills_its_line_leaves_room_for_others(
+    store: FakeIntakeStore, destinations: FakeDestinations
+) -> None:
+    intake = Intake(store, destinations, IDENTITY, Settings(intake_events=50), trio.current_time)
+    fates: list[Fate] = []
+    for _ in range(100):
+        intake.submit(make(fates))
+    refused = len(fates)
+    assert refused > 0
+    others: list[Fate] = []
+    for environment in (2, 3):
+        intake.submit(make(others, environment=environment))
+    assert others == []  # they wait
+    assert len(fates) == refused

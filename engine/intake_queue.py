@@ -1,0 +1,104 @@
+"""Submissions that wait for their commit: a line for each environment, gathered from in turn.
+
+In one line the first comes first. Between lines none waits for what another has before it: a tenant that
+sends batches without end fills its own line, not the groups, and not the room that others have left.
+"""
+
+from collections import deque
+from collections.abc import Collection
+
+from engine.submission import Submission
+
+# A line holds at most so many times what is free of the bounds: one alone four fifths of them, so that
+# the next tenant's events find room whatever the first one does.
+PORTION = 4
+
+
+class IntakeQueue:
+    """Owner of what waits. `weight` counts rows, `size` bytes."""
+
+    def __init__(self, most_weight: int, most_size: int) -> None:
+        self._most_weight = most_weight
+        self._most_size = most_size
+        self._lines: dict[int, deque[Submission]] = {}  # by environment, in turn
+        self._of: dict[int, tuple[int, int]] = {}  # weight and size of each line
+        self.events = self.weight = self.size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def put(self, submission: Submission) -> bool:
+        """Put a submission at the end of its line; False, and nothing done, where there is no room."""
+        environment = environment_of(submission)
+        weight, size = self.weight + submission.weight, self.size + submission.size
+        if weight > self._most_weight or size > self._most_size:
+            return False
+        own_weight, own_size = self._of.get(environment, (0, 0))
+        if len(self._lines) > (environment in self._lines) or own_weight:
+            # Who comes first may always come, however large it is beside the bounds.
+            free_weight = self._most_weight - self.weight
+            free_size = self._most_size - self.size
+            if own_weight > PORTION * free_weight or own_size > PORTION * free_size:
+                return False
+        self._lines.setdefault(environment, deque()).append(submission)
+        self._of[environment] = own_weight + submission.weight, own_size + submission.size
+        self.events += len(submission.events)
+        self.weight, self.size = weight, size
+        return True
+
+    def others(self, than: Collection[int]) -> bool:
+        """Whether something waits of other environments than these."""
+        return any(environment not in than for environment in self._lines)
+
+    def gather(
+        self, most_events: int, most_size: int, without: Collection[int] = ()
+    ) -> list[Submission]:
+        """Take whole submissions, one of each line in turn, until the group is full. Lines of `without`
+        stay. A line whose next one does not fit is the first of the next group."""
+        group: list[Submission] = []
+        events = size = 0
+        open_lines = [each for each in self._lines if each not in without]
+        full: list[int] = []
+        while open_lines:
+            going: list[int] = []
+            for environment in open_lines:
+                line = self._lines[environment]
+                first = line[0]
+                more, larger = events + len(first.events), size + first.size
+                if group and (more > most_events or larger > most_size):
+                    full.append(environment)
+                    continue
+                group.append(self._take(environment, line))
+                events, size = more, larger
+                if line:
+                    going.append(environment)
+            open_lines = going
+        if full:  # in the order in which they were left over
+            behind = [each for each in self._lines if each not in full]
+            self._lines = {each: self._lines[each] for each in [*full, *behind]}
+        return group
+
+    def clear(self) -> list[Submission]:
+        """Take everything."""
+        waiting = [submission for line in self._lines.values() for submission in line]
+        self._lines.clear()
+        self._of.clear()
+        self.events = self.weight = self.size = 0
+        return waiting
+
+    def _take(self, environment: int, line: deque[Submission]) -> Submission:
+        taken = line.popleft()
+        weight, size = self._of[environment]
+        if line:
+            self._of[environment] = weight - taken.weight, size - taken.size
+        else:
+            del self._lines[environment], self._of[environment]
+        self.events -= len(taken.events)
+        self.weight -= taken.weight
+        self.size -= taken.size
+        return taken
+
+
+def environment_of(submission: Submission) -> int:
+    """Return whose a submission is: all of its events are of one environment."""
+    return submission.events[0].environment

@@ -1,0 +1,98 @@
+"""What waits for its commit waits in its own environment's line, and no line holds up another."""
+
+import random
+
+from engine.core.records import Event
+from engine.identity import Identity
+from engine.intake_queue import IntakeQueue
+from engine.submission import Submission
+
+IDENTITY = Identity()
+
+
+def make(environment: int, events: int = 1, size: int = 100) -> Submission:
+    made = [Event(IDENTITY.event(), environment, "t", 0, b"{}") for _ in range(events)]
+    return Submission(made, [], [], size * events, lambda _: None)
+
+
+def filled(*submissions: Submission, most: int = 10_000, size: int = 1_000_000) -> IntakeQueue:
+    queue = IntakeQueue(most, size)
+    for each in submissions:
+        assert queue.put(each)
+    return queue
+
+
+def test_one_of_each_line_is_taken_in_turn_and_each_line_keeps_its_order() -> None:
+    first = [make(1) for _ in range(5)]
+    other = [make(2) for _ in range(2)]
+    queue = filled(*first, *other)
+    expected = [first[0], other[0], first[1], other[1], first[2]]
+    assert queue.gather(5, 1_000_000) == expected
+    assert queue.gather(5, 1_000_000) == first[3:]
+    assert not queue
+    assert (queue.events, queue.weight, queue.size) == (0, 0, 0)
+
+
+def test_a_batch_that_fills_a_group_holds_up_no_single_event_and_comes_next() -> None:
+    batches = [make(1, 100) for _ in range(3)]
+    single, late = make(2), make(2)
+    queue = filled(*batches, single)
+    assert queue.gather(100, 1_000_000) == [batches[0]]
+    assert queue.put(late)
+    assert queue.gather(100, 1_000_000) == [single, late]  # there was no room: it comes first
+    assert queue.gather(100, 1_000_000) == [batches[1]]
+    assert queue.gather(100, 1_000_000) == [batches[2]]
+
+
+def test_lines_that_are_held_up_stay() -> None:
+    heavy, light = make(1, 10), make(2)
+    queue = filled(heavy, light)
+    assert queue.others({1})
+    assert not queue.others({1, 2})
+    assert queue.gather(100, 1_000_000, without={1}) == [light]
+    assert queue.gather(100, 1_000_000) == [heavy]
+
+
+def test_a_line_leaves_room_for_others() -> None:
+    queue = IntakeQueue(100, 1_000_000)
+    assert sum(queue.put(make(1)) for _ in range(200)) == 81
+    assert queue.put(make(2))
+    assert not queue.put(make(1))
+    by_size = IntakeQueue(1_000_000, 1_000)
+    assert sum(by_size.put(make(1, size=10)) for _ in range(200)) == 81
+    assert by_size.put(make(2, size=10))
+
+
+def test_what_fits_the_bounds_alone_is_taken_when_nothing_waits() -> None:
+    queue = IntakeQueue(100, 1_000)
+    assert queue.put(make(1, 100, size=10))
+    assert not queue.put(make(2))
+    assert len(queue.clear()) == 1
+    assert not queue.put(make(1, 101))
+    assert not queue
+
+
+def test_nothing_is_lost_or_turned_around_in_any_order_of_calls() -> None:
+    chance = random.Random(7)
+    queue = IntakeQueue(400, 40_000)
+    given: dict[int, list[Submission]] = {}
+    taken: dict[int, list[Submission]] = {}
+    for _ in range(3_000):
+        if chance.random() < 0.6:
+            environment = chance.randrange(5)
+            submission = make(environment, chance.choice((1, 1, 1, 20)))
+            if queue.put(submission):
+                given.setdefault(environment, []).append(submission)
+        else:
+            without = {each for each in range(5) if chance.random() < 0.2}
+            group = queue.gather(30, 3_000, without)
+            assert len(group) == 1 or sum(len(each.events) for each in group) <= 30
+            for each in group:
+                taken.setdefault(each.events[0].environment, []).append(each)
+        waiting = [each for line in queue._lines.values() for each in line]
+        assert queue.weight == sum(each.weight for each in waiting)
+        assert queue.size == sum(each.size for each in waiting)
+        assert queue.events == sum(len(each.events) for each in waiting)
+    for each in queue.clear():
+        taken.setdefault(each.events[0].environment, []).append(each)
+    assert taken == given
