@@ -163,7 +163,7 @@ def _delivered(number: int) -> Callable[[Yard], None]:
         made = yard.destination(yard.url("/hook"), "hostile.0")
         yard.fill("hostile", 1, yard.of(number))
         give_up = time.monotonic() + 120
-        while yard.api("GET", f"/destinations/{made}/health")["pending"]:
+        while yard.api("GET", f"/destinations/{made}/health")["queue"]["pending"]:
             if time.monotonic() > give_up:
                 raise TimeoutError("the neighbour's deliveries do not end")
             time.sleep(0.2)

@@ -269,7 +269,14 @@ SCENARIOS = {
             "a healthy tenant alone and beside each worst neighbour, or worst=NAME",
             isolation,
             {"worst": "all", "rate": 200, "seconds": 10, "rounds": 3, "percent": 100, "held": 1},
-            {"worst": "all", "rate": 20, "seconds": 1, "rounds": 1, "percent": 1, "held": 0},
+            {
+                "worst": "names,lists",
+                "rate": 20,
+                "seconds": 1,
+                "rounds": 1,
+                "percent": 1,
+                "held": 0,
+            },
             serve=Neighbourhood,
         ),
         Scenario(
