@@ -22,7 +22,7 @@ from tests.sim.store.connection import HotConnection
 from tests.sim.store.stored import StoredClaim, StoredEvent, stored
 from tests.sim.store.tables import Place, Tables, require_text
 
-POISON = b"\0poison"  # an event whose payload has this is refused, an outcome whose body has it too
+POISON = b"\\u0000poison"  # an event whose payload has this is refused, an outcome whose body too
 MAX_GROUP = 1 << 20
 
 
@@ -160,35 +160,35 @@ class SimulatedIntake:
 
     def __init__(self, tables: Tables, connection: HotConnection) -> None:
         self._tables = tables
-        self._connection = connection
+        self.connection = connection
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
         """Write a group; see the port."""
         if len(group.deliveries) >= MAX_GROUP:
             raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
-        await self._connection.ensure()
+        await self.connection.ensure()
         group = _as_sent(group)
         if group.again:
             look = partial(accepted_before, self._tables, group)
-            before = await self._connection.run("look for group", look, writes=False)
+            before = await self.connection.run("look for group", look, writes=False)
             if before is not None:
                 return before
-        return await self._connection.write("accept", partial(accept, self._tables, group))
+        return await self.connection.write("accept", partial(accept, self._tables, group))
 
     async def draw(self) -> int:
         """Return the base of a group's seqs; see the port."""
-        await self._connection.ensure()
-        return await self._connection.run("draw", self._tables.draw)
+        await self.connection.ensure()
+        return await self.connection.run("draw", self._tables.draw)
 
     async def check(self) -> None:
         """Connect if that is not so; see the port."""
-        await self._connection.ensure()
+        await self.connection.ensure()
 
     async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
         """Delete backlog rows; see the port."""
-        await self._connection.ensure()
+        await self.connection.ensure()
         work = partial(forget, self._tables, sorted(destinations))
-        await self._connection.write("forget backlog", work)
+        await self.connection.write("forget backlog", work)
 
 
 def _as_sent(group: IntakeGroup) -> IntakeGroup:

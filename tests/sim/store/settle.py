@@ -188,12 +188,12 @@ class SimulatedSettle:
 
     def __init__(self, tables: Tables, connection: HotConnection) -> None:
         self._tables = tables
-        self._connection = connection
+        self.connection = connection
 
     async def settle(self, group: SettleGroup) -> None:
         """Write a group; see the port."""
-        await self._connection.ensure()
-        await self._connection.write("settle", partial(settle, self._tables, _as_sent(group)))
+        await self.connection.ensure()
+        await self.connection.write("settle", partial(settle, self._tables, _as_sent(group)))
 
 
 def _as_sent(group: SettleGroup) -> SettleGroup:

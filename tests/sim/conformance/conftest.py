@@ -1,0 +1,63 @@
+"""Fixtures: each database by itself, and both in step, all of whose reads look at few rows."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from storage import backlog, dead_letters, replaying
+from storage.bridge import Bridge, open_bridge
+from tests.postgres import TestServer
+from tests.sim.conformance.house import House
+from tests.sim.conformance.sides import Postgres, Side, Simulated
+from tests.sim.conformance.twins import Twins
+from tests.sim.store import Database, Looks
+
+LOOKS = Looks(queue=7, dead=4, dead_counted=5, replays=6)
+
+
+@pytest.fixture
+def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let PostgreSQL's reads look at as few rows as the simulated one's."""
+    monkeypatch.setattr(backlog, "EXAMINED", LOOKS.queue)
+    monkeypatch.setattr(dead_letters, "EXAMINED", LOOKS.dead)
+    monkeypatch.setattr(dead_letters, "COUNTED", LOOKS.dead_counted)
+    monkeypatch.setattr(replaying, "EXAMINED", LOOKS.replays)
+    texts = (backlog.queue_statement, backlog.passed_statement)
+    for text in texts:
+        text.cache_clear()
+    yield
+    for text in texts:
+        text.cache_clear()
+
+
+@pytest.fixture
+async def twins(bridge: Bridge, few_looks: None) -> Twins:
+    """Both databases, empty."""
+    return Twins(Simulated(Database(looks=LOOKS)), Postgres(bridge))
+
+
+@pytest.fixture(params=["simulated", "postgres"])
+async def side(request: pytest.FixtureRequest, postgres: TestServer) -> AsyncIterator[Side]:
+    """One database that a process has taken over."""
+    if request.param == "simulated":
+        looks = LOOKS if "few_looks" in request.fixturenames else Looks()
+        simulated = Simulated(Database(looks=looks))
+        await simulated.take()
+        yield simulated
+        return
+    async with postgres.database() as url, open_bridge(url) as bridge:
+        real = Postgres(bridge)
+        await real.take()
+        yield real
+
+
+@pytest.fixture
+async def house(side: Side) -> House:
+    """A database with an environment and two destinations."""
+    return await House(side).built()
+
+
+@pytest.fixture
+async def narrow(few_looks: None, house: House) -> House:
+    """The same, whose reads look at few rows."""
+    return house

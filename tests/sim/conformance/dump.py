@@ -1,0 +1,208 @@
+"""All rows of both databases in one shape: a table's rows by their columns, in an order of their own.
+
+What a row has of the database's clock is shown as -1: only whether it was written is compared.
+"""
+
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from storage.bridge import Pool
+from storage.outcomes import header_lines, text_bytes
+from tests.sim.store import Tables
+from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
+
+Dump = dict[str, list[Any]]
+# Outcomes are dated some hours back by those who write them here: what is younger is the database's.
+RECENT_MS = 600_000
+
+_EVENTS = """
+    SELECT environment, id, origin, type, occurred_at_ms, deliveries, customer, source, correlation_id,
+           request_id, idempotency_key, encode(payload, 'hex') AS payload,
+           encode(metadata, 'hex') AS metadata, encode(attachments, 'hex') AS attachments
+    FROM events"""
+DELIVERY = (  # what the columns of a delivery's row are called
+    "environment", "id", "seq", "attempts", "schedule_start", "event", "destination", "queue", "kind",
+    "origin", "priority", "status", "skipped", "event_type", "response_status", "trouble", "dlq",
+    "category", "due_ms", "delivered_at_ms", "dead_lettered_at_ms", "updated_at_ms", "lane", "customer",
+    "last_error", "replay_of", "replay_job",
+)  # fmt: skip
+_DELIVERIES = """
+    SELECT environment, id, seq, attempt_count, schedule_start, event, destination, class, kind, origin,
+           priority, status, skipped, event_type, response_status, trouble, dlq_status, error_category,
+           next_attempt_at_ms, delivered_at_ms, dead_lettered_at_ms,
+           CASE WHEN updated_at_ms > $1 THEN -1 ELSE updated_at_ms END AS updated_at_ms,
+           lane, customer, encode(last_error, 'hex') AS last_error, replay_of, replay_job
+    FROM deliveries"""
+_ATTEMPTS = """
+    SELECT environment, delivery, number, started_at_ms, duration_ms, destination_version, success,
+           response_truncated, response_status, error_category, transform_version,
+           encode(error_message, 'hex') AS error_message,
+           encode(coalesce(response_headers, ''), 'hex') AS response_headers,
+           encode(coalesce(response_body, ''), 'hex') AS response_body, encode(logs, 'hex') AS logs
+    FROM attempts"""
+_ERRORS = ", ".join(f"error_{code:02}" for code in range(1, 14))
+_LATENCY = ", ".join(f"latency_{bucket:02}" for bucket in range(24))
+_MINUTES = f"""
+    SELECT environment, destination, minute, attempts, failed, retried, delivered, dead_lettered,
+           ARRAY[{_ERRORS}] AS errors, ARRAY[{_LATENCY}] AS latency
+    FROM destination_minutes"""
+_JOBS = """
+    SELECT environment, id, status, dry_run, destination, customer_account, total, enqueued, skipped,
+           paced_until_ms, started_at_ms, finished_at_ms, error
+    FROM replay_jobs"""
+_LEGS = """
+    SELECT environment, job, destination, counted, total, cursor, enqueued, skipped, all_counted,
+           exhausted, step
+    FROM replay_legs"""
+_QUERIES = {
+    "events": _EVENTS,
+    "deliveries": _DELIVERIES,
+    "attempts": _ATTEMPTS,
+    "claims": "SELECT environment, key, event, deliveries, encode(digest, 'hex') AS digest,"
+    " expires_at_ms FROM idempotency",
+    "customers": "SELECT environment, external_id, id FROM customer_accounts",
+    "backlog": "SELECT environment, destination, shard, low_seq, next_due_at_ms"
+    " FROM destination_backlog",
+    "snapshots": "SELECT environment, destination, encode(state, 'hex') AS state"
+    " FROM destination_snapshots",
+    "minutes": _MINUTES,
+    "jobs": _JOBS,
+    "legs": _LEGS,
+    "parked": "SELECT environment, job, destination, lane, cursor FROM replay_parked",
+    "tallies": "SELECT environment, job, delivered, failed FROM replay_tallies",
+    "destinations": "SELECT environment, id, version, status, name FROM destinations",
+    "versions": "SELECT environment, destination, version, status FROM destination_versions",
+    "room": "SELECT number, destinations FROM environments",
+    "rules": "SELECT environment, id, version, destination, name, enabled FROM routing_rules",
+    "rule tallies": "SELECT environment, rules, version FROM routing_tallies",
+    "audit": "SELECT workspace, id, coalesce(convert_from(changes, 'UTF8'), '{}')::jsonb AS changes"
+    " FROM audit_log",
+    "epochs": "SELECT (SELECT max(epoch) FROM processes) AS intake,"
+    " (SELECT max(epoch) FROM shard_leases) AS settle, count(DISTINCT epoch) AS kinds"
+    " FROM shard_leases",
+}
+_ALL = (
+    "SELECT "
+    + ", ".join(
+        f"(SELECT coalesce(json_agg(x), '[]') FROM ({query}) x) AS \"{name}\""
+        for name, query in _QUERIES.items()
+    )
+    + " WHERE $1::bigint > 0"
+)
+
+
+async def dump_of_postgres(pool: Pool) -> Dump:
+    """Return all rows of the real database."""
+    row = await pool.fetch_row(_ALL, int(time.time() * 1000) - RECENT_MS)
+    assert row is not None
+    return {
+        name: _ordered(list(each.values()) for each in json.loads(row[name])) for name in _QUERIES
+    }
+
+
+def dump_of_tables(tables: Tables) -> Dump:
+    """Return all rows of the simulated database."""
+    recent = int(time.time() * 1000) - RECENT_MS
+    replays = tables.replays
+    found: dict[str, Iterable[list[Any]]] = {
+        "events": (_event(each) for each in tables.events.values()),
+        "deliveries": (_delivery(each, recent) for each in tables.deliveries.values()),
+        "attempts": (_attempt(key[0], each) for key, each in tables.attempts.items()),
+        "claims": (
+            [*key, each.event, each.deliveries, each.digest.hex(), each.expires_at_ms]
+            for key, each in tables.claims.items()
+        ),
+        "customers": ([*key, account] for key, account in tables.customers.items()),
+        "backlog": (
+            [*key, each.shard, each.low_seq, each.due_ms] for key, each in tables.backlog.items()
+        ),
+        "snapshots": ([*key, state.hex()] for key, state in tables.snapshots.items()),
+        "minutes": ([*key, *_minute(each)] for key, each in tables.minutes.items()),
+        "jobs": (
+            [
+                each.environment, each.id, int(each.status), each.dry_run,
+                each.selection.destination, each.selection.account, each.total, each.enqueued,
+                each.skipped, each.paced_until_ms, each.started_at_ms, each.finished_at_ms, each.error,
+            ]
+            for each in replays.jobs.values()
+        ),
+        "legs": (
+            [
+                *key, leg.destination, leg.counted, leg.total, leg.cursor, leg.enqueued, leg.skipped,
+                leg.all_counted, leg.exhausted, leg.step,
+            ]
+            for key, legs in replays.legs.items()
+            for leg in legs.values()
+        ),
+        "parked": (
+            [*key, lane, cursor]
+            for key, lanes in replays.parked.items()
+            for lane, cursor in lanes.items()
+        ),
+        "tallies": ([*key, *tally] for key, tally in replays.tallies.items()),
+        "destinations": (
+            [*key, each.version, int(each.status), each.name]
+            for key, each in tables.destinations.items()
+        ),
+        "versions": ([*key, int(each.status)] for key, each in tables.versions.items()),
+        "room": ([*each] for each in tables.room.items()),
+        "rules": (
+            [*key, each.version, each.destination, each.name, each.enabled]
+            for key, each in tables.rules.items()
+        ),
+        "rule tallies": ([key, *tally] for key, tally in tables.tallies.items()),
+        "audit": ([*key, changes] for key, changes in tables.audit.items()),
+        "epochs": [[tables.intake_epoch, tables.settle_epoch, 1]],
+    }  # fmt: skip
+    return {name: _ordered(rows) for name, rows in found.items()}
+
+
+def _ordered(rows: Iterable[list[Any]]) -> list[Any]:
+    return sorted(rows, key=repr)
+
+
+def _event(row: StoredEvent) -> list[Any]:
+    event = row.event
+    return [
+        event.environment, event.id, int(event.origin), event.type, event.occurred_at_ms,
+        row.deliveries, event.customer, event.source, event.correlation_id, event.request_id,
+        event.idempotency_key, _hex(event.payload), _hex(event.metadata), _hex(event.attachments),
+    ]  # fmt: skip
+
+
+def _delivery(row: StoredDelivery, recent: int) -> list[Any]:
+    updated = row.updated_at_ms
+    return [
+        row.environment, row.id, row.seq, row.attempts, row.schedule_start, row.event, row.destination,
+        int(row.queue), int(row.kind), int(row.origin), int(row.priority), int(row.status), row.skipped,
+        row.event_type, row.response_status, _number(row.trouble), _number(row.dlq),
+        _number(row.category), row.due_ms, row.delivered_at_ms, row.dead_lettered_at_ms,
+        -1 if updated is not None and updated > recent else updated, row.lane, row.customer,
+        _hex(text_bytes(row.last_error)), row.replay_of, row.replay_job,
+    ]  # fmt: skip
+
+
+def _attempt(environment: int, row: StoredAttempt) -> list[Any]:
+    outcome = row.outcome
+    return [
+        environment, row.delivery, row.number, row.started_at_ms, outcome.duration_ms,
+        row.destination_version, outcome.success, outcome.truncated, outcome.status,
+        _number(outcome.category), outcome.transform_version, _hex(text_bytes(outcome.message)),
+        _hex(header_lines(outcome.headers)), _hex(outcome.body), _hex(outcome.logs),
+    ]  # fmt: skip
+
+
+def _minute(row: StoredMinute) -> list[Any]:
+    return [
+        row.attempts, row.failed, row.retried, row.delivered, row.dead_lettered, row.errors, row.latency,
+    ]  # fmt: skip
+
+
+def _hex(value: bytes | None) -> str | None:
+    return None if value is None else value.hex()
+
+
+def _number(value: int | None) -> int | None:
+    return None if value is None else int(value)

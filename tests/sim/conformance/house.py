@@ -1,0 +1,155 @@
+"""What example tests begin with: an environment, two destinations, and deliveries in any state."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.control.records import AuditEntry, DestinationRecord
+from engine.core.records import Delivery, Event, Settlement
+from engine.core.vocabulary import (
+    DeliveryStatus,
+    DestinationStatus,
+    Ordering,
+    SigningAlgorithm,
+)
+from engine.models import Workspace
+from engine.ports import DirtyDestination
+from engine.requeue import Requeued, Witness
+from engine.shards import shard_of
+from tests.sim.conformance.dump import DELIVERY
+from tests.sim.conformance.sides import Ports, Side
+from tests.storage.world import (
+    ENVIRONMENT,
+    deliveries_of,
+    event,
+    failure,
+    identity,
+    intake_group,
+    now_ms,
+    settle_group,
+)
+
+PAST_S = 7_200  # outcomes are dated so long back: what the database dates itself is told from it
+
+
+class House:
+    """One side, and what is in it."""
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self.workspace = identity.other()
+        self.a, self.b = sorted(identity.other() for _ in range(2))
+        self.past = now_ms() / 1000 - PAST_S
+
+    @property
+    def ports(self) -> Ports:
+        """Of the process that owns the database."""
+        return self.side.ports
+
+    async def built(self) -> "House":
+        """Make workspaces, until there is the environment that records are of, and destinations."""
+        for name in ("one", "two", "three"):
+            tenants = self.ports.configuration.tenants
+            made = Workspace(self.workspace if name == "three" else identity.other(), name, "free")
+            assert await tenants.create(made, self.audit())
+        for each in (self.a, self.b):
+            assert await self.ports.destinations.create(self.record(each), 9, self.audit())
+        return self
+
+    def audit(self, changes: bytes | None = None) -> AuditEntry:
+        """An audit entry of its own."""
+        return AuditEntry(
+            id=identity.other(),
+            workspace=self.workspace,
+            environment=ENVIRONMENT,
+            action="thing.write",
+            object_type="thing",
+            object_id="*",
+            actor_type="API_KEY",
+            actor_id="k",
+            changes=changes,
+        )
+
+    def witness(self, counted: str | None = None, before: int = 0) -> Witness:
+        """An audit entry of a requeue or discard."""
+        changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
+        return Witness(self.audit(changes), counted, before)
+
+    def record(self, identifier: str, **fields: Any) -> DestinationRecord:
+        """A destination."""
+        given: dict[str, Any] = {
+            "id": identifier,
+            "environment": ENVIRONMENT,
+            "version": 1,
+            "status": DestinationStatus.ACTIVE,
+            "name": "n",
+            "description": None,
+            "url": "https://receiver.example/",
+            "customer": None,
+            "customer_account": None,
+            "headers": (("authorization", "secret"), ("x-a", "b")),
+            "concurrency": 4,
+            "ordering": Ordering.KEY,
+            "timeout_ms": 1_000,
+            "rate_per_second": None,
+            "dry_run": False,
+            "retry_schedule_s": (5, 60),
+            "algorithm": SigningAlgorithm.HMAC_SHA256,
+            "signing": (),
+            "updated_at_ms": 5,
+        }
+        return DestinationRecord(**{**given, **fields})
+
+    async def switch(self, identifier: str, status: DestinationStatus) -> DestinationRecord:
+        """Give a destination another status."""
+        present = await self.ports.destinations.get(ENVIRONMENT, identifier)
+        assert present is not None
+        record = self.record(identifier, version=present.version + 1, status=status)
+        assert await self.ports.destinations.replace(record, self.audit())
+        return record
+
+    async def accept(self, *events: Event, to: Sequence[str], **fields: Any) -> list[Delivery]:
+        """Accept events with a delivery each to every destination; return these as they were accepted."""
+        deliveries = [each for one in events for each in deliveries_of(one, *to, **fields)]
+        accepted = await self.ports.intake.accept(intake_group(events, deliveries, dirty=list(to)))
+        for seq, delivery in enumerate(deliveries, accepted.base):
+            delivery.seq = seq
+        return deliveries
+
+    async def waiting(self, count: int, to: str, **fields: Any) -> list[Delivery]:
+        """Deliveries that wait."""
+        return await self.accept(*[event(**fields) for _ in range(count)], to=[to])
+
+    async def settle(self, *settlements: Settlement, **fields: Any) -> None:
+        """Write a group."""
+        await self.ports.settle.settle(settle_group(settlements, **fields))
+
+    async def dead(self, count: int, to: str, **fields: Any) -> list[Delivery]:
+        """Deliveries that are in the dead-letter queue."""
+        deliveries = await self.waiting(count, to, **fields)
+        await self.settle(
+            *[failure(each, DeliveryStatus.FAILED, started_at=self.past) for each in deliveries]
+        )
+        return deliveries
+
+    async def requeue(
+        self, deliveries: Sequence[Delivery], by: Witness, *, again: bool = False, base: int = 0
+    ) -> tuple[int, Requeued]:
+        """Requeue deliveries; return the base with what came of it."""
+        base = base or await self.ports.intake.draw()
+        ids = [each.id for each in deliveries]
+        dirty = self.dirty(*{each.destination for each in deliveries})
+        done = await self.ports.requeue.requeue(ENVIRONMENT, ids, base, dirty, by, again=again)
+        return base, done
+
+    def dirty(self, *destinations: str) -> list[DirtyDestination]:
+        """Backlog rows to be made."""
+        return [DirtyDestination(ENVIRONMENT, each, shard_of(each)) for each in destinations]
+
+    async def row(self, of: Delivery) -> dict[str, Any]:
+        """A delivery's row."""
+        (found,) = [row for row in await self.table("deliveries") if row[1] == of.id]
+        return dict(zip(DELIVERY, found, strict=True))
+
+    async def table(self, name: str) -> list[Any]:
+        """The rows of a table, as they are dumped."""
+        return (await self.side.dump())[name]

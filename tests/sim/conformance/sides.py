@@ -1,0 +1,162 @@
+"""The two databases under test, as one process has each of them: the same ports, lost alike."""
+
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from engine.control.ports import DestinationStore, RuleStore
+from engine.key_lookup import ClaimReader
+from engine.ports import BacklogStore, IntakeStore, SettleStore
+from engine.replay.ports import JobStore, ReplayStore
+from engine.requeue import DeadLetterStore, RequeueStore
+from storage.backlog import BACKLOG, PostgresBacklog
+from storage.bridge import Bridge
+from storage.claims import PostgresClaims
+from storage.configuration import ConfigurationTables
+from storage.connection import Connection
+from storage.dead_letters import PostgresDeadLetters
+from storage.intake import PostgresIntake
+from storage.ownership import Ownership
+from storage.profiles import UPKEEP, hot
+from storage.replaying import REPLAYING, PostgresReplays
+from storage.replays import PostgresJobs
+from storage.requeue import PostgresRequeue
+from storage.secretbox import SecretBox
+from storage.settle import PostgresSettle
+from tests.sim.conformance.dump import Dump, dump_of_postgres, dump_of_tables
+from tests.sim.gateway import Direct
+from tests.sim.store import Database, Stores
+
+BOX = SecretBox([b"k" * 32])
+
+
+class Ports(Struct):
+    """Every port of one process."""
+
+    intake: IntakeStore
+    settle: SettleStore
+    backlog: BacklogStore
+    requeue: RequeueStore
+    dead: DeadLetterStore
+    jobs: JobStore
+    replays: ReplayStore
+    destinations: DestinationStore
+    rules: RuleStore
+    claims: ClaimReader
+    configuration: Any  # `tenants.create` and `load` are used
+
+
+class Side(Protocol):
+    """A database, with the stores of the process that took it over last."""
+
+    name: str
+    ports: Ports
+
+    async def take(self) -> None:
+        """Begin another process, which takes the database over; `ports` are its own."""
+
+    def lose(self, purpose: str) -> None:
+        """Lose the present process's connection of this purpose: intake or settle."""
+
+    async def remove_event(self, environment: int, event: str) -> None:
+        """Remove an event and leave its deliveries."""
+
+    async def dump(self) -> Dump:
+        """Return all rows."""
+
+
+class Simulated:
+    """The one in memory."""
+
+    name = "simulated"
+    ports: Ports
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._processes = 0
+        self._stores: Stores | None = None
+
+    async def take(self) -> None:
+        """Begin another process; see the protocol."""
+        self._processes += 1
+        stores = self._stores = self.database.connect(self._processes, Direct())
+        await stores.take()
+        self.ports = Ports(
+            stores.intake,
+            stores.settle,
+            stores.backlog,
+            stores.requeue,
+            stores.dead,
+            stores.jobs,
+            stores.replays,
+            stores.destinations,
+            stores.rules,
+            stores.claims,
+            stores.configuration,
+        )
+
+    def lose(self, purpose: str) -> None:
+        """Lose a connection; see the protocol."""
+        assert self._stores is not None
+        store = self._stores.intake if purpose == "intake" else self._stores.settle
+        store.connection.connected = False
+
+    async def remove_event(self, environment: int, event: str) -> None:
+        """Remove an event; see the protocol."""
+        self.database.remove_event(environment, event)
+
+    async def dump(self) -> Dump:
+        """Return all rows."""
+        return dump_of_tables(self.database.tables)
+
+
+class Postgres:
+    """The real one. Processes share a pool, as what they read by it carries no epoch."""
+
+    name = "postgres"
+    ports: Ports
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self._hot: dict[str, Connection] = {}
+        self._backlog = PostgresBacklog(bridge.make_pool(BACKLOG, 1))
+        self._replaying = bridge.make_pool(REPLAYING, 1)
+        self._upkeep = bridge.connection(UPKEEP)
+
+    async def take(self) -> None:
+        """Begin another process; see the protocol."""
+        bridge, ownership = self.bridge, Ownership()
+        await ownership.take(self._upkeep)
+        intake = bridge.connection(hot("intake"), ownership.renew_intake)
+        settle = bridge.connection(hot("settle"), ownership.renew_settle)
+        self._hot = {"intake": intake, "settle": settle}
+        tables = ConfigurationTables(bridge.pool, BOX)
+        self.ports = Ports(
+            PostgresIntake(intake, ownership),
+            PostgresSettle(settle, ownership),
+            self._backlog,
+            PostgresRequeue(intake, ownership),
+            PostgresDeadLetters(bridge.pool),
+            PostgresJobs(bridge.pool),
+            PostgresReplays(self._replaying, intake, ownership),
+            tables.destinations,
+            tables.rules,
+            PostgresClaims(bridge.pool),
+            tables,
+        )
+
+    def lose(self, purpose: str) -> None:
+        """Lose a connection; see the protocol."""
+        raw = self._hot[purpose]._raw
+        if raw is not None:
+            raw.terminate()
+
+    async def remove_event(self, environment: int, event: str) -> None:
+        """Remove an event; see the protocol."""
+        await self.bridge.pool.fetch(
+            "DELETE FROM events WHERE environment = $1 AND id = $2::uuid", environment, event
+        )
+
+    async def dump(self) -> Dump:
+        """Return all rows."""
+        return await dump_of_postgres(self.bridge.pool)

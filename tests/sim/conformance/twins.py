@@ -1,0 +1,106 @@
+"""Both databases at once: each call goes to both, with the same outcome and the same rows afterwards."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from engine.ports import Acceptance, BacklogRow, StoreError
+from engine.replay.ports import Enqueued, Named
+from engine.requeue import Requeued
+from tests.sim.conformance.sides import Ports, Postgres, Side, Simulated
+
+_ALIGN = "SELECT setval('intake_group', greatest($1::bigint, last_value)) FROM intake_group"
+Call = Callable[[Ports], Awaitable[Any]]
+
+
+class Refused(Struct, frozen=True):
+    """A call raised an error of this kind."""
+
+    kind: str
+
+
+class Fault(Protocol):
+    """What happens to a side before or after a call."""
+
+    def __call__(self, side: Side) -> None: ...
+
+
+class Twins:
+    """The simulated database and the real one, in the same state."""
+
+    def __init__(self, simulated: Simulated, postgres: Postgres) -> None:
+        self.simulated = simulated
+        self.postgres = postgres
+        self.calls: list[str] = []  # what was done, for whoever reads a failure
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Both."""
+        return self.simulated, self.postgres
+
+    async def take(self) -> None:
+        """Let another process take over."""
+        self.calls.append("take over")
+        for side in self.sides:
+            await side.take()
+
+    def lose(self, purpose: str) -> None:
+        """Lose the connections of a purpose."""
+        self.calls.append(f"lose {purpose}")
+        for side in self.sides:
+            side.lose(purpose)
+
+    async def remove_event(self, environment: int, event: str) -> None:
+        """Remove an event."""
+        self.calls.append(f"remove event {event}")
+        for side in self.sides:
+            await side.remove_event(environment, event)
+
+    async def call(self, named: str, call: Call) -> Any:
+        """Make a call on both, compare what came of it, and return it; Refused where both refused."""
+        self.calls.append(named)
+        simulated, real = [await _outcome(call, side.ports) for side in self.sides]
+        assert _comparable(simulated) == _comparable(real), self._story(simulated, real)
+        if isinstance(simulated, Refused):
+            await self._align()
+        return simulated
+
+    async def _align(self) -> None:
+        """Let both draw the same seq next: whether what was refused drew one is nobody's business."""
+        tables = self.simulated.database.tables
+        rows = await self.postgres.bridge.pool.fetch(_ALIGN, tables.groups)
+        tables.groups = rows[0][0]
+
+    async def compare(self) -> None:
+        """Compare all rows."""
+        simulated, real = await self.simulated.dump(), await self.postgres.dump()
+        for table, rows in real.items():
+            differing = [row for row in rows if row not in simulated[table]]
+            missing = [row for row in simulated[table] if row not in rows]
+            assert rows == simulated[table], self._story(missing, differing, table)
+
+    def _story(self, simulated: object, real: object, table: str = "the answer") -> str:
+        last = "\n  ".join(self.calls[-12:])
+        return f"{table} differs\nsimulated {simulated}\npostgres  {real}\nafter\n  {last}"
+
+
+async def _outcome(call: Call, ports: Ports) -> Any:
+    try:
+        return await call(ports)
+    except StoreError as error:
+        return Refused(type(error).__name__)
+
+
+def _comparable(outcome: Any) -> Any:
+    """Return an answer without what no port says: the order of rows that have none."""
+    if isinstance(outcome, list) and outcome and isinstance(outcome[0], (BacklogRow, Named)):
+        return sorted(map(msgspec.to_builtins, outcome), key=repr)
+    if isinstance(outcome, list) and outcome and isinstance(outcome[0], str):
+        return sorted(outcome)
+    if isinstance(outcome, Enqueued) and outcome.ids is not None:
+        return sorted(outcome.ids)
+    if isinstance(outcome, (Acceptance, Requeued)):
+        return msgspec.to_builtins(outcome)
+    return outcome

@@ -1,0 +1,181 @@
+"""The walk's replay jobs: created, counted, run by chunks that park lanes, and ended in every way."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from engine.core.vocabulary import DeliveryStatus, ReplayStatus
+from engine.replay.entry import replay_of
+from engine.replay.job import Leg, ReplayJob, Selection, shifted
+from engine.replay.ports import Chunk, Stretch
+from tests.sim.conformance.twins import Refused
+from tests.sim.conformance.walk import TYPES, World
+
+
+async def create(world: World) -> None:
+    """Create a job, of any selection."""
+    random = world.random
+    named = [row.id for row in world.some_rows(5)]
+    selection = random.choice(
+        (
+            Selection(),
+            Selection(destination=random.choice(world.destinations)),
+            Selection(event_types=(TYPES[0], "user.*")),
+            Selection(statuses=(DeliveryStatus.FAILED,)),
+            Selection(deliveries=tuple(named)),
+            Selection(from_ms=0, to_ms=world.identity.last_ms),
+        )
+    )
+    job = ReplayJob(
+        id=world.identity.other(),
+        environment=world.environment,
+        status=ReplayStatus.PENDING,
+        dry_run=random.random() < 0.1,
+        selection=selection,
+        rate_per_second=random.choice((None, 5.0)),
+    )
+    audit = world.audit("replay_job")
+    await world.twins.call("create job", lambda ports: ports.jobs.create(job, 4, audit))
+
+
+async def cancel(world: World) -> None:
+    """Cancel a job."""
+    job = await chosen(world)
+    if job is not None and world.random.random() < 0.2:
+        audit, now = world.audit("replay_job"), world.tick()
+        await world.twins.call(
+            "cancel", lambda ports: ports.jobs.cancel(world.environment, job.id, now, audit)
+        )
+
+
+async def read(world: World) -> None:
+    """Read jobs as callers do."""
+    environment, status = world.environment, world.random.choice((None, *ReplayStatus))
+    await world.twins.call(
+        "jobs", lambda ports: ports.jobs.page(environment, status, None, None, 3)
+    )
+    some = [row.id for row in world.some_rows(3)]
+    await world.twins.call("named", lambda ports: ports.jobs.named(environment, some))
+    job = await chosen(world)
+    if job is not None:
+        await world.twins.call("job", lambda ports: ports.jobs.get(environment, job.id))
+        await world.twins.call("legs", lambda ports: ports.jobs.legs(environment, job.id, 2))
+
+
+async def chosen(world: World) -> ReplayJob | None:
+    """Return a job that is not finished, mostly."""
+    known = [job.id for job in world.tables.replays.jobs.values() if world.random.random() < 0.2]
+    jobs = await world.twins.call("unfinished", lambda ports: ports.replays.unfinished(known))
+    table = world.tables.replays
+    if world.random.random() < 0.1:
+        jobs = list(table.jobs.values())
+    if not jobs:
+        return None
+    job = table.job(world.environment, world.random.choice(jobs).id)
+    assert job is not None
+    return job
+
+
+async def step(world: World) -> None:
+    """Bring a job on by what its status asks for, now and then by something else."""
+    job = await chosen(world)
+    if job is None:
+        return
+    random = world.random
+    legs = await world.twins.call("all legs", lambda ports: ports.replays.all_legs(job))
+    if random.random() < 0.1 or not legs:
+        await end(world, job)
+    elif job.status is ReplayStatus.PENDING or random.random() < 0.05:
+        await count(world, job, random.choice(legs))
+    elif job.status is ReplayStatus.RUNNING or random.random() < 0.3:
+        await enqueue(world, job, random.choice(legs))
+    else:
+        await turn(world, job)
+
+
+async def count(world: World, job: ReplayJob, leg: Leg) -> None:
+    """Count on, to the end where it is near."""
+    if world.random.random() < 0.1:
+        leg = replace(leg, counted=shifted(leg.counted, 1))
+    await world.twins.call("count", lambda ports: ports.replays.count(job, leg))
+    now = world.tick()
+    await world.twins.call(
+        "counted", lambda ports: ports.replays.counted(job, ReplayStatus.RUNNING, now)
+    )
+
+
+async def enqueue(world: World, job: ReplayJob, leg: Leg) -> None:
+    """Read on and enter what was read, or pass it over, or give up the leg."""
+    random = world.random
+    lane = random.choice(list(leg.parked)) if leg.parked and random.random() < 0.5 else None
+    limit, size = random.choice((1, 3, 100)), random.choice((1, 60, 1 << 20))
+    stretch = await world.twins.call(
+        "read replays", lambda ports: ports.replays.read(job, leg, limit, size, lane)
+    )
+    chunk = chunk_of(world, job, leg, stretch, lane)
+    if random.random() < 0.1:
+        await world.twins.call("pass over", lambda ports: ports.replays.pass_over(bare(chunk)))
+        return
+    if random.random() < 0.05:
+        await world.twins.call("abandon", lambda ports: ports.replays.abandon(job, leg))
+        return
+    base = await world.twins.call("draw", lambda ports: ports.intake.draw())
+    if isinstance(base, Refused):
+        return
+    dirty = world.dirty([leg.destination] if random.random() < 0.5 else [])
+
+    def call(again: bool) -> Any:
+        return lambda ports: ports.replays.enqueue(chunk, base, dirty, again=again)
+
+    await world.doubtful("enqueue", "intake", call(False), call(True))
+    await world.twins.call("waiting", lambda ports: ports.replays.waiting(job, leg.destination))
+
+
+def bare(chunk: Chunk) -> Chunk:
+    """Return a chunk without its deliveries."""
+    return replace(chunk, deliveries=[])
+
+
+def chunk_of(world: World, job: ReplayJob, leg: Leg, stretch: Stretch, lane: str | None) -> Chunk:
+    """Make a chunk of a stretch, parking one of its lanes by chance."""
+    random = world.random
+    replays = [replay_of(each, world.identity.other(), job.id) for each in stretch.originals]
+    parks: dict[str, str] = {}
+    lanes = sorted({each.lane for each in replays if each.lane is not None})
+    if lane is None and lanes and random.random() < 0.4:
+        parked = random.choice(lanes)
+        first = next(each for each in stretch.originals if each.lane == parked)
+        parks = {parked: shifted(first.id, -1)}
+        replays = [each for each in replays if each.lane != parked]
+    step = leg.step + (random.random() < 0.05)
+    return Chunk(
+        world.environment,
+        job.id,
+        leg.destination,
+        step,
+        stretch.through,
+        stretch.end,
+        len(stretch.lost),
+        random.randrange(1_000),
+        replays,
+        lane,
+        parks,
+    )
+
+
+async def turn(world: World, job: ReplayJob) -> None:
+    """Pause or resume a job."""
+    before, after = world.random.sample((ReplayStatus.RUNNING, ReplayStatus.PAUSED), 2)
+    await world.twins.call("turn", lambda ports: ports.replays.turn(job, before, after))
+
+
+async def end(world: World, job: ReplayJob) -> None:
+    """End a job, or pause it."""
+    now = world.tick()
+    fate = world.random.random()
+    if fate < 0.7:
+        await world.twins.call("complete", lambda ports: ports.replays.complete(job, now))
+    elif fate < 0.8:
+        await world.twins.call("fail", lambda ports: ports.replays.fail(job, "no", now))
+    else:
+        await turn(world, job)
