@@ -16,7 +16,9 @@ READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
 _READINESS = READ | WRITE
-PASS_EVENTS = 256  # a pass is bounded, so that every other trio task runs between two
+# A pass is bounded, so that every other trio task runs between two: so many requests take 0.6 ms, as many
+# reads of 64 KiB that somebody pours at us 3 ms. Who was not served comes first in the next pass.
+PASS_EVENTS = 64
 
 
 class Ready(Protocol):
