@@ -9,6 +9,7 @@ from engine.control.records import AuditEntry
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
 from engine.models import Workspace
 from engine.ports import OwnershipLostError
+from engine.replay.job import UNFINISHED
 from tests.sim.callers import Callers
 from tests.sim.faults import Faults
 from tests.sim.keeper import Keeper
@@ -81,7 +82,6 @@ class _History:
         world = self._world
         async with trio.open_nursery() as nursery:
             world.nursery = nursery
-            nursery.start_soon(world.timers.run)
             self._keeper.boot()
             self._faults.start()
             await self._happen()
@@ -148,20 +148,17 @@ class _History:
             if identifier not in owed
         ]
         if not held:
-            left += [f"replay job {job.id} is {job.status} for ever" for job in self._jobs()]
+            left += [
+                f"replay job {job.id} is {job.status.name} for ever"
+                for job in tables.replays.jobs.values()
+                if job.status in UNFINISHED
+            ]
         return left
-
-    def _jobs(self) -> list[Any]:
-        """Return the replay jobs that have not ended."""
-        return [
-            job
-            for job in self._world.database.rows().jobs
-            if job.status in ("PENDING", "RUNNING", "PAUSED")
-        ]
 
     async def _end(self) -> None:
         world = self._world
         world.over = True
+        await world.front(STOP_S)  # one that only begins could not end in order
         for process in self._keeper.living:
             world.nursery.start_soon(process.stop)
         with trio.move_on_after(STOP_S):

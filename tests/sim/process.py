@@ -54,6 +54,7 @@ WORKSPACE = "0190aaaa-0000-7000-8000-000000000001"
 CATALOG: Catalog = read_catalog()
 START_AGAIN_S = 1.0  # after the database was away at a start
 WATCH_S = 2.0  # between two looks whether the database is still this process's
+ALONE = 10  # times as long where nobody else ever takes it
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
 NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
@@ -181,11 +182,18 @@ class Process:
             Child(name="changes", run=self.news.run),
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
-            Child(name="replays", run=self.runner.run, restarts=1_000_000),
+            *self._replays,
             Child(name="own events", run=self.own_events.run, restarts=1_000_000),
             Child(name="ownership", run=self._watch_ownership, restarts=0),
             Child(name="door", run=self._open, restart=Restart.TRANSIENT, restarts=0),
         ]
+
+    @property
+    def _replays(self) -> list[Child]:
+        # It looks for jobs all the time: most of what a history without any would cost.
+        if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
+            return []
+        return [Child(name="replays", run=self.runner.run, restarts=1_000_000)]
 
     async def run(self) -> None:
         """Live until killed, stopped, or given up."""
@@ -218,17 +226,19 @@ class Process:
         task_status.started()
 
     async def _watch_ownership(self) -> None:
+        faults = self.world.plan.faults
         while True:
-            await trio.sleep(WATCH_S * self.world.pace)
+            await trio.sleep(WATCH_S * self.world.pace * (1 if "takeover" in faults else ALONE))
             try:
                 await self.stores.ownership.confirm()
             except StoreAwayError:
                 continue
 
     async def _open(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        self.ready = True
-        self.world.tell(Ready, self.number)
-        self.world.readied()
+        if not self.dead:
+            self.ready = True
+            self.world.tell(Ready, self.number)
+            self.world.readied()
         task_status.started()
         await trio.sleep_forever()
 

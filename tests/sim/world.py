@@ -11,10 +11,9 @@ import trio
 
 from engine.control.records import DestinationRecord
 from engine.models import Rule
-from engine.timers import Timers
 from tests.sim.plan import Plan, stream
 from tests.sim.trace import AnyFact, Configured, Ruled
-from tests.sim.virtual import EPOCH
+from tests.sim.virtual import EPOCH, VirtualClock
 
 if TYPE_CHECKING:
     from tests.sim.network import Network
@@ -33,7 +32,9 @@ class World:
         self.broken: list[str] = []
         self.over = False  # no process begins any more
         self.calm = False  # no faults any more, and receivers are well
-        self.timers = Timers(self.report)
+        clock = trio.lowlevel.current_clock()
+        assert isinstance(clock, VirtualClock)
+        self._clock = clock
         self.database: Database
         self.network: Network
         self.nursery: trio.Nursery
@@ -68,7 +69,7 @@ class World:
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
         """Call something in the world outside of processes, which goes on whoever dies."""
-        self.timers.call_later(delay_s, call)
+        self._clock.call_later(delay_s, call)
 
     # --- what is seen
 
