@@ -1,0 +1,37 @@
+"""`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: which planted bugs are caught, and where."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from multiprocessing import get_context
+
+from tests.sim.mutants import MUTANTS
+from tests.sim.mutants.hunt import hunted
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the mutants and print a table; 1 where one survives."""
+    parser = argparse.ArgumentParser(prog="python -m tests.sim.mutants", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2_000, help="how many each has to survive")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="mutants; all where none is named")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in MUTANTS]
+    if unknown:
+        parser.error(f"there is no mutant {unknown[0]!r}")
+    names = options.names or list(MUTANTS)
+    width = max(map(len, names))
+    survivors = 0
+    work = [(name, options.first, options.seeds) for name in names]
+    with get_context("spawn").Pool(options.jobs) as pool:
+        for name, found in pool.imap_unordered(hunted, work):
+            survivors += found is None
+            what = "SURVIVES" if found is None else f"{found.seed:>6}  {', '.join(found.promises)}"
+            print(f"{name:<{width}}  {what}", flush=True)
+    print(f"{len(names) - survivors} of {len(names)} caught within {options.seeds} seeds")
+    return int(survivors > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""Looks for the first seed whose history brings a planted bug to light, and says by which promise."""
+
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from msgspec import Struct
+
+from tests.sim.history import run
+from tests.sim.mutants import MUTANTS
+from tests.sim.mutants.planting import Mutant
+from tests.sim.oracle import violations
+
+LONGEST_S = 30  # real seconds of one history: without a bug one takes a tenth of one
+
+
+class Endless(BaseException):
+    """A history did not end. Nothing in it may take this for an error of its own."""
+
+
+class Catch(Struct, frozen=True):
+    """A seed that brings a bug to light, with the promises that it breaks."""
+
+    seed: int
+    promises: tuple[str, ...]
+
+
+def judged(seed: int) -> tuple[str, ...]:
+    """Return the promises that a history breaks, in order, each once."""
+    try:
+        with _patience():
+            found = violations(run(seed))
+    except Endless:
+        return ("it never ends",)
+    except Exception as error:  # a bug may break anything, the simulation's own parts too
+        return (f"simulation: {type(error).__name__}",)
+    return tuple(dict.fromkeys(sentence.partition(":")[0] for sentence in found))
+
+
+def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
+    """Return the first of the seeds that catches a mutant and nothing without it; None: it survives."""
+    for seed in seeds:
+        with mutant.planted():
+            broken = judged(seed)
+        if broken and not judged(seed):
+            return Catch(seed, broken)
+    return None
+
+
+def hunted(work: tuple[str, int, int]) -> tuple[str, Catch | None]:
+    """Hunt a mutant, by its name, over so many seeds from a first one on: what a worker process does."""
+    name, first, seeds = work
+    return name, caught(MUTANTS[name], range(first, first + seeds))
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    def ring(number: int, frame: FrameType | None) -> None:
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
