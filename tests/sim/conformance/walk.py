@@ -194,7 +194,8 @@ async def accept(world: World) -> None:
     """Accept a group, some of it claimed, now and then nonsense."""
     random = world.random
     events = [event(world) for _ in range(random.randrange(1, 4))]
-    if random.random() < 0.03 and world.tables.events:
+    nonsense = random.random() < 0.03 and bool(world.tables.events)
+    if nonsense:
         events.append(replace(random.choice(list(world.tables.events.values())).event))
     deliveries = [delivery for each in events for delivery in deliveries_of(world, each)]
     claims = []
@@ -226,6 +227,9 @@ async def accept(world: World) -> None:
     group = IntakeGroup(
         events, deliveries, claims, customers, world.dirty(dirty), now_ms=world.tick()
     )
+    if nonsense:  # of an event that was there before nobody can say whether this group wrote it
+        await world.twins.call("accept what is there", lambda ports: ports.intake.accept(group))
+        return
     again = replace(group, again=True)
     await world.doubtful(
         "accept",
