@@ -1,7 +1,7 @@
 """Short histories told by hand: each keeps all promises, or breaks one."""
 
 from tests.sim.telling import NOW, Telling, a_telling
-from tests.sim.trace import Answered, Item, JobRow, Posted
+from tests.sim.trace import Answered, Ended, Item, JobRow, Posted
 
 LATE = 60.0  # by then everybody knows of what was configured at the beginning
 
@@ -335,4 +335,17 @@ def discarded_and_sent() -> Telling:
 def impossible() -> Telling:
     telling = well()
     telling.change("a-d1", dlq_status="IN_DLQ")
+    return telling
+
+
+def stopped(*, recorded: bool) -> Telling:
+    """A process is told to end after an attempt, which a successor makes anew where it has to."""
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.send(LATE + 1, one, recorded=recorded)
+    telling.tell(Ended(NOW + LATE + 2, 1, "stopped"))
+    telling.boot(LATE + 3, 2)
+    if not recorded:
+        telling.change(one, status="FAILED", dlq_status="DISCARDED")
+        telling.destination(LATE + 4, status="ARCHIVED")
     return telling

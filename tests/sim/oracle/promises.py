@@ -19,6 +19,7 @@ from tests.sim.oracle import (
     replays,
     routing,
     states,
+    stops,
     sums,
 )
 from tests.sim.oracle.sight import Sight
@@ -44,6 +45,7 @@ PROMISES: dict[str, Promise] = {
     "circuit": circuits.judge,
     "operators' work": operators.judge,
     "states": states.judge,
+    "stopped in order": stops.judge,
 }
 MOST_OF_A_PROMISE = 20  # sentences about one promise: the first of them say what is wrong
 

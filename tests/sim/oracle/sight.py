@@ -45,6 +45,7 @@ class Process(Struct):
     ended_at: float = inf
     doubted_at: float = inf
     over_at: float = inf
+    why: str = ""  # it ended by itself
 
 
 class Sending(Struct):
@@ -211,6 +212,7 @@ class Sight:
                     other.over_at = min(other.over_at, fact.at)
         else:
             process.ended_at = min(process.ended_at, fact.at)
+            process.why = fact.why if isinstance(fact, Ended) else ""
 
     def _authors(self) -> None:
         """Find whose wish made each version: the one about it that was under way at its commit."""
