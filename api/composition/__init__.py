@@ -21,6 +21,7 @@ from api.composition.filing import Filing
 from api.composition.keyring import Keyring
 from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
+from api.composition.sharing import Sharing
 from api.door.front import FrontDoor
 from api.gate import Gate
 from api.ingestion import Ingestion
@@ -105,12 +106,14 @@ class Server:
         self.ownership = Ownership()
         self.upkeep = bridge.connection(UPKEEP)
         self.stopping = False
+        self._preparing = trio.CancelScope()
         self.loaded_at = 0.0  # when the read models were first read, on trio's clock
         self.stale = False  # whether they may be older than is allowed
 
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
         self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        self.sharing = Sharing(self)
         self.filing = Filing(self, box)
         self.carrying = Carrying(self, box)
         self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
@@ -180,10 +183,7 @@ class Server:
         self.last_use = LastUse(self.tables.keys, now)
         self.tokens = SessionTokens(box.derived(PURPOSE), self.models)
         self.housekeeping = Housekeeping(
-            self.upkeep,
-            self.plans.longest_retention_days,
-            lambda: int(now() * 1000),
-            self._covered,
+            self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
         )
         self.background = Background()
         self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
@@ -218,25 +218,32 @@ class Server:
     # --- its life
 
     async def prepare(self) -> None:
-        """Bring the database up to date and take it over."""
-        await self.upkeep.ensure()
-        await migrate(self.upkeep)
-        taken = await self.ownership.take(self.upkeep)
-        self.filing.alone = not taken.live_writers
-        await self.housekeeping.run_once()
-        await self.keyring.reload()
-        self.loaded_at = trio.current_time()
+        """Bring the database up to date and take it over; given up when it is to stop."""
+        with self._preparing:
+            await self.upkeep.ensure()
+            await migrate(self.upkeep)
+            taken = await self.ownership.take(self.upkeep)
+            self.filing.alone = not taken.live_writers
+            await self.housekeeping.run_once()
+            await self.keyring.reload()
+            self.loaded_at = trio.current_time()
 
     async def run(self) -> None:
         """Run everything until stopped. Raises GivenUpError when a part cannot be kept running."""
         async with trio.open_nursery() as nursery:
-            await nursery.start(self.supervisor.run)
+            if self.stopping or not await nursery.start(self.supervisor.run):
+                return  # told to stop before all of it ran
             gc.collect()
             gc.freeze()
             # Hardly anything on the hot path is cyclic; the default thresholds cost 4 % of all CPU.
             gc.set_threshold(50_000, 20, 20)
             # Made once everything runs: a start that fails must not use up the one time they are shown.
-            first_keys = await self._first_keys()
+            try:
+                first_keys = await self._first_keys()
+            except Refusal:
+                if self._preparing.cancel_called:
+                    return  # told to stop meanwhile
+                raise
             sys.stdout.write(welcome(self.settings, self.door.address[1], first_keys) + "\n")
             sys.stdout.flush()
             log.info("server started", address=":".join(map(str, self.door.address)))
@@ -267,6 +274,7 @@ class Server:
             Child(name="last use", run=self.last_use.run, restarts=ALWAYS),
             Child(name="files", run=self.filing.run, restarts=ALWAYS),
             Child(name="unrouted files", run=self.carrying.unrouted.run, restarts=ALWAYS),
+            Child(name="pressure", run=self.sharing.pressure.run, restarts=ALWAYS),
             Child(name="housekeeping", run=self._keep_house, restarts=ALWAYS),
             Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
             Child(name="ownership", run=self._watch_ownership, restarts=0),
@@ -276,6 +284,7 @@ class Server:
     async def stop(self) -> None:
         """End in order: accept no more, finish or hand back what is in flight, make it durable."""
         self.stopping = True
+        self._preparing.cancel()
         end = trio.current_time() + self.settings.shutdown_grace
         deadline = max(trio.current_time(), end - FLUSH_S)
         log.info("server stopping", grace_s=self.settings.shutdown_grace)

@@ -46,10 +46,10 @@ async def _serve(settings: Settings, box: SecretBox, hold: bool) -> None:
         if hold:
             server.directory.hold()
             log.warning("deliveries are held", until="the file is removed", file=HOLD)
-        await server.prepare()
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
+                await server.prepare()
                 await server.run()
                 nursery.cancel_scope.cancel()
         log.info("server stopped")

@@ -151,9 +151,13 @@ class Supervisor:
         self._staying = trio.CancelScope()
         self._failure: tuple[_Running, Exception | None] | None = None
 
-    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Start the children, and keep them running. `task_status` is called when all have started."""
+    async def run(self, task_status: trio.TaskStatus[bool] = trio.TASK_STATUS_IGNORED) -> None:
+        """Start the children, and keep them running.
+
+        `task_status` is told True when all have started, False where `stop` came before that.
+        """
         under_way: list[_Running] = []
+        all_started = False
         async with trio.open_nursery() as nursery:
             try:
                 with self._staying:
@@ -161,7 +165,8 @@ class Supervisor:
                         under_way.append(child)
                         nursery.start_soon(child.run)
                         await child.ready.wait()
-                    task_status.started()
+                    all_started = True
+                    task_status.started(True)
                     await trio.sleep_forever()
             finally:
                 for child in reversed(under_way):
@@ -169,6 +174,8 @@ class Supervisor:
         if self._failure is not None:
             child, error = self._failure
             raise GivenUpError(child.child.name, child.child.restarts) from error
+        if not all_started:
+            task_status.started(False)
 
     def stop(self) -> None:
         """Let `run` stop the children and return."""

@@ -64,6 +64,32 @@ async def test_children_start_in_order_and_stop_in_reverse(nursery: trio.Nursery
     ]  # fmt: skip
 
 
+async def test_told_to_stop_before_all_have_started_it_says_so(nursery: trio.Nursery) -> None:
+    journal = Journal()
+
+    async def slow(task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        await trio.sleep_forever()
+
+    supervisor = Supervisor(
+        [
+            Child(name="a", run=journal.steady("a")),
+            Child(name="slow", run=slow),
+            Child(name="c", run=journal.steady("c")),
+        ]
+    )
+    told: list[bool] = []
+
+    async def start() -> None:
+        told.append(await nursery.start(supervisor.run))
+
+    nursery.start_soon(start)
+    await trio.testing.wait_all_tasks_blocked()
+    supervisor.stop()
+    await trio.testing.wait_all_tasks_blocked()
+    assert told == [False]
+    assert journal.lines == ["a starts", "a stops"]
+
+
 async def test_cancellation_from_outside_stops_in_reverse_order_too() -> None:
     journal = Journal()
     supervisor = Supervisor([Child(name=name, run=journal.steady(name)) for name in "ab"])

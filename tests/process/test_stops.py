@@ -3,7 +3,14 @@
 import signal
 import threading
 import time
+from pathlib import Path
 
+import pytest
+import trio
+
+from storage.bridge import Bridge
+from tests.cli.programs import START_S, environment, running
+from tests.postgres import eventually
 from tests.process import verdict
 from tests.process.house import House, until
 from tests.process.posting import Poster, posting
@@ -85,3 +92,34 @@ def test_a_retry_that_waits_is_kept_over_a_stop_and_keeps_its_time(
     until(lambda: not house.value("SELECT count(*) FROM destination_backlog"), "no row is left")
     assert house.ask("GET", "/readyz").status == 200
     house.post("b", kind="later.one")
+
+
+@pytest.mark.parametrize("said", ["ownership.taken", "backlog recovered"])
+async def test_told_to_stop_while_it_starts_it_stops_in_order(
+    database_url: str, tmp_path: Path, said: str
+) -> None:
+    async with running("serve", env=environment(database_url, tmp_path)) as program:
+        await program.wait_for(said)
+        program.process.send_signal(signal.SIGTERM)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 0
+    assert "Traceback" not in program.printed
+
+
+async def test_told_to_stop_while_it_waits_for_a_predecessor_it_stops_in_order(
+    database_url: str, bridge: Bridge, tmp_path: Path
+) -> None:
+    waits = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+        AND application_name = 'angarium upkeep' AND wait_event_type = 'Lock'"""
+    async with bridge.pool.transaction() as busy:
+        await busy.execute("LOCK TABLE shard_leases")
+        async with running("serve", env=environment(database_url, tmp_path)) as program:
+
+            async def waiting() -> bool:
+                return bool(await bridge.pool.fetch_value(waits))
+
+            await eventually(waiting, START_S)
+            program.process.send_signal(signal.SIGTERM)
+            with trio.fail_after(START_S):
+                assert await program.process.wait() == 0
+    assert "Traceback" not in program.printed
