@@ -32,16 +32,19 @@ INTAKE = (
         "twins are written",
         "Of two equal keys in one group both events are written.",
         (Intake, "_build", "if twins:", "if False:"),
+        needs="keys",
     ),
     mutant(
         "twins are told their own ids",
         "Whose key lost within its group is answered as if it had won.",
         (Intake, "_tell", "if twins:", "if False:"),
+        needs="keys",
     ),
     mutant(
         "what was not written is delivered",
         "The deliveries of an event whose key was taken are told to their actors.",
         (Intake, "_deliver", "if acceptance.lost:", "if False:"),
+        needs="keys",
     ),
     mutant(
         "surely not accepted, maybe",
@@ -52,16 +55,19 @@ INTAKE = (
             "if pending and not error.maybe_written and not group.again:",
             "if pending:",
         ),
+        needs="unheard",
     ),
     mutant(
         "an intake that does not look again",
         "A group whose fate is not known is written anew as if it had never been.",
         (Intake, "_commit", "group.again = True", "pass"),
+        needs="unheard",
     ),
     mutant(
         "half of a poisoned group",
         "Of a group that the database refused only the first half is tried again.",
         (Intake, "_bisect", "await self._commit(submissions[middle:])", "pass"),
+        needs="poison",
     ),
     mutant(
         "seqs from a place too high",
@@ -72,11 +78,13 @@ INTAKE = (
         "a destination's row is not written",
         "The backlog row of a destination that gets its first work is left out.",
         (Intake, "_dirtied", "if each.destination not in dirty", "if False"),
+        needs="kill",
     ),
     mutant(
         "routes are never compiled anew",
         "A change of the rules acts on types that were never seen only.",
         (Router, "route", "if known is not None and known[0] == version:", "if known is not None:"),
+        needs="rules",
     ),
     mutant(
         "customers are not told apart",
@@ -87,6 +95,7 @@ INTAKE = (
             "return self.everyone\n    return",
             "return sum(self.of_customer.values(), self.everyone)\n    return",
         ),
+        needs="customer",
     ),
 )
 RECORDER = (
@@ -109,26 +118,31 @@ RECORDER = (
             "settlement.dead_lettered and delivery.dlq_status is None",
             "settlement.dead_lettered",
         ),
+        needs="requeue",
     ),
     mutant(
         "a requeued replay stays failed",
         "A replay that is delivered after all is not taken from those that failed.",
         (recorder, "_replays", "delta.failed -= again", "pass"),
+        needs="requeue replay",
     ),
     mutant(
         "no relief",
         "Actors that were kept from sending while outcomes waited are not told when that is over.",
         (Recorder, "_tell", "self.on_relief()", "pass"),
+        needs="small",
     ),
     mutant(
         "a group is dropped",
         "A group of outcomes whose fate is not known is taken for written.",
         (Recorder, "_commit", "group.again = True", "return"),
+        needs="unheard",
     ),
     mutant(
         "a recorder that does not look again",
         "A group whose fate is not known is written anew as if it had never been.",
         (Recorder, "_commit", "group.again = True", "pass"),
+        needs="unheard",
     ),
     mutant(
         "told before it is recorded",
@@ -139,6 +153,7 @@ RECORDER = (
             "    while True:\n",
             "    self._tell(taken)\n    taken = []\n    while True:\n",
         ),
+        needs="kill",
     ),
 )
 ENTRANCE = (
@@ -146,16 +161,19 @@ ENTRANCE = (
         "requeued and not told",
         "What came out of the dead-letter queue is not told to its actor.",
         (Entrance, "admit_next", "if mine.deliveries:", "if False:"),
+        needs="requeue",
     ),
     mutant(
         "an entrance that does not look again",
         "An entry whose fate is not known is written anew as if it had never been.",
         (Entrance, "_written", "again = True", "again = False"),
+        needs="requeue unheard",
     ),
     mutant(
         "an entrance without rows",
         "An entry's destinations get no backlog row.",
         (Entrance, "_written", "self._dirtied(entry.destinations)", "[]"),
+        needs="requeue kill",
     ),
     mutant(
         "requeued at the old place",
@@ -168,6 +186,7 @@ ENTRANCE = (
             "    for each in requeued.alive:\n"
             "        each.seq = 1",
         ),
+        needs="requeue",
     ),
     mutant(
         "the cursor moves first",
@@ -182,11 +201,13 @@ ENTRANCE = (
             "        return True\n"
             "    if not replays:\n",
         ),
+        needs="replay",
     ),
     mutant(
         "a lane's first is passed over",
         "A replay job that parks a lane begins again behind the first that it parked.",
         (passage, "passage", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
+        needs="replay KEY",
     ),
     mutant(
         "replays are told at another place",
@@ -197,6 +218,7 @@ ENTRANCE = (
             "enumerate(self._chunk.deliveries, base)",
             "enumerate(self._chunk.deliveries, base + 1)",
         ),
+        needs="replay",
     ),
 )
 SIGNING = (
@@ -204,6 +226,7 @@ SIGNING = (
         "only the key before signs",
         "For a day after a rotation requests are signed by the former key alone.",
         (Signer, "header", 'b" ".join(signatures)', "signatures[-1]"),
+        needs="rotate",
     ),
 )
 DATABASE = (
@@ -216,6 +239,7 @@ DATABASE = (
             "if self.owner != process or self.settle_epoch != epoch:",
             "if False:",
         ),
+        needs="takeover",
     ),
     mutant(
         "the epoch of events is ignored",
@@ -226,6 +250,7 @@ DATABASE = (
             "return self.owner == process and self.intake_epoch == epoch",
             "return True",
         ),
+        needs="takeover",
     ),
     mutant(
         "states are not guarded",

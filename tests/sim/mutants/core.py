@@ -44,11 +44,13 @@ SCHEDULE = (
             "elif outcome.category == ErrorCategory.DESTINATION_GONE",
             "elif False",
         ),
+        needs="gone",
     ),
     mutant(
         "a 410 holds nobody",
         "The other deliveries of a destination that said 410 are sent on.",
         (Gates, "failed", "if gone and config", "if False and config"),
+        needs="gone",
     ),
     mutant(
         "a time-out is a success",
@@ -64,6 +66,7 @@ SCHEDULE = (
         "requeued without a fresh schedule",
         "A requeued delivery counts the attempts of its former life.",
         (verdict, "failed", "number - delivery.schedule_start", "number"),
+        needs="requeue",
     ),
 )
 GATES = (
@@ -71,11 +74,13 @@ GATES = (
         "Retry-After ignored",
         "A receiver that asks for a pause gets none.",
         (Gates, "failed", "if outcome.retry_after_s is not None:", "if False:"),
+        needs="busy",
     ),
     mutant(
         "Retry-After forgotten at rest",
         "An actor that leaves memory forgets the pause that its receiver asked for.",
         (Gates, "snapshot", "paused_until=self.paused_until", "paused_until=None"),
+        needs="busy passive",
     ),
     mutant(
         "the circuit never opens",
@@ -106,6 +111,7 @@ GATES = (
         "the rate is not spent",
         "Attempts take nothing from the bucket of the destination's rate.",
         (TokenBucket, "spend", "self._tokens -= count", "pass"),
+        needs="rate",
     ),
     mutant(
         "disabled still sends",
@@ -126,11 +132,13 @@ GATES = (
             "if identifier in self._in_flight",
             "if True or identifier in self._in_flight",
         ),
+        needs="archive",
     ),
     mutant(
         "archived retries",
         "What fails in an archived destination waits for another attempt.",
         (verdict, "failed", "if config.status == DestinationStatus.ARCHIVED:", "if False:"),
+        needs="archive",
     ),
 )
 BACKLOG = (
@@ -143,6 +151,7 @@ BACKLOG = (
             "for delivery in self._uncommitted.values()",
             "for delivery in list(self._uncommitted.values())[:0]",
         ),
+        needs="kill",
     ),
     mutant(
         "low_seq above what is in flight",
@@ -153,16 +162,19 @@ BACKLOG = (
             "(*self._in_flight.values(), *self.waiting())",
             "(*self.waiting(),)",
         ),
+        needs="kill",
     ),
     mutant(
         "low_seq above what is stored",
         "The backlog row passes over what was left in the store.",
         (Backlog, "low_seq", "if c < last", "if c > last"),
+        needs="small",
     ),
     mutant(
         "direct too early",
         "What arrives goes into memory although older deliveries are still in the store.",
         (Backlog, "arrive", "cursors[group] != lasts[group] or ", ""),
+        needs="small",
     ),
     mutant(
         "a retry is forgotten",
@@ -174,6 +186,7 @@ BACKLOG = (
         "What was read as due and found no room is not read again.",
         (Backlog, "due", "        self.reader.leaves(due)\n", ""),
         (Backlog, "due", "self.reader.leaves(last_due if", "(last_due if"),
+        needs="small NONE",
     ),
     mutant(
         "what is in flight is read back",
@@ -189,11 +202,13 @@ BACKLOG = (
             "return delivery.seq <=",
             "return delivery.seq < 0 and delivery.seq <=",
         ),
+        needs="small",
     ),
     mutant(
         "the answer's rest is lost",
         "The cursor moves over what an answer had no room for.",
         (Backlog, "_loaded_stretch", "through, end = delivery.seq - 1, False\n", ""),
+        needs="small",
     ),
     mutant(
         "put by and forgotten",
@@ -205,16 +220,19 @@ BACKLOG = (
             "self.lasts[group] = seq",
             "self.lasts[group] = seq if count else self.lasts[group]",
         ),
+        needs="small",
     ),
     mutant(
         "a failed read is not repeated",
         "What was due when a read of it failed is forgotten.",
         (Reader, "failed", "self.leaves(due)", "pass"),
+        needs="NONE",
     ),
     mutant(
         "a former life goes on",
         "A requeued delivery is told while its death is uncommitted, and takes its place beside it.",
         (DestinationMachine, "arrive", "forget_former(", "(lambda *_: None)("),
+        needs="requeue",
     ),
 )
 LANES = (
@@ -239,11 +257,13 @@ LANES = (
             "    if settlement.next_attempt_at is None and self._backlog.lanes is not None:\n"
             "        self._backlog.lanes.release(known, now)",
         ),
+        needs="kill",
     ),
     mutant(
         "a lane is forgotten",
         "A lane whose rest is in the store is not asked for when it has run empty.",
         (Lanes, "release", "self.wanted[lane.key] = None", "pass"),
+        needs="small",
     ),
     mutant(
         "a parked lane is forgotten",
@@ -254,26 +274,31 @@ LANES = (
         "what came late to a lane is forgotten",
         "What arrived while a lane was being read is taken for part of the answer.",
         (Lanes, "reload", "elif end and lane.late_first is not None and", "elif end and False and"),
+        needs="small",
     ),
     mutant(
         "a passed-over lane is forgotten",
         "A lane that a read passed over is remembered by nobody.",
         (Lanes, "passed_over", "elif lane.skipped_from is None:", "elif False:"),
         (Lanes, "passed_over", "if lane is None:", "if False:"),
+        needs="small KEY",
     ),
     mutant(
         "a lane knows no skipped ones",
         "What arrives for a lane goes into memory before what of it is in the store.",
         (Lanes, "admit", "if lane is not None and lane.skipped_from is not None:", "if False:"),
+        needs="small",
     ),
     mutant(
         "a lane in reverse",
         "What is read back of a lane is taken from its end.",
         (Lanes, "reload", "lane.items.extend(taken)", "lane.items.extend(reversed(taken))"),
+        needs="small",
     ),
     mutant(
         "lanes do not know who is in flight",
         "After a reading, a lane whose head is in flight lets its next one go.",
         (Lanes, "resume", "if key is not None and key not in self._lanes:", "if False:"),
+        needs="small",
     ),
 )

@@ -11,6 +11,7 @@ from tests.sim.history import run
 from tests.sim.mutants import MUTANTS
 from tests.sim.mutants.planting import Mutant
 from tests.sim.oracle import violations
+from tests.sim.plan import Plan, draw
 
 LONGEST_S = 30  # real seconds of one history: without a bug one takes a tenth of one
 
@@ -38,9 +39,22 @@ def judged(seed: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentence.partition(":")[0] for sentence in found))
 
 
+def features(plan: Plan) -> set[str]:
+    """Return the words for what a plan has."""
+    found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
+    for new in plan.destinations:
+        found |= {new.receiver, new.ordering}
+        found |= {"rate"} if new.rate_per_second is not None else set()
+        found |= {"customer"} if new.customer is not None else set()
+    found |= {"keys"} if any(item.key for post in plan.posts for item in post.items) else set()
+    return found | ({"batch"} if any(post.batch for post in plan.posts) else set())
+
+
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
     """Return the first of the seeds that catches a mutant and nothing without it; None: it survives."""
     for seed in seeds:
+        if not mutant.needs <= features(draw(seed)):
+            continue
         with mutant.planted():
             broken = judged(seed)
         if broken and not judged(seed):

@@ -25,11 +25,13 @@ class Edit(Struct, frozen=True):
 
 
 class Mutant(Struct, frozen=True):
-    """A bug, by a name and in words."""
+    """A bug, by a name and in words. `needs`: without these faults, wishes, receivers and orderings in
+    its plan a history cannot show it, and is not run."""
 
     name: str
     bug: str
     edits: tuple[Edit, ...]
+    needs: frozenset[str] = frozenset()
 
     @contextmanager
     def planted(self) -> Iterator[None]:
@@ -43,9 +45,9 @@ class Mutant(Struct, frozen=True):
             yield
 
 
-def mutant(name: str, bug: str, *edits: tuple[Owner, str, str, str]) -> Mutant:
-    """Return a mutant."""
-    return Mutant(name, bug, tuple(Edit(*each) for each in edits))
+def mutant(name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str = "") -> Mutant:
+    """Return a mutant. `needs` are words."""
+    return Mutant(name, bug, tuple(Edit(*each) for each in edits), frozenset(needs.split()))
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:

@@ -26,16 +26,19 @@ ACTORS = (
             "if self._line:\n            self.pass_on()",
             "if False:\n            self.pass_on()",
         ),
+        needs="small",
     ),
     mutant(
         "a spill is dropped",
         "What found no room in a mailbox is not told to the machine.",
         (Mailbox, "pass_on", "machine.spilled(spill.queue, spill.seq, spill.count)", "pass"),
+        needs="small",
     ),
     mutant(
         "a spill is overtaken",
         "What arrives after a spill goes into the mailbox before it was told.",
         (Mailbox, "offer", "if self.spills:", "if False:"),
+        needs="small",
     ),
     mutant(
         "arrivals during the start are dropped",
@@ -47,6 +50,7 @@ ACTORS = (
         "What was judged in the turn of a crash, or came after it, is forgotten.",
         (DestinationActor, "_let_go", "self._succession.late += self._mailbox.flights()", "pass"),
         (DestinationActor, "_settle_estate", "succession.late += mailbox.flights()", "pass"),
+        needs="crash",
     ),
     mutant(
         "a successor does not wait",
@@ -57,11 +61,13 @@ ACTORS = (
             "if self.in_flight or self._unrecorded or not self._backed_off:",
             "if not self._backed_off:",
         ),
+        needs="crash",
     ),
     mutant(
         "a late outcome is judged twice",
         "The outcomes of a crashed turn are kept although they were settled.",
         (DestinationActor, "_record", "self._mailbox.judged.clear()", "pass"),
+        needs="crash",
     ),
     mutant(
         "a machine does not hear of commits",
@@ -83,6 +89,7 @@ ACTORS = (
             "waits = False",
         ),
         (DestinationActor, "turn", "elif again or mailbox.messages:", "elif again:"),
+        needs="passive",
     ),
     mutant(
         "the next attempt has the same number",
@@ -100,11 +107,13 @@ DIRECTORY = (
         "forgettable while dirty",
         "A backlog row is deleted although its destination got work again.",
         (Directory, "_roused", "self._forgettable.pop(destination, None)", "pass"),
+        needs="passive",
     ),
     mutant(
         "dirty without a row",
         "A destination whose backlog row was deleted is still taken for one that has a row.",
         (Directory, "take_forgettable", "self.dirty.discard(destination)", "pass"),
+        needs="passive",
     ),
     mutant(
         "rows are never forgotten",
@@ -120,11 +129,13 @@ DIRECTORY = (
             "Dormant(row.environment, row.low_seq, 0)",
             "Dormant(row.environment, row.low_seq + 1, 0)",
         ),
+        needs="kill",
     ),
     mutant(
         "recovery skips the last",
         "A start reads the backlog of all destinations but one.",
         (Directory, "recover", "enumerate(rows, 1)", "enumerate(rows[:-1], 1)"),
+        needs="kill",
     ),
     mutant(
         "a retrying head is not read",
@@ -145,21 +156,25 @@ DIRECTORY = (
         "sleepers are forgotten",
         "The waker does not look for those who left with a retry to come.",
         (Waker, "_wake", "while self._directory.sleepers:", "while False:"),
+        needs="passive",
     ),
     mutant(
         "no instant in the row",
         "An actor that leaves does not write when its next retry is due.",
         (Ledger, "mark_departure", "None if due is None else int(due * 1000)", "None"),
+        needs="passive",
     ),
     mutant(
         "the dormant are not roused",
         "A destination that was enabled is not looked at for what waits.",
         (Directory, "configure", "elif dormant is None:", "elif True:"),
+        needs="switch",
     ),
     mutant(
         "drain begins attempts",
         "A process that ends does not stop beginning attempts, nor waits for them.",
         (Directory, "drain", "self.attempts.halted = True", "pass"),
         (Directory, "drain", "await self.attempts.wait_none()", "await trio.lowlevel.checkpoint()"),
+        needs="stop",
     ),
 )
