@@ -7,18 +7,26 @@ alone: it wraps the two functions by which the server asks for the wall clock, t
 Neither touches the monotonic clock, which no adjustment of a machine's time moves.
 """
 
+import os
 import sys
 import time
 from pathlib import Path
 
-FAKETIME = sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))
+PLACES = "*/faketime/libfaketimeMT.so.1"  # below /usr/lib, by Debian's package libfaketime
+
+
+def faketime() -> str | None:
+    """Return the library's path, which `FAKETIME_LIBRARY` may say, None where there is none."""
+    installed = [str(path) for path in Path("/usr/lib").glob(PLACES)]
+    return os.environ.get("FAKETIME_LIBRARY") or next(iter(sorted(installed)), None)
 
 
 def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
     """Return the module to run, with its arguments, and the variables, for a server with this clock."""
-    if FAKETIME:
+    library = faketime()
+    if library is not None:
         return ["api.cli"], {
-            "LD_PRELOAD": str(FAKETIME[0]),
+            "LD_PRELOAD": library,
             "FAKETIME_TIMESTAMP_FILE": str(offset),
             "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",

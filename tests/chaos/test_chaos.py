@@ -1,4 +1,4 @@
-"""One round in which everything happens once: nothing is lost, invented, reordered, or sent for nothing."""
+"""One round in which everything happens once: nothing is lost, invented, reordered or sent in vain."""
 
 import shutil
 import tempfile
