@@ -7,7 +7,6 @@ from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
-from api.shares import shares_of
 from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
@@ -135,7 +134,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         directory=server.directory,
         ingestion=make_blueprint(ingestion),
         streams=ingestion.bodies.streams,
-        shares=shares_of(server.settings),
+        shares=server.sharing.control,
         now=now,
         unready=server.unready,
     )

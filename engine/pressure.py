@@ -1,0 +1,39 @@
+"""Says in the log what is waited for, while it lasts: shares, descriptors, names, turns.
+
+It only looks. Whoever waits for a moment is not worth a line; who still waits at the next look is.
+"""
+
+from collections.abc import Callable, Mapping
+
+import structlog
+import trio
+
+EVERY_S = 10.0  # between two looks; what has lasted longer shows in every client's latency
+
+log = structlog.get_logger("angarium.pressure")
+
+
+class Pressure:
+    """`gauges` say, by name, how many wait now."""
+
+    def __init__(self, gauges: Mapping[str, Callable[[], int]]) -> None:
+        self._gauges = gauges
+        self._before: set[str] = set()  # waited for at the last look
+        self._lasting: set[str] = set()  # logged, and not over
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await trio.sleep(EVERY_S)
+            self.look()
+
+    def look(self) -> None:
+        """Look once: a line for what begins to last, and one for what is over."""
+        waiting = {name: count for name, gauge in self._gauges.items() if (count := gauge())}
+        for name in waiting.keys() & self._before - self._lasting:
+            self._lasting.add(name)
+            log.warning("pressure", waited_for=name, waiting=waiting[name])
+        for name in self._lasting - waiting.keys():
+            self._lasting.discard(name)
+            log.info("pressure.over", waited_for=name)
+        self._before = set(waiting)

@@ -1,0 +1,24 @@
+"""What is waited for is told once when it lasts, and once when it is over."""
+
+from structlog.testing import capture_logs
+
+from engine.pressure import Pressure
+
+
+def test_what_lasts_is_told_once_and_so_is_its_end() -> None:
+    waiting = {"names": 0, "descriptors": 3}
+    pressure = Pressure(
+        {"names": lambda: waiting["names"], "descriptors": lambda: waiting["descriptors"]}
+    )
+    with capture_logs() as logs:
+        pressure.look()
+        waiting.update(names=5, descriptors=0)  # a moment, and another
+        pressure.look()
+        assert logs == []
+        for _ in range(3):
+            pressure.look()
+        waiting["names"] = 0
+        for _ in range(2):
+            pressure.look()
+    told = [(each["event"], each["waited_for"], each.get("waiting")) for each in logs]
+    assert told == [("pressure", "names", 5), ("pressure.over", "names", None)]
