@@ -25,12 +25,19 @@ from engine.ports import Claimed, KeyClaim
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
 from engine.router import Choice, Route, Router
 from engine.submission import Fate, Submission
+from engine.turns import Turns
 
 __all__ = ["Done", "Ingest", "Reply"]
 
 IDEMPOTENCY_MS = 24 * 3600 * 1000
 SLICE_S = 0.002  # how long a batch may hold the loop at a time
 SLICE_EVENTS = 16  # events between two looks at the clock
+# Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
+# slices between any two looks at what others want. Smaller ones are done within one slice anyway.
+SMALL_BYTES = 64 * 1024
+LARGE_WAITING = (
+    1_000  # of an environment; what a workspace's bodies may hold in memory ends it sooner
+)
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
 
@@ -65,6 +72,7 @@ class Ingest:
         self._spawn = spawn
         self._keys = keys
         self._attaching = attaching
+        self._large = Turns(1, 1, LARGE_WAITING)
         self._checks = 0  # payloads that were held to a schema or to filters: some take long
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
@@ -152,7 +160,7 @@ class Ingest:
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
 
     async def _batch(self, environment: int, body: bytes, done: Done) -> None:
-        entries = await self._entries(environment, read_batch(body))
+        entries = await self._read(environment, body)
         if self._attaching is None or not any(map(_brings_files, entries)):
             known = await self._known(environment, entries)
             self._submit_batch(entries, known, len(body), done, NOTHING_ATTACHED)
@@ -170,6 +178,13 @@ class Ingest:
         if not keyed or self._keys is None:
             return {}
         return duplicates(entries, await self._keys.holders(environment, keyed))
+
+    async def _read(self, environment: int, body: bytes) -> list[Accepted | Refusal]:
+        """Read and check a batch, a large one in its turn."""
+        if len(body) <= SMALL_BYTES:
+            return await self._entries(environment, read_batch(body))
+        async with self._large.turn(environment):
+            return await self._entries(environment, read_batch(body))
 
     async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []

@@ -9,11 +9,13 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from engine import ingest as ingest_module
 from engine.core.vocabulary import Environment
 from engine.identity import Identity
 from engine.ingest import Ingest, Reply
 from engine.intake import Intake
 from engine.models import EnvironmentModel, Models
+from engine.receipts import Accepted
 from engine.router import Router
 from engine.settings import Settings
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
@@ -170,3 +172,38 @@ async def test_a_large_batch_lets_others_run(autojump_clock: MockClock) -> None:
         assert replies == []
         await wait_all_tasks_blocked()
         assert json.loads(replies[0].body)["accepted"] == 1000
+
+
+async def test_large_batches_are_read_one_at_a_time_and_each_environment_in_turn(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    monkeypatch.setattr(ingest_module, "SLICE_S", 0.0)  # every look at the clock lets others run
+    order_of: list[int] = []
+    read = Ingest._accept
+
+    def accept(self: Ingest, environment: int, body: bytes, max_depth: int) -> Accepted:
+        if not order_of or order_of[-1] != environment:
+            order_of.append(environment)
+        return read(self, environment, body, max_depth)
+
+    monkeypatch.setattr(Ingest, "_accept", accept)
+    large = json.dumps({"events": [order(source="x" * 200)] * 400}).encode()
+    small = json.dumps({"events": [order()]}).encode()
+    assert len(large) > ingest_module.SMALL_BYTES
+    async with opened() as door:
+        replies: list[Reply] = []
+        other = EnvironmentModel(2, "v", Environment.DEVELOPMENT)
+        third = EnvironmentModel(3, "u", Environment.DEVELOPMENT)
+        for environment, body in (
+            (ENVIRONMENT, large), (ENVIRONMENT, large), (ENVIRONMENT, large),
+            (other, large), (third, small),
+        ):  # fmt: skip
+            door.ingest.submit(environment, body, True, replies.append)
+        await trio.sleep(1)  # groups under load gather
+    assert [reply.status for reply in replies] == [202] * 5
+    without_small = [each for each in order_of if each != 3]
+    joined = [
+        each for at, each in enumerate(without_small) if without_small[at - 1] != each or not at
+    ]
+    assert joined == [1, 2, 1]  # the second of the first environment waits for the other's
+    assert order_of.index(3) < len(order_of) - 1  # a small one waits for nobody's end
