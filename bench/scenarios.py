@@ -17,6 +17,7 @@ from bench.posting import load, posted
 from bench.reads import reads
 from bench.replays import replay
 from bench.service import Figures, Receiver, Service
+from bench.soak import Watched, soak
 from bench.transforms import transforms
 
 Sizes = dict[str, Any]  # numbers, and names of what is measured
@@ -278,6 +279,14 @@ SCENARIOS = {
                 "held": 0,
             },
             serve=Neighbourhood,
+        ),
+        Scenario(
+            "soak",
+            "half of the full rate beside flapping receivers: what creeps, by the hour",
+            soak,
+            {"minutes": 30, "rate": 5_000, "flapping_percent": 10},
+            {"minutes": 4, "rate": 60, "flapping_percent": 10, "seconds": 1},
+            serve=Watched,
         ),
         Scenario(
             "against",

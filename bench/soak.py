@@ -1,0 +1,295 @@
+"""Soak: half of the full rate for as long as one likes, beside receivers that fail, hang and come back.
+
+What is sampled on the way must not creep: memory, descriptors, threads, tasks, latency. What PostgreSQL
+has to clean up is cleaned up, and old partitions go. In the end everything has been delivered.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import threading
+import time
+from collections import defaultdict
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.checks import require
+from bench.processes import rss_mb, tree
+from bench.service import Figures, Module, Receiver, Service
+from bench.trend import Trend, trend
+from storage.embedded import running_url
+from storage.partitions import bounds_of
+
+FLAP_S = (8.0, 4.0, 1.0)  # well, failing, hanging: again and again; quicker in a run below a minute
+SAMPLES = 360  # over the whole: one every 5 s in half an hour
+OLD_DAYS = 40  # beyond what any plan keeps: the day that housekeeping is to remove again and again
+DRAIN_S = 120.0
+VERDICT_S = 600.0  # a shorter run is of a server that still warms up
+
+# What may be added in an hour. Memory: 5 % of 150 MB, below which it is the allocator's; descriptors and
+# tasks: what a burst more of connections is, a leak of one an event would be millions.
+ALLOWED: dict[str, float] = {
+    "rssMb": 8.0,
+    "databaseRssMb": 60.0,  # shared pages are counted once they are touched, up to shared_buffers
+    "descriptors": 24.0,
+    "threads": 4.0,
+    "tasks": 12.0,
+}
+ALLOWED_P99_SHARE = 0.2  # of its own median: minutes differ by as much
+_TABLES = """
+    SELECT (regexp_match(relname, '^([a-z_]+?)(_[0-9]{8})?$'))[1] AS name,
+        sum(n_dead_tup)::bigint AS dead, sum(n_live_tup)::bigint AS live,
+        sum(autovacuum_count)::int AS vacuums, sum(pg_total_relation_size(relid))::bigint AS bytes
+    FROM pg_stat_user_tables GROUP BY 1
+"""
+_OLD = """
+    CREATE TABLE {table}_{day} (LIKE {table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS);
+    ALTER TABLE {table} ATTACH PARTITION {table}_{day} FOR VALUES FROM ('{low}') TO ('{high}')
+"""
+_SETTLED = "SELECT status, count(*)::int FROM deliveries GROUP BY 1"
+
+
+class Watched(Service):
+    """A server that tells how many tasks it has, and keeps house often."""
+
+    def __init__(self) -> None:
+        super().__init__(program="bench.watched")
+        self.watch = self.folder / "watch.jsonl"
+        self.settings |= {"BENCH_WATCH": str(self.watch), "BENCH_HOUSEKEEPING_S": "2"}
+
+    def told(self) -> dict[str, float]:
+        """Return what the server has said last of itself."""
+        with suppress(OSError):
+            lines = self.watch.read_text().splitlines()
+            if lines:
+                return dict(json.loads(lines[-1]))
+        return {}
+
+    def rows(self, sql: str) -> list[Any]:
+        """Ask the database."""
+        return asyncio.run(self._rows(sql))
+
+    async def _rows(self, sql: str) -> list[Any]:
+        url = running_url(self.folder)
+        assert url is not None
+        connection = await asyncpg.connect(url, ssl="disable", timeout=30, command_timeout=300)
+        try:
+            if ";" in sql:
+                await connection.execute(sql)
+                return []
+            return list(await connection.fetch(sql))
+        finally:
+            await connection.close()
+
+
+class Sampler(threading.Thread):
+    """Looks at the server again and again."""
+
+    def __init__(self, service: Watched, every_s: float) -> None:
+        super().__init__(name="sampler")
+        self.samples: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        self.ended = threading.Event()
+        self._service = service
+        self._every_s = every_s
+
+    def run(self) -> None:
+        """Sample until ended."""
+        assert self._service.process is not None
+        pid, database = self._service.process.pid, self._service.database_pid()
+        while not self.ended.wait(self._every_s):
+            at = time.monotonic()
+            status = Path(f"/proc/{pid}/status").read_text()
+            threads = next(line for line in status.splitlines() if line.startswith("Threads:"))
+            seen: dict[str, float] = {
+                "rssMb": rss_mb(pid),
+                "databaseRssMb": _own_mb(database),
+                "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
+                "threads": int(threads.split()[1]),
+            }
+            told = self._service.told()
+            if "tasks" in told:
+                seen["tasks"] = told["tasks"]
+            for name, value in seen.items():
+                self.samples[name].append((at, value))
+
+
+class Flapping(threading.Thread):
+    """Has a receiver be well, fail and hang, in turns, and be well in the end."""
+
+    def __init__(self, receiver: Receiver, whole_s: float) -> None:
+        super().__init__(name="flapping")
+        self._part = min(1.0, whole_s / 60)
+        self.ended = threading.Event()
+        self.turns = 0
+        self._receiver = receiver
+
+    def run(self) -> None:
+        """Flap until ended."""
+        well_s, failing_s, hanging_s = (each * self._part for each in FLAP_S)
+        while not self.ended.wait(well_s):
+            self._receiver.reset(fail_every=1)
+            self.ended.wait(failing_s)
+            self._receiver.reset()
+            os.kill(self._receiver.process.pid, signal.SIGSTOP)
+            self.ended.wait(hanging_s)
+            os.kill(self._receiver.process.pid, signal.SIGCONT)
+            self.turns += 1
+
+
+def soak(
+    service: Watched,
+    receiver: Receiver,
+    *,
+    minutes: int,
+    rate: int,
+    flapping_percent: int,
+    seconds: int = 60,
+) -> Figures:
+    """Post `rate` events/s for so many minutes (of `seconds` each), a part of them to who flaps."""
+    with Receiver() as unsteady:
+        service.destination(receiver.url + "/hook", ["steady"], concurrency=64)
+        for lane in ("NONE", "KEY"):
+            service.destination(
+                f"{unsteady.url}/{lane}",
+                [f"unsteady.{('NONE', 'KEY').index(lane)}"],
+                concurrency=32,
+                ordering=lane,
+                timeoutMs=2_000,
+                retrySchedule=[1] * 20,
+            )
+        sampler = Sampler(service, max(0.25, minutes * seconds / SAMPLES))
+        flapping = Flapping(unsteady, minutes * seconds)
+        sampler.start()
+        flapping.start()
+        try:
+            figures, minute_by_minute = _minutes(
+                service, receiver, minutes, rate, flapping_percent, seconds
+            )
+        finally:
+            for each in (flapping, sampler):
+                each.ended.set()
+            for each in (flapping, sampler):
+                each.join()
+        _drained(service)
+        figures |= {"flaps": flapping.turns}
+    return figures | _tables(service) | _trends(sampler.samples, minute_by_minute)
+
+
+def _minutes(
+    service: Watched, receiver: Receiver, minutes: int, rate: int, percent: int, seconds: int
+) -> tuple[Figures, dict[str, list[tuple[float, float]]]]:
+    """Post minute by minute; return totals, and latencies of the steady receiver by the minute."""
+    unsteady_rate = max(2, rate * percent // 100)
+    series: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    accepted = rotated = late = 0
+    for number in range(minutes):
+        if not _old_days(service):
+            _make_old_day(service)
+            rotated += number > 0
+        plans: list[dict[str, Any]] = [
+            {"event_type": "steady", "rate": rate - unsteady_rate, "connections": 32},
+            {"types": 2, "stem": "unsteady", "lanes": 50, "rate": unsteady_rate, "connections": 8},
+        ]
+        receiver.reset()
+        posts = [_post(service, plan, seconds, number) for plan in plans]
+        sent = [json.loads(post.communicate()[0].strip().splitlines()[-1]) for post in posts]
+        at = time.monotonic()
+        for each, plan in zip(sent, plans, strict=True):
+            wanted = int(plan["rate"]) * seconds
+            require(each["accepted"] == wanted, f"minute {number}: {each['answers']}")
+            accepted += each["accepted"]
+        steady = receiver.wait(sent[0]["accepted"])
+        require(steady["unique"] == sent[0]["accepted"], f"minute {number}: some did not arrive")
+        late += steady["duplicates"]
+        for name, value in (("p50Ms", steady["p50Ms"]), ("p99Ms", steady["p99Ms"])):
+            series[name].append((at, value))
+        series["ackP99Ms"].append((at, sent[0]["ackP99Ms"]))
+    require(late == 0, f"{late} duplicates at the receiver that is well")
+    return {"accepted": accepted, "partitionsRotated": rotated}, series
+
+
+def _post(service: Watched, plan: dict[str, Any], seconds: int, number: int) -> Any:
+    events = int(plan["rate"]) * seconds
+    whole = {**plan, "events": events, "first": number * events, "give_up_s": seconds + 60.0}
+    return Module.start("bench.load", plan={"url": service.url, "key": service.key, **whole})
+
+
+def _drained(service: Watched) -> None:
+    """Wait until nothing is unsettled, and require that nothing died."""
+    give_up = time.monotonic() + DRAIN_S
+    while True:
+        states = {int(row[0]): int(row[1]) for row in service.rows(_SETTLED)}
+        if not states.keys() - {2, 3} or time.monotonic() > give_up:
+            break
+        time.sleep(0.25)
+    require(states.keys() == {2}, f"deliveries by status, where all should be delivered: {states}")
+
+
+def _tables(service: Watched) -> Figures:
+    """Return what the tables hold, and whether somebody cleans up after the updates."""
+    found = {row["name"]: row for row in service.rows(_TABLES)}
+    log = {name: found[name] for name in ("events", "deliveries", "attempts") if name in found}
+    return {
+        "logMb": round(sum(row["bytes"] for row in log.values()) / 1e6),
+        "deadTuplesOfDeliveries": int(log["deliveries"]["dead"]),
+        "deadShareOfDeliveries": round(
+            log["deliveries"]["dead"] / max(1, log["deliveries"]["live"]), 3
+        ),
+        "deadTuplesElsewhere": sum(int(row["dead"]) for row in found.values())
+        - int(log["deliveries"]["dead"]),
+        "autovacuums": sum(row["vacuums"] for row in found.values()),
+    }
+
+
+def _trends(*measured: dict[str, list[tuple[float, float]]]) -> Figures:
+    figures: Figures = {}
+    creeping = []
+    for name, points in {key: value for each in measured for key, value in each.items()}.items():
+        try:
+            line = trend(points)
+        except ValueError:  # a run too short for it
+            continue
+        figures[name] = _told(line)
+        allowed = ALLOWED.get(name, line.level * ALLOWED_P99_SHARE)
+        if not line.flat(allowed):
+            creeping.append(f"{name} by {line.per_hour:+.1f} an hour, {allowed:.1f} may be")
+    figures["verdict"] = "flat" if not creeping else "creeps: " + "; ".join(creeping)
+    if any(points[-1][0] - points[0][0] < VERDICT_S for points in measured[0].values()):
+        figures["verdict"] = "too short for one"
+    return figures
+
+
+def _told(line: Trend) -> str:
+    return f"{line.level:.1f}, {line.per_hour:+.1f} an hour ({line.low:+.1f} to {line.high:+.1f})"
+
+
+def _old_days(service: Watched) -> int:
+    """Return how many partitions there are of the old day."""
+    return len(service.rows(f"SELECT FROM pg_class WHERE relname LIKE '%\\_{_old():%Y%m%d}'"))
+
+
+def _make_old_day(service: Watched) -> None:
+    """Have a day in the log that is over by all plans."""
+    low, high = bounds_of(_old())
+    for table in ("events", "deliveries", "attempts"):
+        service.rows(_OLD.format(table=table, day=f"{_old():%Y%m%d}", low=low, high=high))
+
+
+def _old() -> date:
+    return datetime.now(UTC).date() - timedelta(days=OLD_DAYS)
+
+
+def _own_mb(postmaster: int) -> float:
+    """Return the memory of a database's processes, what they share counted once."""
+    total = 0
+    for pid in tree(postmaster):
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+    return total / 1e3
