@@ -115,14 +115,15 @@ class PostgresReplays:
         first = rows[0]
         picked, examined, last = first["picked"], first["examined"], first["last"]
         found = [] if first["id"] is None else rows
-        originals = deliveries_of(found)
+        lost = _without(found)  # as retention may leave them
+        originals = deliveries_of(row for row in found if row["id"] not in lost)
         # All that was looked at is done with, unless some of it was left for want of room.
         whole = len(found) == picked < limit
         through = last if whole else found[-1]["id"]
         return Stretch(
             originals,
             through or after,
-            {} if len(originals) == len(found) else _without(found),
+            lost,
             whole and examined < EXAMINED,
         )
 
