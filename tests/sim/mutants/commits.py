@@ -4,7 +4,7 @@ from engine import recorder
 from engine.entrance import Entrance
 from engine.intake import Intake
 from engine.recorder import Recorder
-from engine.replay import passage
+from engine.replay import runner
 from engine.replay.entry import ChunkEntry
 from engine.replay.runner import ReplayRunner
 from engine.requeue import RequeueEntry
@@ -206,7 +206,7 @@ ENTRANCE = (
     mutant(
         "a lane's first is passed over",
         "A replay job that parks a lane begins again behind the first that it parked.",
-        (passage, "passage", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
+        (runner, "passage", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
         needs="replay KEY",
     ),
     mutant(

@@ -39,7 +39,7 @@ SCHEDULE = (
         "a 410 is retried",
         "A delivery that met a 410 is tried again by its schedule.",
         (
-            verdict,
+            machine,
             "failed",
             "elif outcome.category == ErrorCategory.DESTINATION_GONE",
             "elif False",
@@ -65,7 +65,7 @@ SCHEDULE = (
     mutant(
         "requeued without a fresh schedule",
         "A requeued delivery counts the attempts of its former life.",
-        (verdict, "failed", "number - delivery.schedule_start", "number"),
+        (machine, "failed", "number - delivery.schedule_start", "number"),
         needs="requeue",
     ),
 )
@@ -137,7 +137,7 @@ GATES = (
     mutant(
         "archived retries",
         "What fails in an archived destination waits for another attempt.",
-        (verdict, "failed", "if config.status == DestinationStatus.ARCHIVED:", "if False:"),
+        (machine, "failed", "if config.status == DestinationStatus.ARCHIVED:", "if False:"),
         needs="archive",
     ),
 )

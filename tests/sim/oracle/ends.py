@@ -1,8 +1,9 @@
 """Once all is quiet everything has ended, and each delivery has ended for a reason."""
 
 from collections.abc import Iterator
+from math import inf
 
-from tests.sim.oracle.sight import Sight
+from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sight
 from tests.sim.trace import Configured, DeliveryRow
 
 
@@ -37,6 +38,19 @@ def _delivered(sight: Sight, row: DeliveryRow) -> Iterator[str]:
         yield f"{_name(row)} is DELIVERED, and its last attempt is no success"
 
 
+def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[Configured]:
+    """Return the versions by which a delivery may have died: those of its last attempt's end, where it
+    died by that, else all that came after."""
+    last = max(sight.of_delivery.get(row.id, []), key=lambda each: each.index, default=None)
+    if last is None or row.dead_lettered_at is None or not last.heard:
+        return versions
+    process = last.arrived.process
+    since = last.end - NETWORK_S
+    if abs(sight.clock(process, last.end) - row.dead_lettered_at) <= SOON_S:
+        return sight.in_force(row.destination, process, since, last.end + NETWORK_S)
+    return sight.in_force(row.destination, process, since, inf)
+
+
 def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
     versions = [
         v.fact for v in sight.destinations[row.destination] if isinstance(v.fact, Configured)
@@ -61,6 +75,6 @@ def _failed(sight: Sight, row: DeliveryRow) -> Iterator[str]:
     if row.error in ("DESTINATION_GONE", "INTERNAL"):
         return  # a 410, or it stopped its actor again and again
     used = row.attempts - row.schedule_start
-    least = min(len(version.schedule_s) for version in versions)
+    least = min(len(version.schedule_s) for version in _judges(sight, row, versions))
     if used < 1 + least:
         yield f"{_name(row)} is dead after {used} of its schedule's attempts"
