@@ -1,0 +1,121 @@
+"""Fuzzes one door, guided by the branches that inputs reach: `python -m tests.fuzz DOOR --minutes 5`.
+
+It needs atheris, which is no dependency of anything here: without it, it says so. What raises is kept
+in the corpus under a name of its hash, for whoever mends it to name; what reaches more is kept too, the
+smallest of it.
+"""
+
+import argparse
+import hashlib
+import importlib
+import importlib.util
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fuzz.door import CORPUS, NAMES, door
+
+LONGEST = 4_096  # bytes of an input; what is dear by its length has tests that count steps
+SLOW_S = 20  # of one input: it hangs
+LARGEST_MIB = 2_048  # of memory
+KEPT = 20  # inputs of a door that are kept for what they reach: the suite replays all of them
+KEPT_BYTES = 400  # of each
+GROWN = "grown"
+REACHES = "reaches-"
+_FOUND = ("crash", "timeout", "oom", "slow")
+
+
+def main() -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("door", choices=NAMES)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=random.randrange(1, 1 << 31))
+    parser.add_argument("--within", type=Path, help=argparse.SUPPRESS)  # of the process that fuzzes
+    parser.add_argument("--watched", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if importlib.util.find_spec("atheris") is None:
+        sys.stderr.write(
+            "atheris is not installed here (it is no dependency of the tests): pip install atheris\n"
+            "Without it: python -m pytest tests/fuzz\n"
+        )
+        return 2
+    if given.within is None:
+        return _supervise(given.door, given.minutes, given.seed)
+    return _fuzz(given.door, given.within, given.watched.split(","), given.minutes, given.seed)
+
+
+def _supervise(name: str, minutes: float, seed: int) -> int:
+    """Fuzz in a process of its own, then keep what it found."""
+    print(f"{name}: {minutes:g} min, seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="angarium-fuzz-") as folder:
+        place = Path(folder)
+        command = [sys.executable, "-m", "tests.fuzz", name, f"--within={folder}"]
+        command += [
+            f"--minutes={minutes}",
+            f"--seed={seed}",
+            f"--watched={','.join(door(name).watched)}",
+        ]
+        code = subprocess.run(command, check=False).returncode
+        found = [path for path in place.iterdir() if path.name.startswith(_FOUND)]
+        for path in found:
+            kept = CORPUS / name / f"found-{path.name.rpartition('-')[2][:12]}"
+            kept.write_bytes(path.read_bytes())
+            print(f"{name}: {kept} raises: give it a name when it is mended")
+        if not found and code == 0:
+            _keep(name, place / GROWN)
+    print(f"{name}: {len(found)} found")
+    return 0 if code == 0 and not found else 1
+
+
+def _keep(name: str, grown: Path) -> None:
+    """Keep of what reaches more a few small inputs, of all sizes."""
+    folder = CORPUS / name
+    for path in folder.glob(f"{REACHES}*"):
+        shutil.copy(path, grown)
+        path.unlink()
+    sized = sorted((path.stat().st_size, path.name, path) for path in grown.iterdir())
+    small = [path for size, _, path in sized if size <= KEPT_BYTES]
+    step = max(1, -(-len(small) // KEPT))
+    for path in small[::step]:
+        mark = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        shutil.copy(path, folder / f"{REACHES}{mark}")
+
+
+def _fuzz(name: str, place: Path, watched: list[str], minutes: float, seed: int) -> int:
+    """Fuzz here; it ends by the fuzzer's own exit."""
+    atheris = importlib.import_module("atheris")
+    with atheris.instrument_imports(include=[*watched, f"tests.fuzz.doors.{name}"]):
+        target = door(name)
+    seeds, grown = place / "seeds", place / GROWN
+    kept = CORPUS / name
+    for folder in (seeds, grown, kept):
+        folder.mkdir(parents=True, exist_ok=True)
+    for data in target.seeds:
+        (seeds / hashlib.sha256(data).hexdigest()[:12]).write_bytes(data)
+    words = place / "words"
+    words.write_text("".join(f'"{_escaped(word)}"\n' for word in target.words))
+    options = [
+        f"-max_total_time={int(minutes * 60)}",
+        f"-max_len={LONGEST}",
+        f"-timeout={SLOW_S}",
+        f"-rss_limit_mb={LARGEST_MIB}",
+        f"-seed={seed}",
+        f"-dict={words}",
+        f"-artifact_prefix={place}/",
+        "-print_final_stats=1",
+    ]
+    atheris.Setup([sys.argv[0], *options, str(grown), str(seeds), str(kept)], target.check)
+    atheris.Fuzz()
+    return 0
+
+
+def _escaped(word: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in word)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,117 @@
+"""Bodies of the control plane: any JSON is refused in words, or becomes what can be stored and shown."""
+
+import json
+from functools import partial
+from typing import Any
+
+from api.bodies import read_object
+from api.envelope import envelope
+from engine.control.documents import read
+from engine.control.drafts import DestinationPatch, NewDestination, RuleDraft, RulePatch
+from engine.control.headers import created
+from engine.control.records import DestinationRecord
+from engine.control.shaping import drafted, patched, receiver_of
+from engine.control.views import destination_document, destination_view
+from engine.core.destination import SigningKey
+from engine.core.vocabulary import DestinationStatus, Environment, SigningAlgorithm
+from engine.errors import Refusal
+from engine.templates.catalog import read_catalog
+from tests.fuzz.door import Door
+
+CATALOG = read_catalog()
+ID = "01890000-0000-7000-8000-000000000000"
+NOW = 1_700_000_000.0
+KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
+
+
+def check(data: bytes) -> None:
+    """Each model refuses or takes; what is taken can be shown, and merged again to the same."""
+    try:
+        document = read_object(data)
+    except Refusal as refusal:
+        _told(refusal)
+        return
+    assert document == json.loads(data)
+    for model in (RuleDraft, RulePatch, DestinationPatch):
+        _refused_or(partial(read, model, document))
+    _refused_or(lambda: _destination(document))
+    _refused_or(lambda: _patched(document))
+
+
+def _refused_or(work: Any) -> None:
+    try:
+        work()
+    except Refusal as refusal:
+        _told(refusal)
+
+
+def _told(refusal: Refusal) -> None:
+    assert refusal.status < 500
+    told = envelope(refusal.code, refusal.message, "r", refusal.details)
+    assert json.loads(told)["code"] == refusal.code
+
+
+def _destination(document: dict[str, Any]) -> None:
+    _shown(_record(read(NewDestination, document).root))
+
+
+def _record(draft: Any) -> DestinationRecord:
+    headers = created(draft.headers)
+    return drafted(
+        draft,
+        receiver_of(draft, CATALOG),
+        id=ID,
+        environment=1,
+        version=1,
+        status=DestinationStatus.ACTIVE,
+        customer=None,
+        customer_account=None,
+        headers=headers,
+        signing=KEYS,
+        updated_at_ms=1_700_000_000_000,
+    )
+
+
+PRESENT = _record(
+    read(
+        NewDestination,
+        {"name": "a", "url": "https://a.example/b", "headers": {"X-Key": "k", "X-A": "b"}},
+    ).root
+)
+
+
+def _patched(document: dict[str, Any]) -> None:
+    patch = {name: value for name, value in document.items() if name != "rotateSecret"}
+    read(DestinationPatch, patch)
+    after = patched(PRESENT, patch, CATALOG, rotate=False, now=NOW)
+    _shown(after)
+    shown = destination_document(after)
+    again = patched(after, shown, CATALOG, rotate=False, now=NOW)
+    assert destination_document(again) == shown
+
+
+def _shown(record: DestinationRecord) -> None:
+    text = json.dumps(destination_view(record, Environment.DEVELOPMENT, NOW), allow_nan=False)
+    text.encode()
+
+
+DOOR = Door(
+    "configuration",
+    check,
+    ("api.bodies", "engine.control", "engine.json_members", "engine.complaints"),
+    (
+        b'{"name":"Orders","url":"https://example.com/hooks","headers":{"X-Tenant":"42"},"delivery":'
+        b'{"concurrency":8,"ordering":"KEY","timeoutMs":15000,"rateLimitPerSecond":1.5,"retrySchedule":[5]}}',
+        b'{"templateId":"slack","name":"x","config":{"webhookUrl":"https://hooks.slack.com/services/T/B/x"}}',
+        b'{"templateId":"webhook","name":"x","config":{"url":"https://a.example"}}',
+        b'{"headers":{"x-a":null,"X-Key":"***"},"url":"https://b.example","delivery":null}',
+        b'{"name":"r","destinationId":"01890000-0000-7000-8000-000000000000","eventTypes":["order.*"],'
+        b'"filter":"event.payload.total > 100","priority":"HIGH"}',
+        b'{"a":"\\ud800","b":1e999,"c":-0,"d":[[[]]],"a":2}',
+    ),
+    (
+        b'"', b"\\", b'\\"', b"\\u0000", b"\\ud83d\\ude00", b"\\ud800", b"1e999", b"-0", b"NaN", b"null",
+        b"[[[[[[[[", b"]]]]]]]]", b'"name":', b'"url":', b'"config":', b'"headers":', b'"delivery":',
+        b'"***"', b"9" * 30, b"\r\n", b'"templateId":"github"', b"\x00", b"\xed\xa0\x80", b'"":',
+    ),
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""Filters: any text is refused in words or compiles, and says of an event what the library says."""
+
+from typing import Any
+
+import orjson
+
+from engine.filters import EvaluationError, Facts, FilterError, compile_filter
+from engine.filters.compiler import Compiler
+from engine.filters.parser import parse
+from engine.filters.program import SOURCE_BYTES
+from engine.filters.scope import EVENT_STEPS
+from tests.engine.test_filters_equal import (
+    FAILED,
+    differs_by_intent,
+    of_library,
+    same,
+)
+from tests.fuzz.door import Door
+
+PAYLOADS: tuple[dict[str, Any], ...] = (
+    {"a": 1, "b": "text", "c": True, "l": [1, 2.5, "x"], "m": {"a": None}},
+    {"a": -0.0, "b": "", "c": None, "l": [], "m": {"a": [2**63 - 1, -(2**63)]}},
+)
+# What the library reads otherwise than CEL has it, or names that it does not know: see docs/filters.md.
+ASIDE = ("matches", "size", "timestamp", "duration", "bytes", 'b"', "b'", "uint", "type", "dyn")
+
+
+def check(data: bytes) -> None:
+    """A source compiles or not; compiled, it ends in its steps, and agrees with the library."""
+    source = data.decode("utf-8", "replace")
+    try:
+        compile_filter(source)
+    except FilterError as error:
+        str(error).encode("utf-8", "replace")
+        return
+    assert len(source.encode()) <= SOURCE_BYTES
+    evaluate = Compiler(source).compile(parse(source))
+    for payload in PAYLOADS:
+        facts = Facts({"eventType": "a.b", "payload": payload})
+        try:
+            mine = evaluate(facts)
+        except EvaluationError:
+            mine = FAILED
+        assert 0 <= facts.steps <= EVENT_STEPS
+        if not _compared(source, payload):
+            continue
+        its = of_library(source, payload)
+        assert same(mine, its), (source, payload, mine, its)
+
+
+def _compared(source: str, payload: dict[str, Any]) -> bool:
+    if any(word in source for word in ASIDE) or "payload" not in source.replace(" ", ""):
+        return False
+    if any(each in source for each in ("eventType", "metadata", "customer", "source", "occurred")):
+        return False
+    return not differs_by_intent(source, orjson.dumps(payload))
+
+
+DOOR = Door(
+    "filter",
+    check,
+    ("engine.filters",),
+    (
+        b"event.payload.a > 0 && event.payload.b == 'text'",
+        b"event.payload.l.exists(x, x == 2.5) || has(event.payload.m.a)",
+        b'event.payload.b.matches("^t[a-z]{1,3}$")',
+        b"event.payload.m['a'] != null ? event.payload.c : !event.payload.c",
+        b"event.payload.l.map(x, x).filter(x, x == 1).size() == 1",
+        b"event.payload.b.startsWith('te') && 'x' in event.payload.l",
+        b"-event.payload.a * 2 + 3 % 2 - 1 / 1 <= 0x10 // end",
+        rb'event.payload.b in ["\u00e9\x41\101", r"\n", """a"b"""]',
+        b"event.payload.a == 1u || event.payload.a == .5e3",
+        b"event.eventType.contains('a') && has(event.metadata)",
+    ),
+    (
+        b"event.payload.", b".exists(x, ", b".all(x, ", b".map(x, ", b"has(", b"&&", b"||", b"==", b"in",
+        b"?", b":", b"[", b"]", b"{", b"}", b'"', b"'''", b"\\U0010ffff", b"\\ud800", b"1e999", b"0x",
+        b"9223372036854775808", b"-", b"!", b"u", b"null", b"true", b".matches(", b"(?i)", b"[[:alpha:]]",
+        b"{1,9}", b"\xd9\xa3", b"string(", b"int(", b"double(", b"//", b"\n",
+    ),
+)  # fmt: skip

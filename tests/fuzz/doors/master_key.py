@@ -1,0 +1,56 @@
+"""The operator's keys: a setting or a file of any bytes is refused in words, or gives whole keys."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from storage.key_file import KeyFile
+from storage.secretbox import KEY_BYTES, SecretBox, SecretBoxError, parse_keys
+from tests.fuzz.door import Door
+
+FOLDER = Path(tempfile.gettempdir())
+BOX = SecretBox([b"m" * KEY_BYTES])
+
+
+def check(data: bytes) -> None:
+    """Keys are of their length; what was sealed opens, and what was not sealed does not."""
+    path = FOLDER / f"angarium-fuzz-{os.getpid()}.key"
+    path.touch(0o600)
+    path.write_bytes(data)
+    try:
+        _check_keys(lambda: KeyFile(path).read())
+    finally:
+        path.unlink()
+    _check_keys(lambda: parse_keys(data.decode("utf-8", "surrogateescape")))
+    try:
+        BOX.open(data, "place")
+    except SecretBoxError:
+        pass
+    else:
+        raise AssertionError("it opened what was never sealed")
+
+
+def _check_keys(read: object) -> None:
+    try:
+        keys: list[bytes] = read()  # type: ignore[operator]  # a function of no arguments
+    except SecretBoxError as error:
+        assert str(error)
+        return
+    assert keys
+    assert all(len(key) == KEY_BYTES for key in keys)
+    box = SecretBox(keys)
+    assert box.open(box.seal(b"x", "place"), "place") == b"x"
+
+
+DOOR = Door(
+    "master_key",
+    check,
+    ("storage.key_file", "storage.secretbox"),
+    (
+        b"# a comment\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n",
+        b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=,BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA=",
+        b"__________________________________________8=",
+        b"\x01" + b"i" * 8 + b"n" * 12 + b"t" * 17,
+    ),
+    (b"#", b"\n", b",", b"=", b"AAAA", b"\xc3\xa9", b"\x00", b"\x1c"),
+)

@@ -1,0 +1,287 @@
+"""Requests over the real connection object: what it takes for a request is one by the grammar, ends where
+the grammar ends it, and is the same whatever pieces it comes in."""
+
+import re
+import socket
+from typing import Any, NamedTuple, cast
+
+import trio
+
+from api.budget import BodyBudget
+from api.door.connection import Connection
+from api.door.exchange import Exchange
+from api.door.framing import MAX_HEAD, MalformedError
+from api.door.limits import LIMITS
+from api.gate import Gate
+from api.ingestion import Ingestion
+from engine.errors import Refusal
+from engine.ingest import Done, Reply
+from engine.models import EnvironmentModel
+from engine.plans import BUILT_IN, Plans
+from engine.reactor import READ
+from engine.timers import Timers
+from tests.door.house import EVENT, INGEST, make_models, post
+from tests.fuzz.door import Door, cut, split
+from tests.fuzz.doors import chunked
+
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~]+) HTTP/1\.([01])")
+_FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
+_ORIGIN = re.compile(rb"(?i:https?)://[^/?#]+")
+MODELS = make_models()
+REPLY = Reply(202, b'{"id":"x"}')
+
+
+class Request(NamedTuple):
+    """What was understood of one request."""
+
+    kind: str  # `passed`, `ingested`, or `refused` without a look at its body
+    method: bytes
+    path: bytes
+    body: bytes
+
+
+def by_grammar(data: bytes) -> tuple[list[Request], str]:
+    """Read requests as RFC 9112 has them; and how it ends: `more` is to come, or it is `bad`."""
+    found: list[Request] = []
+    while True:
+        while data.startswith(b"\r\n"):
+            data = data[2:]
+        head, end, behind = data.partition(b"\r\n\r\n")
+        if not end:
+            return found, "more"
+        line, *fields = head.split(b"\r\n")
+        start = _REQUEST_LINE.fullmatch(line)
+        pairs = [_FIELD.fullmatch(field) for field in fields]
+        if start is None or None in pairs:
+            return found, "bad"
+        named = [(pair[1].lower(), pair[2]) for pair in pairs if pair is not None]
+        lengths = [value for name, value in named if name == b"content-length"]
+        codings = [value for name, value in named if name == b"transfer-encoding"]
+        if len(lengths) + len(codings) > 1 or (codings and codings[0].lower() != b"chunked"):
+            return found, "bad"
+        if any(not re.fullmatch(rb"[0-9]+", length) for length in lengths):
+            return found, "bad"
+        body = b""
+        if codings:
+            state, body, data = chunked.by_grammar(behind)
+            if state != "whole":
+                return found, state
+        else:
+            length = int(lengths[0]) if lengths else 0
+            if len(behind) < length:
+                return found, "more"
+            body, data = behind[:length], behind[length:]
+        found.append(Request("", start[1], _path(start[2]), body))
+
+
+def _path(target: bytes) -> bytes:
+    origin = _ORIGIN.match(target)
+    if origin is not None:
+        target = target[origin.end() :]
+        target = target if target.startswith(b"/") else b"/" + target
+    return target.partition(b"?")[0]
+
+
+class _Reactor:
+    def register(self, _sock: object, _handler: object, interest: int = READ) -> Any:
+        self.watched = _Registration(interest)
+        return self.watched
+
+    def modify(self, registration: Any, interest: int) -> None:
+        registration.interest = interest
+
+    def unregister(self, registration: Any) -> None:
+        registration.interest = 0
+
+    def close(self, registration: Any, _sock: object) -> None:
+        registration.interest = 0
+
+
+class _Registration:
+    def __init__(self, interest: int) -> None:
+        self.interest = interest
+
+
+class _Wire:
+    """A client's socket that has sent some pieces, and takes whatever it is told."""
+
+    sock = cast(socket.socket, None)
+    alpn: str | None = None
+    pending = False
+    open = True
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self.ended = False
+        self.half_closed = False
+
+    def read(self) -> bytes | None:
+        return next(self._pieces, b"")
+
+    def write(self, data: bytes) -> bool:
+        assert data
+        return True
+
+    def flush(self) -> bool:
+        return True
+
+    def half_close(self) -> None:
+        self.half_closed = True
+
+
+class _Ingest:
+    def __init__(self, seen: list[Request]) -> None:
+        self._seen = seen
+
+    def submit(self, _environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+        path = b"/events/batch" if batch else b"/events"
+        self._seen.append(Request("ingested", b"POST", path, body))
+        done(REPLY)
+
+
+class _House:
+    """What a connection needs of a door, and an application that answers when it has the body."""
+
+    def __init__(self) -> None:
+        self.reactor = _Reactor()
+        self.timers = Timers(_raise)
+        self.limits = LIMITS
+        self.closing = False
+        self.seen: list[Request] = []
+        self.http2 = False
+        self.bodies = BodyBudget(1 << 24, 1 << 24)
+        gate = Gate(MODELS, lambda: 0.0, Plans(MODELS, BUILT_IN))
+        self.ingestion = Ingestion(gate, MODELS, _Ingest(self.seen), self.bodies)
+        self.exchange: Exchange | None = None
+
+    def forget(self, _channel: object) -> None:
+        pass
+
+    def count(self, status: int) -> None:
+        assert 200 <= status < 600
+
+    def pass_on(self, exchange: Exchange, _client: object) -> None:
+        self.exchange = exchange
+
+    def serve_http2(self, _transport: object, _address: object, _data: bytes) -> None:
+        self.http2 = True
+
+    def serve(self, connection: "_Watched") -> bool:
+        """Have the application go on; whether it could."""
+        exchange = self.exchange
+        if exchange is None:
+            return False
+        if connection._exchange is not exchange:  # refused from below, in the middle of its body
+            self.exchange = None
+            return True
+        if not exchange._ended:
+            connection.resume()
+            return False
+        body = b"".join(exchange._chunks)
+        self.seen.append(Request("passed", exchange.head.method, exchange.head.path, body))
+        self.exchange = None
+        exchange.started = True
+        exchange.keep = connection.may_keep()
+        connection.exchanged(exchange, True)
+        return True
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+class _Watched(Connection):
+    """A connection that tells of what it refuses."""
+
+    __slots__ = ("house", "malformed")
+
+    def __init__(self, house: _House, wire: _Wire) -> None:
+        self.house = house
+        self.malformed = False
+        super().__init__(cast(Any, house), wire, ("192.0.2.1", 1))
+
+    def _malformed(self, error: MalformedError) -> None:
+        self.malformed = True
+        super()._malformed(error)
+
+    def _refuse(self, refusal: Refusal, *rest: Any, **more: Any) -> None:
+        head = self._head
+        assert head is not None
+        self.house.seen.append(Request("refused", head.method, head.path, b""))
+        super()._refuse(refusal, *rest, **more)
+
+
+def by_door(pieces: list[bytes]) -> tuple[list[Request], bool]:
+    """Have a connection read pieces; return what it understood, and whether it called them malformed."""
+    house = _House()
+    wire = _Wire(pieces)
+    connection = _Watched(house, wire)
+    turns = 0
+    while not connection.closed and not house.http2:
+        turns += 1
+        assert turns < 4 * len(pieces) + 4 * sum(map(len, pieces)) + 100, (
+            "it does not come to an end"
+        )
+        served = house.serve(connection)
+        interest = house.reactor.watched.interest
+        if interest:
+            connection.ready(bool(interest & READ), bool(interest & ~READ))
+        else:
+            assert served or connection.closed, f"it waits for nothing, in {connection._state}"
+        assert len(connection._buffer) <= MAX_HEAD + 65_536
+    assert house.http2 or house.bodies.drawn == 0, "a body was not given back"
+    return house.seen, connection.malformed
+
+
+async def _both(data: bytes, size: int) -> tuple[Any, Any]:
+    return by_door(cut(data, 65_536)), by_door(cut(data, size))
+
+
+def check(data: bytes) -> None:
+    """What the door understands is what the grammar says, whatever the pieces."""
+    size, data = split(data)
+    (whole, bad), (pieces, bad_too) = trio.run(_both, data, size)
+    expected, _ = by_grammar(data)
+    for seen in (whole, pieces):
+        for one, its in zip(seen, expected, strict=False):
+            assert (one.method, one.path) == (its.method, its.path), (one, its)
+            assert one.kind == "refused" or one.body == its.body, (one, its)
+        # One whose body is still to come, or malformed, is refused at its head: nobody gets it.
+        assert all(one.kind == "refused" for one in seen[len(expected) :])
+        assert len(seen) <= len(expected) + 1, "a request was found where there is none"
+    shorter, longer = sorted((whole, pieces), key=len)
+    assert longer[: len(shorter)] == shorter
+    if len(shorter) < len(longer):  # after a refusal it depends on what has come whether it goes on
+        assert shorter
+        assert shorter[-1].kind == "refused"
+    elif not any(one.kind == "refused" for one in whole):
+        assert bad == bad_too
+
+
+CHUNKED = (
+    b"POST /events HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " + INGEST + b"\r\n"
+    b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+)
+DOOR = Door(
+    "request",
+    check,
+    ("api.door", "api.ingestion", "api.gate"),
+    (
+        b"\x01" + post(),
+        b"\x07" + post() + post(b"/unknown"),
+        b"\x02" + post() + post(body=EVENT + b" ") + post(),
+        b"\x03" + CHUNKED,
+        b"\x01" + CHUNKED.replace(b"/events", b"/unknown") + b"GET /x?y HTTP/1.1\r\nHost: b\r\n\r\n",
+        b"\x05" + post(b"/events", EVENT, INGEST, b"Expect: 100-continue"),
+        b"\x01\r\nHEAD http://a/b HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+        b"\x01OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\nConnection: close\r\n\r\n",
+        b"\x09PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    ),
+    (
+        b"\r\n", b"\r\n\r\n", b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"0\r\n\r\n",
+        b"Connection: close\r\n", b"Connection: Upgrade\r\n", b"Upgrade: h2c\r\n", b"Host: a\r\n",
+        b" HTTP/1.1\r\n", b"HTTP/1.0", b"Expect: 100-continue\r\n", b"\n", b"\r", b"\t", b"\x0b",
+        b"+1", b"1_0", b"0x10", b"chunked, identity", b"Content-Length : 1\r\n", b"GET / HTTP/1.1\r\n",
+        b"/events/batch", b"?environment=STAGING", b"Content-Encoding: gzip\r\n",
+    ),
+)  # fmt: skip

@@ -1,0 +1,70 @@
+"""Every door holds against what was found, what reaches far, and inputs made of both."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.door import CORPUS, NAMES, Door, door
+
+# Inputs a door, in half a second or so of one worker: the dearest have the fewest. `python -m tests.fuzz`
+# makes millions.
+EXAMPLES = {"configuration": 60, "filter": 60, "master_key": 40, "request": 40, "template": 60}
+LONGEST = 1_000  # bytes of an input
+
+
+def inputs(target: Door) -> st.SearchStrategy[bytes]:
+    """Return inputs that are made of seeds and words: spliced, cut, and with bytes changed."""
+    seeds = [*target.seeds, *(path.read_bytes() for path in target.corpus())]
+    change = st.tuples(
+        st.integers(0, LONGEST),
+        st.integers(0, 8),
+        st.sampled_from(target.words) | st.binary(max_size=3),
+    )
+    return st.builds(
+        mutated,
+        st.sampled_from(seeds),
+        st.lists(change, max_size=5),
+        st.sampled_from(seeds) | st.just(b""),
+        st.integers(0, LONGEST),
+    )
+
+
+def mutated(seed: bytes, changes: list[tuple[int, int, bytes]], other: bytes, at: int) -> bytes:
+    """Return a seed with bytes replaced at some places, and from a place on another seed's."""
+    data = bytearray(seed)
+    for place, length, word in changes:
+        place %= len(data) + 1
+        data[place : place + length] = word
+    if other:
+        data[at % (len(data) + 1) :] = other[at % len(other) :]
+    return bytes(data[:LONGEST])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_kept_of_a_door_is_held(name: str) -> None:
+    target = door(name)
+    for data in (*target.seeds, *(path.read_bytes() for path in target.corpus())):
+        target.check(data)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_door_holds_against_what_is_made_of_it(name: str) -> None:
+    target = door(name)
+
+    @settings(
+        max_examples=EXAMPLES.get(name, 120),
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(inputs(target))
+    def held(data: bytes) -> None:
+        target.check(data)
+
+    held()
+
+
+def test_every_corpus_is_a_doors_and_small() -> None:
+    assert {path.name for path in CORPUS.iterdir()} <= set(NAMES)
+    assert all(path.stat().st_size <= 8_192 for path in CORPUS.glob("*/*"))
