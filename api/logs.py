@@ -22,7 +22,7 @@ _SECRET_SHAPES = re.compile(
     r"(ang_(?:dev|sta|pro)_|angmk_|anges_|whsec_|whsk_|Bearer\s+|/downloads/)[A-Za-z0-9+/=_.\-]{4,}",
     re.IGNORECASE,
 )
-_URL_PASSWORD = re.compile(r"(\w+://[^\s:/@]*:)[^\s/@]+@")
+_URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
 
 # Loggers of libraries that speak more than one line an incident at the level INFO.
