@@ -15,6 +15,7 @@ from bench.transforms import HOSTILE, script
 
 ROUND_SPARE_S = 30  # a generator's plan is longer than the round, and is cut off at its end
 TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would still be there in the rounds alone
+CROWDS = 10  # event types that the crowd's destinations are spread over
 LIST_FILTERS = (
     "", "?status=FAILED", "?status=RETRYING", "?status=DELIVERED", "?isReplay=true", "?priority=HIGH",
     "?errorCategory=TIMEOUT", "?dlqStatus=IN_DLQ", "?kind=FILE", "?originKind=REPLAY", "?limit=100",
@@ -64,7 +65,7 @@ class Yard:
 
     def post(self, stem: str, rate: int, types: int) -> None:
         """Have events posted, spread over `<stem>.0`, `<stem>.1` and so on, at a rate."""
-        rate = max(types and 1, self.of(rate))
+        rate = self.of(rate)
         self.start(
             "bench.load",
             events=rate * (self.seconds + ROUND_SPARE_S),
@@ -192,7 +193,18 @@ def _rules(yard: Yard) -> None:
 
 def _crowd(yard: Yard) -> None:
     for number in range(yard.of(10_000)):
-        yard.destination(yard.url(f"/never/{number}"), "hostile.0")
+        yard.destination(yard.url(f"/never/{number}"), f"hostile.{number % CROWDS}")
+
+
+def _crowds(yard: Yard) -> None:
+    yard.start(
+        "bench.load",
+        events=yard.seconds + ROUND_SPARE_S,
+        connections=1,
+        rate=1,
+        types=CROWDS,
+        stem="hostile",
+    )
 
 
 def _refused(yard: Yard) -> None:
@@ -281,9 +293,9 @@ NEIGHBOURS = {
         ),
         Neighbour(
             "crowd",
-            "an event for 10,000 destinations that never answer, every second",
+            "events for 10,000 destinations that never answer, a thousand each, one a second",
             _crowd,
-            lambda yard: yard.post("hostile", 1, 1),
+            _crowds,
             switched=False,
         ),
         Neighbour("refused", "connections refused and reset, tried again", _refused, _posts(200)),
