@@ -43,7 +43,12 @@ INTAKE = (
     mutant(
         "what was not written is delivered",
         "The deliveries of an event whose key was taken are told to their actors.",
-        (Intake, "_deliver", "if acceptance.lost:", "if False:"),
+        (
+            Intake,
+            "_deliver",
+            "if acceptance.lost:\n        deliveries",
+            "if False:\n        deliveries",
+        ),
         needs="keys",
     ),
     mutant(
@@ -172,7 +177,7 @@ ENTRANCE = (
     mutant(
         "an entrance without rows",
         "An entry's destinations get no backlog row.",
-        (Entrance, "_written", "self._dirtied(entry.destinations)", "[]"),
+        (Entrance, "_written", "write(base, dirty,", "write(base, [],"),
         needs="requeue kill",
     ),
     mutant(
