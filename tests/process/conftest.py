@@ -46,12 +46,13 @@ def furnished() -> Iterator[House]:
 
 
 @contextmanager
-def _house(furnished: House, **settings: str) -> Iterator[House]:
-    """Run a server of one's own, and search its log at the end."""
+def open_house(furnished: House, program: str = "api.cli", **settings: str) -> Iterator[House]:
+    """Run a server of one's own, and search its log at the end. `program`: run in its stead."""
     with _folder() as folder:
         subprocess.run(["cp", "-a", str(furnished.folder), str(folder)], check=True)
         house = House(folder / "data", **settings)
         house.key = furnished.key
+        house.program = program
         try:
             house.start()
             yield house
@@ -75,12 +76,12 @@ def house(furnished: House) -> Iterator[House]:
         "ANGARIUM_ACTOR_DELIVERIES": "64",
         "ANGARIUM_ENGINE_DELIVERIES": "150",
     }
-    with _house(furnished, **settings) as house:
+    with open_house(furnished, **settings) as house:
         yield house
 
 
 @pytest.fixture(scope="session")
 def shared(furnished: House) -> Iterator[House]:
     """A server for many tests, none of which may harm it."""
-    with _house(furnished, ANGARIUM_PASSIVATE_AFTER="2") as house:
+    with open_house(furnished, ANGARIUM_PASSIVATE_AFTER="2") as house:
         yield house

@@ -13,7 +13,7 @@ import pytest
 
 from bench.processes import tree
 from engine.transforms.worker import CORE_BYTES
-from tests.process.conftest import _house
+from tests.process.conftest import open_house
 from tests.process.house import House
 
 OLDER = b64encode(b"marked-older-master-key-of-tests").decode()
@@ -31,7 +31,7 @@ def secretive(furnished: House) -> Iterator[House]:
         "AWS_SECRET_ACCESS_KEY": CLOUD,
         "ANGARIUM_LOG_LEVEL": "debug",
     }
-    with _house(furnished, **given) as house:
+    with open_house(furnished, **given) as house:
         house.secrets += [own, OLDER, CLOUD]
         destination = house.made("http://127.0.0.1:1/")
         script = {"destinationId": destination, "name": "s", "source": SOURCE}

@@ -1,0 +1,228 @@
+"""Promise 9, with a whole server in a process of its own: no socket connects to a denied address.
+
+Every `connect` of the process is written down by the interpreter's audit hook. The server may reach one
+address, and everything is tried to bring it to another, where somebody listens.
+"""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.errors import Refusal
+from engine.wire.target import parse_target
+from tests.process.conftest import open_house
+from tests.process.house import House
+from tests.process.watched import CONNECTS, NAMESERVER
+from tests.wire.nameserver import Nameserver, open_nameserver
+from tests.wire.notations import of_v4
+
+HERE = "127.0.0.2"  # the one address that is allowed
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+class Trap(threading.Thread):
+    """Listens where nobody may connect to, by IPv4 and IPv6, as a proxy would; counts who comes."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+        self.port: int = self.listener.getsockname()[1]
+        self.came = 0
+
+    def run(self) -> None:
+        while True:
+            try:
+                accepted, _ = self.listener.accept()
+            except OSError:
+                return
+            accepted.close()
+            self.came += 1
+
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+        self.join()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Takes deliveries; a path that says so leads to the trap."""
+
+    server: "Place"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.answer()
+
+    def do_GET(self) -> None:
+        self.answer()
+
+    def answer(self) -> None:
+        self.server.paths.append(self.path)
+        if self.path.startswith("/away/"):
+            self.send_response(307)
+            self.send_header("Location", self.server.away)
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+class Place(ThreadingHTTPServer):
+    """The receiver, where the server may go."""
+
+    daemon_threads = True
+
+    def __init__(self, away: str) -> None:
+        super().__init__((HERE, 0), Handler)
+        self.away = away
+        self.port = self.server_address[1]
+        self.url = f"http://{HERE}:{self.port}"
+        self.paths: list[str] = []
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.05,))
+        self.thread.start()
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self.thread.join()
+
+
+class Street:
+    """A watched server, the receiver, the trap, and a name server that lies."""
+
+    def __init__(self, house: House, place: Place, trap: Trap, names: Nameserver) -> None:
+        self.house = house
+        self.place = place
+        self.trap = trap
+        self.names = names
+
+    def tried(self, **destination: object) -> Any:
+        """Make a destination and send it a sample; return what became of it."""
+        made = self.house.api("POST", "/destinations", {"name": "d", **destination})
+        if made["secret"] is not None:
+            self.house.secrets.append(made["secret"])
+        return self.house.api("POST", f"/destinations/{made['id']}/test")
+
+    def connects(self) -> set[str]:
+        return {line.split()[0] for line in self.log.read_text().splitlines()}
+
+    @property
+    def log(self) -> Path:
+        return Path(self.house.settings[CONNECTS])
+
+
+@pytest.fixture(scope="module")
+def street(furnished: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Street]:
+    trap = Trap()
+    trap.start()
+    place = Place(f"http://127.0.0.1:{trap.port}/")
+    proxy = f"http://127.0.0.1:{trap.port}"
+    with open_nameserver() as names:
+        settings = {
+            "ANGARIUM_EGRESS_ALLOW": f"{HERE}/32",
+            "ANGARIUM_TEMPLATE_HOSTS": f"slack=127.0.0.1:{trap.port}",
+            CONNECTS: str(tmp_path_factory.mktemp("watched") / "connects"),
+            NAMESERVER: str(names.port),
+            **dict.fromkeys(PROXIES, proxy),
+            "NO_PROXY": "nothing.test",
+            "no_proxy": "nothing.test",
+        }
+        with open_house(furnished, "tests.process.watched", **settings) as house:
+            yield Street(house, place, trap, names)
+    place.close()
+    trap.close()
+
+
+def test_no_notation_and_no_name_brings_it_there(street: Street) -> None:
+    port, tried = street.trap.port, 0
+    for host in (
+        *of_v4(IPv4Address("127.0.0.1")).values(),
+        "localhost",
+        "[::1]",
+        "169.254.169.254",
+    ):
+        url = f"http://{host}:{port}/"
+        try:
+            parsed = parse_target(url)
+        except Refusal:
+            refused = street.house.ask("POST", "/destinations", {"name": "d", "url": url})
+            assert refused.status == 400, host
+            continue
+        street.names.zone[parsed.host.rstrip(".")] = [("127.0.0.1", "::1")]
+        told = street.tried(url=url)
+        assert told["errorCategory"] == "BLOCKED_ADDRESS", (host, told)
+        assert "127.0.0.1" not in json.dumps(told)
+        tried += 1
+    assert tried > 30
+    for name, answers in (
+        ("one.test", ["127.0.0.1"]),
+        ("six.test", ["::1"]),
+        ("both.test", [HERE, "::1"]),
+    ):
+        street.names.zone[name] = [answers]
+        told = street.tried(url=f"http://{name}:{port}/")
+        assert told["errorCategory"] == "BLOCKED_ADDRESS", (name, told)
+    assert street.connects() <= {HERE}
+    assert street.trap.came == 0
+
+
+def test_a_name_that_changes_its_mind_brings_it_nowhere_else(street: Street) -> None:
+    street.names.zone["rebind.test"] = [(HERE,), ("127.0.0.1",)]
+    # Somebody listens at that port of the other address, too: it would be answered there.
+    with socket.create_server(("127.0.0.1", street.place.port)) as other:
+        other.settimeout(0)
+        for number in range(4):
+            told = street.tried(url=f"http://rebind.test:{street.place.port}/{number}")
+            assert told["success"] or told["errorCategory"] == "BLOCKED_ADDRESS"
+        with pytest.raises(BlockingIOError):
+            other.accept()
+    assert "/0" in street.place.paths
+    assert street.connects() == {HERE}
+
+
+def test_a_redirect_is_followed_nowhere_and_proxies_of_the_environment_are_ignored(
+    street: Street,
+) -> None:
+    assert street.tried(url=f"{street.place.url}/plain")["success"]
+    told = street.tried(url=f"{street.place.url}/away/there")
+    assert (told["errorCategory"], told["responseStatus"]) == ("REDIRECT", 307)
+    # By https a proxy would be asked to connect: the receiver is, and speaks no TLS.
+    told = street.tried(url=f"https://{HERE}:{street.place.port}/tls")
+    assert told["errorCategory"] in ("TLS", "CONNECTION"), told
+    assert {"/plain", "/away/there"} <= set(street.place.paths)
+    assert street.connects() == {HERE}
+    assert street.trap.came == 0
+
+
+def test_a_host_that_the_operator_gave_a_template_is_guarded_like_any_other(street: Street) -> None:
+    url = f"http://127.0.0.1:{street.trap.port}/services/T0/B0/x"
+    told = street.tried(templateId="slack", config={"webhookUrl": url})
+    assert told["errorCategory"] == "BLOCKED_ADDRESS", told
+    assert street.trap.came == 0
+
+
+@pytest.mark.parametrize("way", ["at once", "by a redirect"])
+def test_a_files_source_is_guarded_like_a_receiver(street: Street, way: str) -> None:
+    house = street.house
+    kind = f"file.{way.replace(' ', '-')}"
+    destination = house.made(f"{street.place.url}/files", kind, retrySchedule=[])
+    source = street.place.away if way == "at once" else f"{street.place.url}/away/file"
+    body = {"source": {"kind": "URL", "uri": source}, "eventType": kind}
+    assert house.ask("POST", "/files", body).status == 202
+    house.until_settled(destination)
+    (item,) = house.deliveries(destination)
+    detail = house.api("GET", f"/deliveries/{item['id']}")
+    assert detail["attempts"][0]["errorCategory"] == "BLOCKED_ADDRESS", detail
+    assert "/files" not in street.place.paths
+    assert street.connects() == {HERE}
+    assert street.trap.came == 0
