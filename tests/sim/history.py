@@ -105,6 +105,8 @@ class _History:
         things += [(each.at, self._callers.post, (each,)) for each in plan.posts]
         things += [(each.at, self._wishes.wish, (each,)) for each in plan.wishes]
         for at, does, arguments in sorted(things, key=lambda each: each[0]):
+            if at > plan.span_s:
+                break
             await trio.sleep_until(at)
             start(does, *arguments)
         await trio.sleep_until(plan.span_s)

@@ -77,6 +77,7 @@ class Process:
         self._awake = trio.Event()
         self._waiters: dict[trio.Event, None] = {}  # callers who wait for an answer
         self._scope = trio.CancelScope()
+        self._ending = trio.CancelScope()  # of what is done to end it in order
         self._build()
 
     def _build(self) -> None:
@@ -263,6 +264,7 @@ class Process:
         """Let nothing of it reach anybody from now on."""
         self.dead = True
         self.ready = False
+        self._ending.cancel()
         for waiter in self._waiters:
             waiter.set()
         self._awake.set()
@@ -276,6 +278,10 @@ class Process:
         if self.stopping or self.dead or not self.ready:
             return
         self.stopping, self.ready = True, False
+        with self._ending:
+            await self._stop()
+
+    async def _stop(self) -> None:
         deadline = trio.current_time() + GRACE_S - FLUSH_S
         await self.directory.drain(deadline)
         with trio.move_on_at(max(deadline, trio.current_time() + 0.5)):

@@ -1,0 +1,114 @@
+"""`python -m tests.sim` runs histories by their seeds, and tells the story of one that breaks a promise."""
+
+import argparse
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from msgspec import Struct
+
+from tests.sim.history import run, run_plan
+from tests.sim.oracle import violations
+from tests.sim.plan import Plan, draw
+from tests.sim.shrink import shrink
+from tests.sim.story import story
+
+LOT = 20  # seeds that a worker takes at once
+HASHES = "0"  # the order of sets of texts is a part of the history
+
+
+class Result(Struct):
+    """What came of a seed."""
+
+    seed: int
+    digest: str
+    deliveries: int
+    virtual_s: float
+    breaches: list[str]
+
+
+def judge(seed: int) -> Result:
+    """Run a seed, and judge its history."""
+    try:
+        history = run(seed)
+    except Exception as error:  # a barrier: one seed, which is told of with the others
+        return Result(seed, "", 0, 0.0, [f"simulation: it broke with {error!r}"])
+    found = violations(history)
+    deliveries = len(history.rows.deliveries)
+    return Result(seed, history.digest, deliveries, history.virtual_s, found)
+
+
+def judge_lot(seeds: list[int]) -> list[Result]:
+    """Run several."""
+    return [judge(seed) for seed in seeds]
+
+
+def told(seed: int) -> str:
+    """Return the story of a seed that breaks a promise, shrunk."""
+    plan = draw(seed)
+    promise = _promises(violations(run_plan(plan)))[:1]
+
+    def breaks(tried: Plan) -> bool:
+        return promise[0] in _promises(violations(run_plan(tried)))
+
+    if promise:
+        plan = shrink(plan, breaks)
+    history = run_plan(plan)
+    found = violations(history)
+    kinds = ", ".join(sorted(plan.faults)) or "no faults"
+    return f"{story(history, found)}\nwith {kinds}; {len(plan.posts)} posts, {plan.strikes}"
+
+
+def _promises(breaches: list[str]) -> list[str]:
+    return [each.partition(":")[0] for each in breaches]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what the command line asks for. Returns 1 where a promise was broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.sim", description=__doc__)
+    parser.add_argument(
+        "--seeds", default="0-999", help="FIRST-LAST, or single ones, comma separated"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--digest", action="store_true", help="print each history's digest")
+    parser.add_argument("--stories", type=int, default=1, help="how many breaches to tell of")
+    given = parser.parse_args(arguments)
+    seeds = _seeds(given.seeds)
+    began = time.perf_counter()
+    broken: list[Result] = []
+    virtual_s, deliveries = 0.0, 0
+    lots = [seeds[start : start + LOT] for start in range(0, len(seeds), LOT)]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for result in (each for lot in pool.map(judge_lot, lots) for each in lot):
+            virtual_s += result.virtual_s
+            deliveries += result.deliveries
+            if given.digest:
+                print(result.seed, result.digest)
+            if result.breaches:
+                broken.append(result)
+                print(f"seed {result.seed}: {result.breaches[0]}", flush=True)
+        minutes = (time.perf_counter() - began) / 60
+        print(
+            f"{len(seeds)} histories of {virtual_s / 3600:.1f} hours with {deliveries} deliveries in"
+            f" {minutes:.1f} minutes: {len(seeds) / minutes:.0f} a minute; {len(broken)} broke a promise"
+        )
+        for text in pool.map(told, [each.seed for each in broken[: given.stories]]):
+            print(f"\n{text}")
+    return 1 if broken else 0
+
+
+def _seeds(text: str) -> list[int]:
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        seeds += range(int(first), int(last) + 1) if dash else [int(first)]
+    return seeds
+
+
+if __name__ == "__main__":
+    if os.environ.get("PYTHONHASHSEED") != HASHES:
+        environment = {**os.environ, "PYTHONHASHSEED": HASHES}
+        command = [sys.executable, "-m", "tests.sim", *sys.argv[1:]]
+        os.execve(sys.executable, command, environment)
+    sys.exit(main())
