@@ -114,9 +114,13 @@ class House(Service):
 
     def rows(self, sql: str, *arguments: object) -> list[Any]:
         """Read the database directly."""
+        return asyncio.run(_rows(self.database_url(), sql, arguments))
+
+    def database_url(self) -> str:
+        """Return where the database is: here the embedded one."""
         url = running_url(self.folder)
         assert url is not None, "the database does not run"
-        return asyncio.run(_rows(url, sql, arguments))
+        return url
 
     def value(self, sql: str, *arguments: object) -> Any:
         """Read one value from the database."""

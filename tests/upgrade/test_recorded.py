@@ -1,0 +1,97 @@
+"""What former releases have left is read, delivered in order and counted by this one. See record.py."""
+
+import gzip
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from storage.embedded import program
+from storage.migrate import known_migrations
+from tests.process import verdict
+from tests.process.receiver import Receiver
+from tests.upgrade.house import Outside
+from tests.upgrade.record import RELEASES
+
+# What says how it was asked, by whom last, and what the settings of today make of it.
+PASSING = frozenset({"nextCursor", "lastUsedAt", "expiresAt"})
+# An hour after the recording, whenever that was.
+DUE = "UPDATE public.deliveries SET next_attempt_at_ms = 1 WHERE next_attempt_at_ms IS NOT NULL;"
+NAMES = sorted(each.name.removesuffix(".sql.gz") for each in RELEASES.glob("*.sql.gz"))
+
+
+def kept(old: Any, new: Any, place: str) -> None:
+    """All that was said is said still; more may be."""
+    if isinstance(old, dict):
+        for name in old.keys() - PASSING:
+            assert name in new, f"{place}.{name} is gone"
+            kept(old[name], new[name], f"{place}.{name}")
+    elif isinstance(old, list) and old and isinstance(old[0], dict) and "id" in old[0]:
+        found = {each["id"]: each for each in new}
+        for each in old:
+            assert each["id"] in found, f"{place}: {each['id']} is gone"
+            kept(each, found[each["id"]], f"{place}[{each['id']}]")
+    elif isinstance(old, list) and isinstance(new, list):
+        assert len(old) == len(new), place
+        for number, each in enumerate(old):
+            kept(each, new[number], f"{place}[{number}]")
+    else:
+        assert new == old, place
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_what_a_release_left_is_read_delivered_in_order_and_counted(
+    empty_url: str, place: Path, receiver: Receiver, name: str
+) -> None:
+    await trio.to_thread.run_sync(_opened, empty_url, place, receiver, name)
+
+
+def _opened(url: str, place: Path, receiver: Receiver, name: str) -> None:
+    text = gzip.decompress((RELEASES / f"{name}.json.gz").read_bytes()).decode()
+    as_it_was = json.loads(text)
+    there, here = (each.removeprefix("http://") for each in (as_it_was["receiver"], receiver.url))
+    told = json.loads(text.replace(there, here))
+    dump = gzip.decompress((RELEASES / f"{name}.sql.gz").read_bytes())
+    load = [str(program("psql")), "-Xq", "-v", "ON_ERROR_STOP=1", "--dbname", url]
+    dump = dump.replace(there.encode(), here.encode())
+    dump += DUE.encode()
+    subprocess.run(load, input=dump, check=True, stdout=subprocess.DEVNULL)
+    house = Outside(
+        place / "data",
+        url,
+        ANGARIUM_MASTER_KEY=told["masterKey"],
+        ANGARIUM_RETENTION_DAYS="3650",  # it grows old
+    )
+    house.key = told["key"]
+    try:
+        house.start()
+        assert house.value("SELECT count(*) FROM schema_migrations") == len(known_migrations())
+        for path, answer in told["said"].items():
+            audit = path.startswith("/audit-logs")  # which is bytes in the dump: its words stay
+            kept(as_it_was["said"][path] if audit else answer, house.api("GET", path), path)
+        _goes_on(house, receiver, told["destinations"])
+        assert house.ended() == 0
+        house.search_log()
+    finally:
+        if house.process is not None and house.process.poll() is None:
+            house.process.kill()
+            house.process.wait()
+
+
+def _goes_on(house: Outside, receiver: Receiver, made: dict[str, str]) -> None:
+    """What waited and was under way is delivered, what was settled is not, and new events are taken."""
+    house.api("POST", f"/destinations/{made['disabled']}/enable", {})
+    house.until_settled()
+    for path, kind in (("later", "later"), ("gate", "gate"), ("disabled", "held")):
+        arrivals = receiver.arrivals(f"/{path}")
+        assert [each.n for each in arrivals] == [f"{kind}-{n}" for n in range(4)], path
+        verdict.in_order(house, made[path], arrivals, lanes=path != "disabled")
+    for path in ("strict", "key", "free", "dead", "archived"):
+        assert receiver.arrivals(f"/{path}") == []
+    house.post("new", lane="lane0")
+    house.until_settled()
+    assert [each.n for each in receiver.arrivals("/strict")] == ["new"]
+    verdict.sums_equal_rows(house)
