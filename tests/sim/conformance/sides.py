@@ -51,6 +51,7 @@ class Side(Protocol):
 
     name: str
     ports: Ports
+    former: Ports | None  # of the process before
 
     async def take(self) -> None:
         """Begin another process, which takes the database over; `ports` are its own."""
@@ -73,11 +74,13 @@ class Simulated:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.former: Ports | None = None
         self._processes = 0
         self._stores: Stores | None = None
 
     async def take(self) -> None:
         """Begin another process; see the protocol."""
+        self.former = self.ports if self._processes else None
         self._processes += 1
         stores = self._stores = self.database.connect(self._processes, Direct())
         await stores.take()
@@ -118,6 +121,7 @@ class Postgres:
 
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
+        self.former: Ports | None = None
         self._hot: dict[str, Connection] = {}
         self._backlog = PostgresBacklog(bridge.make_pool(BACKLOG, 1))
         self._replaying = bridge.make_pool(REPLAYING, 1)
@@ -126,6 +130,7 @@ class Postgres:
     async def take(self) -> None:
         """Begin another process; see the protocol."""
         bridge, ownership = self.bridge, Ownership()
+        self.former = self.ports if self._hot else None
         await ownership.take(self._upkeep)
         intake = bridge.connection(hot("intake"), ownership.renew_intake)
         settle = bridge.connection(hot("settle"), ownership.renew_settle)

@@ -14,6 +14,7 @@ WAYS = (
     (walk.settle, 8),
     (walk.forget, 1),
     (walk.holders, 1),
+    (walk.former_owner, 1),
     (walk.requeue, 3),
     (walk.discard, 1),
     (walk_reads.read_queue, 5),
@@ -36,6 +37,6 @@ async def test_both_databases_agree_at_every_step(twins: Twins, seed: int) -> No
     for _ in range(STEPS):
         way = world.random.choices(ways, weights)[0]
         await way(world)
-        if world.random.random() < 0.01:
+        if world.random.random() < 0.02:
             await twins.take()
         await twins.compare()

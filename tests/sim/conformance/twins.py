@@ -60,8 +60,16 @@ class Twins:
 
     async def call(self, named: str, call: Call) -> Any:
         """Make a call on both, compare what came of it, and return it; Refused where both refused."""
+        return await self._compared(named, call, [side.ports for side in self.sides])
+
+    async def call_former(self, named: str, call: Call) -> Any:
+        """Make a call as the process that was replaced; None where there was none."""
+        ports = [side.former for side in self.sides if side.former is not None]
+        return await self._compared(f"former: {named}", call, ports) if ports else None
+
+    async def _compared(self, named: str, call: Call, ports: list[Ports]) -> Any:
         self.calls.append(named)
-        simulated, real = [await _outcome(call, side.ports) for side in self.sides]
+        simulated, real = [await _outcome(call, each) for each in ports]
         assert _comparable(simulated) == _comparable(real), self._story(simulated, real)
         if isinstance(simulated, Refused):
             await self._align()

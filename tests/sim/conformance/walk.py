@@ -346,6 +346,26 @@ def settle_group(world: World, settlements: list[Settlement]) -> SettleGroup:
     return group
 
 
+async def former_owner(world: World) -> None:
+    """Let the process that was replaced write all that it can."""
+    one, random = event(world), world.random
+    group = IntakeGroup([one], deliveries_of(world, one), [], [], [], now_ms=world.tick())
+    outcomes = settle_group(world, [settlement(world, row) for row in world.some_rows(2)])
+    places = [(world.environment, each) for each in world.destinations]
+    dead = [row.id for row in world.some_rows(3, dead=True)]
+    by = witness(world, counted=False)
+    call = random.choice(
+        (
+            lambda ports: ports.intake.accept(group),
+            lambda ports: ports.intake.forget_backlog(places),
+            lambda ports: ports.requeue.discard(world.environment, dead, by, again=False),
+            lambda ports: ports.settle.settle(outcomes),
+        )[: 4 if outcomes.shards else 3]  # what concerns no shard needs no right to write
+    )
+    refused = await world.twins.call_former("writes", call)
+    assert refused is None or isinstance(refused, Refused)
+
+
 # --- the dead-letter queue
 
 
