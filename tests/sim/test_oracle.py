@@ -50,6 +50,7 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("one event a key", lambda: told.two_of_a_key(100)),
     ("routed by the rules", told.forgotten_destination),
     ("routed by the rules", told.without_a_rule),
+    ("routed by the rules", told.in_another_lane),
     ("routed by the rules", lambda: told.rule_of_late(50)),
     ("sent what is there", told.another_body),
     ("sent what is there", told.unsigned),

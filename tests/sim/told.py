@@ -167,9 +167,10 @@ def discarded(kind: str) -> Telling:
 def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = None) -> Telling:
     """The first of two fails while the second succeeds."""
     telling = a_telling(ordering=ordering)
-    one, two = events(telling, "a", "b")
-    telling.change(one, lane=lanes[0])
-    telling.change(two, lane=lanes[1])
+    for place, (mark, lane) in enumerate(zip("ab", lanes, strict=True)):
+        telling.post(LATE + place, mark, customer=lane.removeprefix("c:"))
+        telling.delivery(mark, lane=lane)
+    one, two = "a-d1", "b-d1"
     if changed_at is not None:
         telling.destination(changed_at, ordering="NONE")
     telling.send(LATE + 2, one, 500)
@@ -348,4 +349,10 @@ def stopped(*, recorded: bool) -> Telling:
     if not recorded:
         telling.change(one, status="FAILED", dlq_status="DISCARDED")
         telling.destination(LATE + 4, status="ARCHIVED")
+    return telling
+
+
+def in_another_lane() -> Telling:
+    telling = well()
+    telling.change("a-d1", lane="c:1")
     return telling

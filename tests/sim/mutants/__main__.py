@@ -1,20 +1,27 @@
-"""`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: which planted bugs are caught, and where."""
+"""`python -m tests.sim.mutants [--seeds 2000] [NAME...]`: which planted bugs are caught, and where.
+
+With `--keep` the seeds go where the test finds them, which is to be done when the world has changed.
+"""
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from multiprocessing import get_context
 
-from tests.sim.mutants import MUTANTS
+from tests.sim.mutants import MUTANTS, keeping
 from tests.sim.mutants.hunt import hunted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the mutants and print a table; 1 where one survives."""
-    parser = argparse.ArgumentParser(prog="python -m tests.sim.mutants", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.sim.mutants", description="Hunt planted bugs."
+    )
     parser.add_argument("--seeds", type=int, default=2_000, help="how many each has to survive")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--keep", action="store_true", help="keep the seeds for the test")
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants; all where none is named")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in MUTANTS]
@@ -22,14 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"there is no mutant {unknown[0]!r}")
     names = options.names or list(MUTANTS)
     width = max(map(len, names))
-    survivors = 0
-    work = [(name, options.first, options.seeds) for name in names]
+    survivors, known = 0, keeping.load()
+    often = tuple(seed for seed, _ in Counter(known.values()).most_common())
+    work = [(name, often, options.first, options.seeds) for name in names]
     with get_context("spawn").Pool(options.jobs) as pool:
         for name, found in pool.imap_unordered(hunted, work):
             survivors += found is None
+            known.pop(name, None)
+            if found is not None:
+                known[name] = found.seed
             what = "SURVIVES" if found is None else f"{found.seed:>6}  {', '.join(found.promises)}"
             print(f"{name:<{width}}  {what}", flush=True)
     print(f"{len(names) - survivors} of {len(names)} caught within {options.seeds} seeds")
+    if options.keep:
+        keeping.save(known)
     return int(survivors > 0)
 
 

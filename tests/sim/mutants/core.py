@@ -134,12 +134,6 @@ GATES = (
         ),
         needs="archive",
     ),
-    mutant(
-        "archived retries",
-        "What fails in an archived destination waits for another attempt.",
-        (machine, "failed", "if config.status == DestinationStatus.ARCHIVED:", "if False:"),
-        needs="archive",
-    ),
 )
 BACKLOG = (
     mutant(

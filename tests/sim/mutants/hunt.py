@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from types import FrameType
 
 from msgspec import Struct
@@ -39,6 +40,12 @@ def judged(seed: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sentence.partition(":")[0] for sentence in found))
 
 
+@lru_cache(1024)
+def sound(seed: int) -> bool:
+    """Whether a history keeps all promises where nothing is planted."""
+    return not judged(seed)
+
+
 def features(plan: Plan) -> set[str]:
     """Return the words for what a plan has."""
     found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
@@ -57,15 +64,16 @@ def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
             continue
         with mutant.planted():
             broken = judged(seed)
-        if broken and not judged(seed):
+        if broken and sound(seed):
             return Catch(seed, broken)
     return None
 
 
-def hunted(work: tuple[str, int, int]) -> tuple[str, Catch | None]:
-    """Hunt a mutant, by its name, over so many seeds from a first one on: what a worker process does."""
-    name, first, seeds = work
-    return name, caught(MUTANTS[name], range(first, first + seeds))
+def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | None]:
+    """Hunt a mutant, by its name, over seeds that have caught others, then over so many from a first one
+    on: what a worker process does."""
+    name, often, first, seeds = work
+    return name, caught(MUTANTS[name], (*often, *range(first, first + seeds)))
 
 
 @contextmanager

@@ -45,6 +45,10 @@ def judge(sight: Sight) -> Iterator[str]:
 def _event(
     sight: Sight, event: EventRow, item: Item, requests: list[Request], rows: list[DeliveryRow]
 ) -> Iterator[str]:
+    lane = _lane(item)
+    for row in rows:
+        if row.lane != lane:
+            yield f"delivery {row.id} is in lane {row.lane} instead of {lane}"
     there = [row.destination for row in rows]
     for destination in sorted({each for each in there if there.count(each) > 1}):
         yield f"event {event.id} has several deliveries to {destination}"
@@ -61,6 +65,12 @@ def _event(
             yield f"event {event.id} went to {destination} without a rule"
         if destination not in there and all(sure for sure, _ in ways):
             yield f"event {event.id} did not go to {destination}, to which a rule leads"
+
+
+def _lane(item: Item) -> str | None:
+    """The key of an event: its customer, else its correlation, else its source; kinds are apart."""
+    keys = (("c", item.customer), ("k", item.correlation_id), ("s", item.source))
+    return next((f"{kind}:{key}" for kind, key in keys if key is not None), None)
 
 
 def _way(sight: Sight, destination: str, item: Item, request: Request) -> tuple[bool, bool]:
