@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input --quiet
 PROJECTS := pyproject.toml clients/python/pyproject.toml
 DATA ?= data
+SEEDS ?= 0-999
+JOBS ?= 2
 LOOPBACK := 127.0.0.0/8,::1/128
 # Many tests wait for programs that they started: three workers keep two cores busy.
 PYTEST_ARGS ?= -n 3 --dist worksteal
@@ -19,7 +21,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check bench chaos lock clean
+.PHONY: help setup run demo test check bench chaos sim lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +76,9 @@ bench: $(VENV)/.dev  ## run the benchmarks (ARGS="--list" shows them)
 
 chaos: $(VENV)/.dev  ## kill, freeze, cut and crowd real processes under load (MINUTES=10 SEED=...)
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+sim: $(VENV)/.dev  ## run simulated histories (SEEDS=0-999 JOBS=2), and tell what breaks
+	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
 
 lock:  ## pin the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo "needs uv, which resolves for all Pythons at once" >&2; exit 1; }

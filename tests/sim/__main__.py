@@ -1,10 +1,14 @@
-"""`python -m tests.sim` runs histories by their seeds, and tells the story of one that breaks a promise."""
+"""`python -m tests.sim`: runs histories by their seeds, tells the story of one that breaks a promise."""
 
 import argparse
 import os
+import signal
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from types import FrameType
 
 from msgspec import Struct
 
@@ -14,6 +18,7 @@ from tests.sim.plan import Plan, draw
 from tests.sim.shrink import shrink
 from tests.sim.story import story
 
+LONGEST_S = 120  # real seconds of a history: ordinary ones take a tenth of one
 LOT = 20  # seeds that a worker takes at once
 HASHES = "0"  # the order of sets of texts is a part of the history
 
@@ -28,15 +33,37 @@ class Result(Struct):
     breaches: list[str]
 
 
+class EndlessError(Exception):
+    """A history did not end."""
+
+
 def judge(seed: int) -> Result:
     """Run a seed, and judge its history."""
     try:
-        history = run(seed)
+        with _patience():
+            history = run(seed)
     except Exception as error:  # a barrier: one seed, which is told of with the others
         return Result(seed, "", 0, 0.0, [f"simulation: it broke with {error!r}"])
     found = violations(history)
     deliveries = len(history.rows.deliveries)
     return Result(seed, history.digest, deliveries, history.virtual_s, found)
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Break what takes longer than any history does."""
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        raise EndlessError(f"it did not end within {LONGEST_S} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(LONGEST_S)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def judge_lot(seeds: list[int]) -> list[Result]:

@@ -49,8 +49,7 @@ class Names:
         for event in history.rows.events:
             self._short[event.id] = f"event {event.mark or event.type}"
         for row in history.rows.deliveries:
-            event = self._short.get(row.event, row.event)
-            self._add(row.id, f"delivery of {event}, no.")
+            self._add(row.id, f"delivery of {self._short.get(row.event, row.event)}, no.")
 
     def _add(self, identifier: str, kind: str) -> None:
         if identifier not in self._short:

@@ -1,0 +1,44 @@
+"""A few hundred histories, judged: what `make sim` does with as many as one likes."""
+
+import pytest
+
+from tests.sim.history import run, run_plan
+from tests.sim.oracle import violations
+from tests.sim.plan import FAULTS, RECEIVERS, WISHES, Plan, draw
+from tests.sim.shrink import shrink
+from tests.sim.story import story
+
+LOTS = [range(first, first + 25) for first in range(0, 250, 25)]
+
+
+@pytest.mark.parametrize("seeds", LOTS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_histories_keep_every_promise(seeds: range) -> None:
+    found = {seed: breaches for seed in seeds if (breaches := violations(run(seed)))}
+    assert found == {}
+
+
+def test_every_kind_of_thing_comes_up_early() -> None:
+    plans = [draw(seed) for seed in range(250)]
+    assert {kind for plan in plans for kind in plan.faults} == set(FAULTS)
+    assert {each.receiver for plan in plans for each in plan.destinations} == set(RECEIVERS)
+    wishes = {wish.kind for plan in plans for wish in plan.wishes}
+    made_otherwise = {"batch", "keys", "filters", "own", "rate"}
+    assert wishes == set(WISHES) - made_otherwise
+
+
+def test_what_breaks_is_shrunk_to_what_it_takes_and_told() -> None:
+    seed = 24
+
+    def arrives(plan: Plan) -> bool:
+        return any("Arrived" in type(fact).__name__ for fact in run_plan(plan).facts)
+
+    smallest = shrink(draw(seed), arrives)
+    assert len(smallest.posts) == 1
+    assert not any((smallest.faults, smallest.wishes, smallest.strikes))
+    history = run_plan(smallest)
+    delivery = history.rows.deliveries[0]
+    told = story(history, [f"made up: of delivery {delivery.id}"])
+    assert "Posted" not in told
+    assert f"posted to process 1: {smallest.posts[0].items[0].mark}" in told
+    assert "DELIVERED" in told
+    assert delivery.id not in told  # short names are easier to follow
