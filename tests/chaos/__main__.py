@@ -66,7 +66,7 @@ def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Templa
         f" {outcome.disturbances.total()} disturbances; {verdict.accepted} accepted,"
         f" {verdict.refused} refused, {verdict.doubtful} unanswered"
         f" ({verdict.doubtful_delivered} delivered); {verdict.arrivals} arrivals,"
-        f" {verdict.failed} not well, {verdict.duplicates} duplicates"
+        f" {verdict.failed} not well, {verdict.late} late, {verdict.duplicates} duplicates"
         f" ({verdict.oldest_s:.2f} s old at most);"
         f" {outcome.memory_mb:.0f} MB, {outcome.descriptors} descriptors"
         f"{'; FAILED' if outcome.failed else ''}",
@@ -81,6 +81,8 @@ def _played(seed: int, asked: argparse.Namespace, folder: Path, template: Templa
 
 
 def _timeline(file: Path) -> None:
+    if not file.exists():
+        return
     for line in file.read_text().splitlines()[:TIMELINE]:
         told = json.loads(line)
         told.pop("at")

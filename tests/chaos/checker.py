@@ -15,6 +15,9 @@ from typing import Any
 RECORDED_S = (
     4.0  # an answer that came so long before a crash was recorded, with a database that works
 )
+LATE_S = (
+    4  # of the 5 s that an attempt may take; what a machine does to a process that gets no turn
+)
 SETTLED_S = 12.0  # and so long after its trouble the database has taken all that waited for it
 SHOWN = 5
 
@@ -29,7 +32,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request at a receiver. `answered`: when a whole 200 was written, None where none was."""
+    """One request at a receiver. `answered`: when a whole 200 was written, None where none was.
+
+    `late`: it was read long after it was sent, when its sender may have given up waiting for the answer.
+    """
 
     path: str
     n: str
@@ -38,6 +44,7 @@ class Arrival:
     sha: str
     at: float
     answered: float | None
+    late: bool
 
 
 @dataclass
@@ -65,6 +72,7 @@ class Verdict:
     arrivals: int = 0
     failed: int = 0  # attempts that receivers did not answer well
     duplicates: int = 0
+    late: int = 0  # requests that receivers read when their sender may have given up
     oldest_s: float = (
         0.0  # before a crash, with a database that worked, was the oldest of these answered
     )
@@ -98,6 +106,7 @@ def judged(
     verdict.accepted, verdict.doubtful = len(accepted), len(doubtful)
     verdict.refused = len(events) - len(accepted) - len(doubtful)
     verdict.arrivals = len(arrivals)
+    verdict.late = sum(arrival.late for arrival in arrivals)
     verdict.failed = sum(arrival.answered is None for arrival in arrivals)
     _identities(verdict, events, arrivals)
     seen: dict[str, set[str]] = {}
@@ -177,7 +186,7 @@ def _received(file: Path) -> list[Arrival]:
     return [
         Arrival(
             line["path"], line["n"], line["event"], line["delivery"], line["sha"], line["at"],
-            answered.get(key),
+            answered.get(key), line.get("age", 0) >= LATE_S,
         )
         for key, line in arrivals
     ]  # fmt: skip
@@ -254,7 +263,7 @@ def _duplicates(
                 verdict.oldest_s = max(verdict.oldest_s, age)
                 if age > RECORDED_S:
                     wrong.append(f"{arrival.n} {age:.2f} s before a crash")
-        if arrival.answered is not None:
+        if arrival.answered is not None and not arrival.late:
             answered.setdefault(arrival.delivery, arrival.answered)
     verdict.wrong(f"again at {path} without a crash", wrong)
 

@@ -109,6 +109,7 @@ class Receiver:
                 "sha": hashlib.sha256(body).hexdigest()[:16],
                 "mode": mode,
                 "at": time.monotonic(),
+                "age": int(time.time()) - int(headers["webhook-timestamp"]),
             }
         )
         if mode == "slow":

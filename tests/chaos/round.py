@@ -29,6 +29,7 @@ DESCRIPTORS = 400  # seven posters, three destinations of eight, a dozen to the 
 # A server that ends by itself does so because another took over, or because the database did not answer
 # at its start.
 EXITS = {1, 3}
+SEEN_S = 2.0  # it may have been dying for so long before its keeper saw it
 REPLACED = "OwnershipLostError"
 
 
@@ -44,7 +45,6 @@ class Outcome:
     seconds: float = 0.0
     memory_mb: float = 0.0
     descriptors: int = 0
-    exits: list[int] = field(default_factory=list)
     impossible: set[str] = field(default_factory=set)
 
     @property
@@ -175,11 +175,10 @@ class Round:
     # --- judged
 
     def _judge(self, world: World) -> None:
-        paths = PATHS
+        exits = [Interval(each.at - SEEN_S, each.at) for each in world.exits]
         self.outcome.verdict = checker.judged(
-            world.sent, world.received, paths, self._crashes, self._database
+            world.sent, world.received, PATHS, self._crashes + exits, self._database
         )
-        self.outcome.exits = world.exits
         if self._broken:
             return
         violations = self.outcome.verdict.violations
@@ -189,7 +188,7 @@ class Round:
             violations.append(f"the server holds {self.outcome.memory_mb:.0f} MB")
         if self.outcome.descriptors > DESCRIPTORS:
             violations.append(f"the server has {self.outcome.descriptors} descriptors open")
-        strange = [code for code in world.exits if code not in EXITS]
+        strange = [each.code for each in world.exits if each.code not in EXITS]
         if strange:
             violations.append(f"a server ended by itself with {strange}")
         for log in world.logs:

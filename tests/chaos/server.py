@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import urllib.error
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import rss_mb
@@ -21,6 +22,14 @@ KEEPER_S = 0.05  # how often a server that ended by itself is looked for
 POLL_S = 0.03
 
 
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a server ended by itself, and when that was seen."""
+
+    code: int
+    at: float
+
+
 class Server:
     """A server on a port of its own, its log in `folder`, its data in `data`."""
 
@@ -30,7 +39,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_file = folder / f"{name}.log"
         self.offset_file = folder / f"{name}.clock"
-        self.exits: list[int] = []  # of its own accord, what a process manager would see
+        self.exits: list[Exit] = []  # of its own accord, what a process manager would see
         self._data = data
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
@@ -71,7 +80,7 @@ class Server:
                 if self._wanted and self._process is not None:
                     code = self._process.poll()
                     if code is not None:
-                        self.exits.append(code)
+                        self.exits.append(Exit(code, time.monotonic()))
                         self._spawn()
 
     def close(self) -> None:

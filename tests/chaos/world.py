@@ -15,14 +15,14 @@ from typing import Any
 from bench.service import Service, call
 from tests.chaos.clock import set_clock
 from tests.chaos.cluster import Cluster, disk
-from tests.chaos.server import GRACE_S, Server
+from tests.chaos.server import GRACE_S, POLL_S, READY_S, Exit, Server
 from tests.chaos.tool import Tool
 
 DATABASE_MIB = 320  # a cluster is 60 MiB, its log as much again, and a round's rows some tens
 SPOOL_MIB = 48  # an upload of unknown length is taken where the largest, 25 MiB, has room
 PATHS = {"strict": "STRICT", "key": "KEY", "free": "NONE"}
 SCHEDULE = [1] * 20  # no trouble lasts as long: none may die
-TIMEOUT_MS = 3_000
+TIMEOUT_MS = 5_000
 MASTER_KEY = base64.b64encode(b"c" * 32).decode()
 
 
@@ -111,9 +111,9 @@ class World:
         draft.replace(self.door)
 
     @property
-    def exits(self) -> list[int]:
-        """The exit codes of all servers that ended by themselves."""
-        return [code for server in self._servers for code in server.exits]
+    def exits(self) -> list[Exit]:
+        """When all servers that ended by themselves did so, and how."""
+        return [exit_ for server in self._servers for exit_ in server.exits]
 
     @property
     def logs(self) -> list[Path]:
@@ -124,13 +124,14 @@ class World:
         """Make the destinations, one of each ordering, and a rule each that sends it everything."""
         if not self.server.wait_ready():
             raise RuntimeError("the server was never ready")
+        self.timeline.note("ready")
         for path, ordering in PATHS.items():
             delivery = {"ordering": ordering, "retrySchedule": SCHEDULE, "timeoutMs": TIMEOUT_MS}
             url = f"http://127.0.0.1:{self.receiver_port}/{path}"
             body = {"name": path, "url": url, "delivery": delivery}
-            made = self.api("POST", "/destinations", body)
+            made = self._insist("/destinations", body)
             rule = {"name": path, "destinationId": made["id"], "eventTypes": ["*"]}
-            self.api("POST", "/routing-rules", rule)
+            self._insist("/routing-rules", rule)
 
     def follow(self) -> None:
         """Give the primary a standby, which each commit waits for."""
@@ -138,9 +139,16 @@ class World:
         standby.follow(self.primary)
         self.standby = standby
 
-    def api(self, method: str, path: str, body: object = None) -> Any:
-        """Call the server."""
-        return call(method, self.server.url + path, body, self.key)
+    def _insist(self, path: str, body: object) -> Any:
+        """Post until it is not answered with 503, which a machine that is busy enough may cause."""
+        give_up = time.monotonic() + READY_S
+        while True:
+            try:
+                return call("POST", self.server.url + path, body, self.key)
+            except RuntimeError as error:
+                if " 503 " not in str(error) or time.monotonic() > give_up:
+                    raise
+                time.sleep(POLL_S)
 
     # --- posters and receivers
 

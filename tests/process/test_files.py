@@ -19,7 +19,7 @@ ONE_MIB = 8  # that one upload of the largest may grow the process by
 # A hundred uploads at once: a connection holds some 128 KiB of each body, the spool as much again, and a
 # request's objects the rest. All of them together are 500 MiB.
 AT_ONCE, EACH, ALL_MIB = 100, 5 * MIB, 96
-ROUNDS = 6
+ROUNDS = 3  # one with its database
 
 
 def memory_mib(house: House, name: str) -> float:

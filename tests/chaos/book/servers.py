@@ -50,7 +50,7 @@ class ServerFrozen(Disturbance):
     """SIGSTOP for longer or shorter than its own time limits."""
 
     touches = frozenset({SERVER})
-    for_s = (0.2, TIMEOUT_MS / 1000 + 3)
+    for_s = (0.2, TIMEOUT_MS / 1000 + 2)
     crashes = True  # an answer may wait in its socket for longer than an attempt may last
 
     def begin(self) -> None:
