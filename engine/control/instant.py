@@ -7,6 +7,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND  # that can be written
 _INSTANT = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
 )
@@ -21,7 +23,7 @@ def _instant(value: object) -> object:
         # With its offset it may be in a year that cannot be written.
         instant = instant.astimezone(UTC)
         # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
-        return -((_EPOCH - instant) // timedelta(milliseconds=1))
+        return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
     except (ValueError, OverflowError):
         raise ValueError("is not an instant") from None
 

@@ -34,6 +34,7 @@ SYNTAX: list[bytes] = [
     b'{"a": .5}',
     b'{"a": tru}',
     b'{"a": "\n"}',
+    b'{"a": "' + b'\\"' * 100_000,  # not closed: looked at once, or for a minute
     b'{"a": "\\x"}',
     b'{"a": "\\u12"}',
     b"\xff{}",
@@ -80,6 +81,7 @@ BODIES: list[tuple[str, Any, str]] = [
     ("POST /destinations", {"name": "n", "url": ""}, "url"),
     ("POST /destinations", {"name": "n", "url": "example.com"}, "url"),
     ("POST /destinations", {"name": "n", "url": "ftp://example.com/"}, "url"),
+    ("POST /destinations", {"name": "n", "url": "http\u017f://example.com/"}, "url"),  # a long s
     ("POST /destinations", {"name": "n", "url": "javascript:alert(1)"}, "url"),
     ("POST /destinations", {"name": "n", "url": "https://"}, "url"),
     ("POST /destinations", {"name": "n", "url": "https:///path"}, "url"),
@@ -261,6 +263,8 @@ BODIES: list[tuple[str, Any, str]] = [
             ("occurredAt", 1_700_000_000, "occurredAt"),
             ("occurredAt", "2026-11-20T12:00:00", "occurredAt"),
             ("occurredAt", "2026-13-20T12:00:00Z", "occurredAt"),
+            ("occurredAt", "9999-12-31T23:59:59-23:59", "occurredAt"),
+            ("occurredAt", "0001-01-01T00:00:00+23:59", "occurredAt"),
             ("metadata", [], "metadata"),
             ("metadata", "x", "metadata"),
             ("source", "", "source"),
@@ -408,6 +412,7 @@ BODIES: list[tuple[str, Any, str]] = [
             ({"destinationId": NOBODY, "ratePerSecond": -1}, "ratePerSecond"),
             ({"destinationId": NOBODY, "ratePerSecond": "fast"}, "ratePerSecond"),
             ({"from": "2026-11-20"}, "from"),
+            ({"from": "9999-12-31T23:59:59-23:59"}, "from"),
             ({"from": "2026-11-20T12:00:00Z", "to": "2026-11-20T11:00:00Z"}, "from"),
             ({"from": "2026-11-20T12:00:00Z", "speed": 1}, "speed"),
         )
@@ -510,6 +515,8 @@ QUERIES: list[tuple[str, str]] = [
     ("/deliveries?from=2026-13-20T12:00:00Z", "from"),
     ("/deliveries?from=2026-11-20T25:00:00Z", "from"),
     ("/deliveries?from=2026-11-20T12:00:00%2B99:00", "from"),
+    ("/deliveries?from=9999-12-31T23:59:59-23:59", "from"),  # UTC has no such year
+    ("/deliveries?to=0001-01-01T00:00:00%2B23:59", "to"),
     ("/deliveries?from=", "from"),
     ("/deliveries?from=1700000000", "from"),
     ("/deliveries?from=now", "from"),
