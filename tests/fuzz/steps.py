@@ -6,8 +6,8 @@ order in which things are tried, and none of its short cuts, which save a consta
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from re import _constants as codes  # type: ignore[attr-defined]  # what patterns are read into
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as codes  # what patterns are read into
+from re import _parser as parser
 from typing import Any
 
 from msgspec import Struct
@@ -39,6 +39,7 @@ class Steps:
 
     def __init__(self, pattern: re.Pattern[Any], text: str, most: int) -> None:
         self.count = 0
+        self._end = -1  # of what was found last
         self._text = text
         self._most = most
         self._folded = bool(pattern.flags & re.IGNORECASE)
@@ -52,13 +53,13 @@ class Steps:
         """Search from each place on, as `finditer` does. Raises TooManyError."""
         at = 0
         while at <= len(self._text):
-            ends: list[int] = []
-            if self._sequence(
-                list(self._tree), at, lambda end, ends=ends: ends.append(end) is None
-            ):  # type: ignore[misc]
-                at = max(ends[-1], at + 1)
-            else:
-                at += 1
+            self._end = -1
+            self._sequence(list(self._tree), at, self._ended)
+            at = max(self._end, at + 1)
+
+    def _ended(self, at: int) -> bool:
+        self._end = at
+        return True
 
     def _step(self) -> None:
         self.count += 1

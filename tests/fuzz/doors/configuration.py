@@ -6,8 +6,9 @@ from typing import Any
 
 from api.bodies import read_object
 from api.envelope import envelope
+from api.table import ROUTES
 from engine.control.documents import read
-from engine.control.drafts import DestinationPatch, NewDestination, RuleDraft, RulePatch
+from engine.control.drafts import DestinationPatch, NewDestination
 from engine.control.headers import created
 from engine.control.records import DestinationRecord
 from engine.control.shaping import drafted, patched, receiver_of
@@ -20,6 +21,7 @@ from tests.fuzz.door import Door
 
 CATALOG = read_catalog()
 ID = "01890000-0000-7000-8000-000000000000"
+MODELS = {route.body for route in ROUTES if route.body is not None}
 NOW = 1_700_000_000.0
 KEYS = (SigningKey(SigningAlgorithm.HMAC_SHA256, b"k" * 32),)
 
@@ -32,7 +34,7 @@ def check(data: bytes) -> None:
         _told(refusal)
         return
     assert document == json.loads(data)
-    for model in (RuleDraft, RulePatch, DestinationPatch):
+    for model in MODELS:
         _refused_or(partial(read, model, document))
     _refused_or(lambda: _destination(document))
     _refused_or(lambda: _patched(document))

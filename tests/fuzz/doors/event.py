@@ -10,7 +10,7 @@ from msgspec import UNSET
 from api.envelope import envelope
 from engine.core.records import Event
 from engine.errors import Refusal
-from engine.event_json import BATCH_EVENTS, EventInput, read_batch, read_event
+from engine.event_json import BATCH_EVENTS, EventInput, check_type, read_batch, read_event
 from engine.filters import facts_of
 from engine.filters.parser import FIELDS
 from engine.instants import iso
@@ -55,6 +55,13 @@ def _check_event(data: bytes) -> None:
     assert json.loads(payload) == document["payload"] or _has_nan(data)
     assert _depth(document) <= MAX_DEPTH
     assert given.eventType == document["eventType"]
+    try:
+        check_type(given.eventType)
+    except Refusal as refusal:
+        _told(refusal)
+    else:
+        assert given.eventType.isascii()
+        assert given.eventType.isprintable()
     for name in TEXTS:
         value = getattr(given, name)
         if value is UNSET or value is None:
