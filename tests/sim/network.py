@@ -30,7 +30,7 @@ LONGEST_WAY_S = 0.03
 # that a process had not yet heard to be replaced.
 UNHEARD_S = 60.0
 GRACE_S = 23 * 3600.0  # a rotated-out key must sign for at least so long
-_MARK = re.compile(rb'"mark":"([^"]*)"')
+_MARK = re.compile(rb'"mark": ?"([^"]*)"')
 
 
 class Flight:
