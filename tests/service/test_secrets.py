@@ -5,10 +5,13 @@ which every sort of secret is made, used, rotated and wronged, and then the tabl
 """
 
 import base64
+import io
+import logging
 
 import pytest
 import structlog
 
+from api import logs
 from engine.core.vocabulary import Scope
 from storage.bridge import Bridge
 from tests.api.house import Caller
@@ -99,6 +102,43 @@ async def test_no_table_holds_a_secret_in_clear(
                 assert secret.decode("latin-1") not in row["row"], table
             plain += HEADERS["X-Plain"].encode().hex() in row["row"]
     assert plain > 0, "a header that is no secret is found, so the search works"
+
+
+async def test_the_lines_of_all_libraries_show_no_secret_at_the_level_of_debugging(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    """The story again, with a handler that writes as the server's does, of all that anybody logs."""
+    written = io.StringIO()
+    logs.configure("json", "debug", written)
+    await tell_a_story(house, api, receiver)
+    logging.getLogger("a.library").debug("so that there is a line: %s", "of a library")
+    text = written.getvalue()
+    assert "of a library" in text
+    house.issued.search("the log at the level of debugging", text)
+
+
+def test_exceptions_within_groups_are_logged_without_what_looks_like_a_secret() -> None:
+    written = io.StringIO()
+    logs.configure("json", "debug", written)
+    secrets = [
+        "ang_pro_" + "k" * 40,
+        "angmk_" + "m" * 40,
+        "anges_" + "e" * 40,
+        "whsec_" + "w" * 40,
+        "Bearer of-somebody-0123456789",
+        "postgresql://angarium:pass-of-the-database@db/angarium",
+        "/downloads/" + "d" * 60,
+    ]
+    inner = ExceptionGroup("inner", [ValueError(secret) for secret in secrets[1:]])
+    inner.add_note(f"a note with {secrets[3]}")
+    error = ExceptionGroup(f"outer {secrets[1]}", [inner])
+    error.__cause__ = KeyError(secrets[0])
+    structlog.get_logger("test").error("it failed", exc_info=error)
+    logging.getLogger("a.library").error("it failed", exc_info=error)
+    text = written.getvalue()
+    assert text.count("ExceptionGroup: outer") == 2
+    for secret in (*secrets[:4], "of-somebody", "pass-of-the-database", "d" * 60):
+        assert secret not in text
 
 
 async def test_a_house_finds_a_secret_in_an_answer_or_in_the_log() -> None:
