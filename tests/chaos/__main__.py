@@ -7,6 +7,7 @@ folder is; the same seed draws the same plan again (`--seed S --rounds 1`).
 import argparse
 import json
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -31,6 +32,8 @@ def main() -> int:
     parser.add_argument("--everything", action="store_true", help="each disturbance once a round")
     parser.add_argument("--folder", type=Path, default=None, help="where failing rounds are left")
     asked = parser.parse_args()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell may have started it deaf to the first
+        signal.signal(number, signal.default_int_handler)
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="angarium-chaos-"))
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)

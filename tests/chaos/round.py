@@ -94,7 +94,8 @@ class Round:
         with world.load():
             time.sleep(WARM_S)
             hands = [
-                threading.Thread(target=self._act, args=(world, steps)) for steps in self.plan.hands
+                threading.Thread(target=self._act, args=(world, steps), daemon=True)
+                for steps in self.plan.hands
             ]
             for hand in hands:
                 hand.start()
