@@ -21,7 +21,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check bench chaos sim lock clean
+.PHONY: help setup run demo test check bench chaos sim fuzz lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ chaos: $(VENV)/.dev  ## kill, freeze, cut and crowd real processes under load (M
 
 sim: $(VENV)/.dev  ## run simulated histories (SEEDS=0-999 JOBS=2), and tell what breaks
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
+
+fuzz: $(VENV)/.dev  ## fuzz one door, guided by coverage (DOOR=request MINUTES=5); needs atheris
+	@$(BIN)/python -m tests.fuzz $(DOOR) --minutes $(or $(MINUTES),5) $(ARGS)
 
 lock:  ## pin the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo "needs uv, which resolves for all Pythons at once" >&2; exit 1; }
