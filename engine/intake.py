@@ -205,9 +205,10 @@ class Intake:
         self._heavy = {each for each, count in counts.items() if count >= BUSY_EVENTS}
         return group
 
-    async def _commit(self, submissions: list[Submission]) -> None:
+    async def _commit(self, submissions: list[Submission], *, told: bool = False) -> None:
+        """Write submissions. `told`: whoever made them has given up, and has his answer."""
         group, twins = self._build(submissions)
-        pending = self._open = submissions
+        pending = self._open = [] if told else submissions
         began = trio.current_time()
         while True:
             try:
@@ -216,7 +217,7 @@ class Intake:
                 await trio.lowlevel.checkpoint()
                 continue
             except PoisonError as error:
-                await self._bisect(submissions, error)
+                await self._bisect(submissions, error, told=not pending)
                 return
             except StoreAwayError as error:
                 if pending and not error.maybe_written and not group.again:
@@ -326,16 +327,18 @@ class Intake:
 
     # --- trouble
 
-    async def _bisect(self, submissions: list[Submission], error: PoisonError) -> None:
+    async def _bisect(
+        self, submissions: list[Submission], error: PoisonError, *, told: bool
+    ) -> None:
         """Find the submission that the database refuses: it alone fails."""
         self._open = []
         if len(submissions) == 1:
             log.warning("request refused by the database", cause=type(error.__cause__).__name__)
-            self._fail(submissions, UNKNOWN)
+            self._fail([] if told else submissions, UNKNOWN)
             return
         middle = len(submissions) // 2
-        await self._commit(submissions[:middle])
-        await self._commit(submissions[middle:])
+        await self._commit(submissions[:middle], told=told)
+        await self._commit(submissions[middle:], told=told)
 
     async def _wait_out(self) -> None:
         """Refuse what waits (it was surely not accepted) and pause before the next try."""

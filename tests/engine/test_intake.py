@@ -1,5 +1,6 @@
 """The intake under virtual time: groups, bounds, idempotency twins, and every way a commit can fail."""
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -10,7 +11,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
 from engine.identity import Identity, delivery_id
-from engine.intake import Intake
+from engine.intake import PATIENCE_S, RETRY_S, Intake
 from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError
 from engine.settings import Settings
 from engine.submission import Fate, Submission
@@ -248,6 +249,25 @@ async def test_a_poisonous_request_fails_alone(
             intake.submit(submission)
         await wait_all_tasks_blocked()
     assert fates == {n: "internal" if n == 4 else None for n in range(7)}
+
+
+async def test_who_was_told_that_nobody_knows_is_told_nothing_more(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[list[Fate]] = [[], [], []]
+    store.poison = lambda group: (
+        PoisonError() if any(each.destination == "bad00e" for each in group.deliveries) else None
+    )
+    async with running(store, destinations) as intake:
+        away = math.ceil(PATIENCE_S / RETRY_S) + 5
+        store.script = [StoreAwayError() for _ in range(away)]
+        for place, mine in enumerate(fates):
+            intake.submit(make(mine, to="bad00e" if place == 1 else "d1"))
+        await trio.sleep(2 * PATIENCE_S)
+        await wait_all_tasks_blocked()
+    assert store.script == []  # the database came back, and refused the group for one of them
+    assert [[fate.refusal for fate in mine] for mine in fates] == [["internal"]] * 3
+    assert [each.destination for each in destinations.deliveries] == ["d1", "d1"]
 
 
 async def test_backlog_rows_are_forgotten_between_groups_only(
