@@ -10,7 +10,7 @@ def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> 
     """Return how many may be enqueued now by a job's rate, at most `most`."""
     if rate is None:
         return most
-    if paced_until_ms > now_ms:
+    if _paced_until(rate, paced_until_ms, now_ms) > now_ms:
         return 0
     return min(most, max(1, math.floor(rate * SPAN_S)))
 
@@ -20,8 +20,16 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
     a pause is not made up for."""
     if rate is None:
         return paced_until_ms
-    begin_ms = max(paced_until_ms, now_ms - int(SPAN_S * 1000))
+    before_ms = _paced_until(rate, paced_until_ms, now_ms)
+    begin_ms = max(before_ms, now_ms - int(SPAN_S * 1000))
     return begin_ms + math.ceil(count * 1000 / rate)
+
+
+def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
+    """Return until when the rate is used up. An instant that is further off than any that `allowed` leads
+    to was written by another clock, before this one was set back: it holds nobody."""
+    longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
+    return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms
 
 
 class Meter:

@@ -205,12 +205,20 @@ def test_past_so_many_parked_lanes_a_leg_waits() -> None:
         (0.01, 0, 1),
         (5.0, 1_001, 0),
         (5.0, 1_000, 1),
+        (5.0, 1_201, 0),
+        (5.0, 90_000_000, 1),  # by a clock that was a day ahead
+        (0.01, 101_000, 0),  # a hundred seconds for each
     ],
 )
 def test_a_rate_allows_what_a_span_is_worth(
     rate: float | None, paced_until_ms: int, most: int
 ) -> None:
     assert allowed(rate, paced_until_ms, 1_000, 128) == most
+
+
+def test_a_clock_that_was_set_back_holds_no_job() -> None:
+    assert paced_until(5.0, 90_000_000, 1_000, 1) == 1_200
+    assert paced_until(5.0, 1_200, 1_000, 1) == 1_400
 
 
 @pytest.mark.parametrize("rate", [0.5, 7.0, 150.0, 5_000.0])
