@@ -23,6 +23,7 @@ from bench.service import STOP_S, Figures, Receiver, Service
 
 BAR = 1.5  # times its own p99 alone that the healthy one's may be, from request to receiver
 DESTINATIONS = 10
+CONNECTIONS = 64  # so many that none of its events waits for another's answer
 SAMPLE_S = 0.2  # between two looks at memory and descriptors
 
 
@@ -109,7 +110,7 @@ class Healthy:
         sent = load(
             self._service,
             events=count,
-            connections=8,
+            connections=CONNECTIONS,
             rate=self._rate,
             types=DESTINATIONS,
             stem="healthy",
