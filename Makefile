@@ -66,10 +66,12 @@ demo: $(VENV)/.runtime  ## show it at work, against the server that `make run` s
 test: $(VENV)/.dev  ## run all tests (PYTEST_ARGS="-k word" for some)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: $(VENV)/.dev  ## formatting, lint and types
+check: $(VENV)/.dev  ## formatting, lint, types, and audits of code and dependencies
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tests.security.static
+	@$(BIN)/python -m tests.security.advisories
 
 bench: $(VENV)/.dev  ## run the benchmarks (ARGS="--list" shows them)
 	@$(BIN)/python -m bench $(ARGS)
