@@ -516,7 +516,6 @@ QUERIES: list[tuple[str, str]] = [
     ("/deliveries?from=2026-11-20T25:00:00Z", "from"),
     ("/deliveries?from=2026-11-20T12:00:00%2B99:00", "from"),
     ("/deliveries?from=9999-12-31T23:59:59-23:59", "from"),  # UTC has no such year
-    ("/deliveries?to=0001-01-01T00:00:00%2B23:59", "to"),
     ("/deliveries?from=", "from"),
     ("/deliveries?from=1700000000", "from"),
     ("/deliveries?from=now", "from"),
