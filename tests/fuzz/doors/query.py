@@ -41,7 +41,7 @@ INGESTION = Ingestion(GATE, HOUSE, _Nowhere(), BodyBudget(1 << 20, 1 << 20))
 
 def check(data: bytes) -> None:
     """Each list's parameters are read or refused; a cursor is one that was given out, or a 400."""
-    for text in (data.decode("latin-1"), data.decode("utf-8", "surrogateescape")):
+    for text in {data.decode("latin-1"), data.decode("utf-8", "surrogateescape")}:
         for listing in LISTINGS:
             for environment in (7, 8):
                 _check_cursor(listing, environment, text)
