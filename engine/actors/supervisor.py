@@ -13,6 +13,8 @@ import structlog
 import trio
 from msgspec import Struct
 
+from engine.ports import OwnershipLostError
+
 log = structlog.get_logger("angarium.supervisor")
 
 
@@ -95,7 +97,8 @@ class _Running:
                 return
             if self.child.restart is Restart.TEMPORARY:
                 return
-            backoff_s = self._backoff()
+            # That another process may write now is no fault, and no restart changes it.
+            backoff_s = None if isinstance(error, OwnershipLostError) else self._backoff()
             if backoff_s is None:
                 self._broke(self, error)
                 return
@@ -113,6 +116,10 @@ class _Running:
             else:
                 self.ready.set()
                 await self.child.run()
+        except OwnershipLostError as error:
+            self.last_error = repr(error)
+            log.warning("child gave way", child=self.child.name, reason=str(error))
+            return error
         except Exception as error:  # one of the barriers: the supervisor
             self.last_error = repr(error)
             log.exception("child broke", child=self.child.name)

@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
+from engine.ports import OwnershipLostError
 
 Run = Callable[..., Awaitable[object]]
 
@@ -233,3 +234,17 @@ async def test_giving_up_stops_the_others_first(
     with pytest.raises(GivenUpError, match="broken broke 2 times"):
         await Supervisor(children).run()
     assert journal.lines[-2:] == ["late stops", "calm stops"]
+
+
+async def test_a_child_that_another_process_has_replaced_is_not_started_again() -> None:
+    starts = 0
+
+    async def replaced() -> None:
+        nonlocal starts
+        starts += 1
+        raise OwnershipLostError("another server has taken over")
+
+    with pytest.raises(GivenUpError) as given_up:
+        await Supervisor([Child(name="intake", run=replaced)]).run()
+    assert isinstance(given_up.value.__cause__, OwnershipLostError)
+    assert starts == 1
