@@ -285,7 +285,7 @@ SCENARIOS = {
             "half of the full rate beside flapping receivers: what creeps, by the hour",
             soak,
             {"minutes": 30, "rate": 5_000, "flapping_percent": 10},
-            {"minutes": 4, "rate": 60, "flapping_percent": 10, "seconds": 1},
+            {"minutes": 3, "rate": 60, "flapping_percent": 10, "seconds": 1},
             serve=Watched,
         ),
         Scenario(

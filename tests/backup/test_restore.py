@@ -156,7 +156,7 @@ def test_a_folder_in_use_or_without_room_is_refused(
 
 
 # While parts are read, and before each move to its place; `restoring` is the mark, which goes last.
-@pytest.mark.parametrize("step", ["restoring ", "files", "master.key", "postgres", "restoring"])
+@pytest.mark.parametrize("step", ["restoring ", "master.key", "postgres", "restoring"])
 def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     backup: Path, place: Path, step: str
 ) -> None:
