@@ -99,13 +99,15 @@ class FrontDoor:
             try:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
-                    await self.listen()
-                    task_status.started()
-                    await self._over.wait()
+                    try:
+                        await self.listen()
+                        task_status.started()
+                        await self._over.wait()
+                    finally:  # before the nursery closes, or a request could come that nobody may serve
+                        self.stop_accepting()
+                        self._close_all()
             finally:
                 self._nursery = None
-                self.stop_accepting()
-                self._close_all()
             await lifespan.stop()
             application.cancel_scope.cancel()
         self._ended.set()

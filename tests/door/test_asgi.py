@@ -474,3 +474,26 @@ async def test_an_application_that_fails_to_start_fails_the_door() -> None:
     with pytest.raises(ExceptionGroup) as raised:
         await house.door.run()
     assert raised.group_contains(RuntimeError, match="not today")
+
+
+async def test_a_door_that_is_cancelled_has_no_connection_left_when_its_requests_end() -> None:
+    asked, left = trio.Event(), []
+
+    @only_http
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked.set()
+        try:
+            await trio.sleep_forever()
+        finally:
+            for _ in range(5):  # whoever else is cancelled has had a turn by then
+                await trio.lowlevel.cancel_shielded_checkpoint()
+            left.append(house.door.statistics().connections)
+
+    house = House(app=app)
+    async with running(house):
+        await house.connect()  # one that asks for nothing yet
+        client = await house.connect()
+        await client.send(get())
+        await asked.wait()
+    assert left == [0]
+    assert house.errors == []
