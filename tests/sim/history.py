@@ -160,7 +160,6 @@ class _History:
     async def _end(self) -> None:
         world = self._world
         world.over = True
-        await world.front(STOP_S)  # one that only begins could not end in order
         for process in self._keeper.living:
             world.nursery.start_soon(process.stop)
         with trio.move_on_after(STOP_S):

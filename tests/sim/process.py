@@ -77,6 +77,7 @@ class Process:
         self._awake = trio.Event()
         self._waiters: dict[trio.Event, None] = {}  # callers who wait for an answer
         self._scope = trio.CancelScope()
+        self._opened = trio.Event()
         self._ending = trio.CancelScope()  # of what is done to end it in order
         self._build()
 
@@ -236,6 +237,7 @@ class Process:
                 continue
 
     async def _open(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        self._opened.set()
         if not self.dead:
             self.ready = True
             self.world.tell(Ready, self.number)
@@ -275,11 +277,11 @@ class Process:
 
     async def stop(self) -> None:
         """End in order, as `api.composition.Server.stop`."""
-        if self.stopping or self.dead or not self.ready:
-            return
-        self.stopping, self.ready = True, False
         with self._ending:
-            await self._stop()
+            await self._opened.wait()
+            if not self.stopping:
+                self.stopping, self.ready = True, False
+                await self._stop()
 
     async def _stop(self) -> None:
         deadline = trio.current_time() + GRACE_S - FLUSH_S
