@@ -29,7 +29,7 @@ from engine.ports import (
 )
 from engine.settings import Settings
 from engine.shards import shard_of
-from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
+from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, Submission
 
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
 RETRY_S = 0.1  # between two tries while the database is away
@@ -254,6 +254,8 @@ class Intake:
             group.deliveries += submission.deliveries
             group.files += submission.files
             for claim in submission.claims:
+                # By one clock: what ids are made by may have been set back since the start.
+                claim.expires_at_ms = max(claim.expires_at_ms, group.now_ms + KEY_HELD_MS)
                 winner = first.setdefault((claim.environment, claim.key), claim)
                 if winner is not claim:
                     twins[claim.event] = (winner, claim)
@@ -311,6 +313,12 @@ class Intake:
                 for event, (winner, _) in twins.items()
             }
         fate = Fate(lost=lost) if lost else DURABLE
+        unheld = acceptance.unheld
+        if unheld:
+            unheld |= {event for event, (winner, _) in twins.items() if winner.event in unheld}
+            unknown = [each for each in submissions if any(e.id in unheld for e in each.events)]
+            self._fail(unknown, UNKNOWN)
+            submissions = [each for each in submissions if each not in unknown]
         for submission in submissions:
             submission.settle(fate)
 
@@ -318,11 +326,12 @@ class Intake:
         for seq, delivery in enumerate(group.deliveries, acceptance.base):
             delivery.seq = seq
         deliveries = group.deliveries
-        if acceptance.lost:
-            deliveries = [each for each in deliveries if each.event.id not in acceptance.lost]
+        absent = acceptance.lost.keys() | acceptance.unheld
+        if absent:
+            deliveries = [each for each in deliveries if each.event.id not in absent]
         if deliveries:
             self._destinations.arrived(deliveries)
-        if acceptance.lost:
+        if absent:
             self._destinations.spare(group.dirty)
 
     # --- trouble

@@ -93,10 +93,12 @@ class Claimed(Struct, gc=False):
 
 class Acceptance(Struct):
     """What an intake statement did. `base` + k is the seq of the group's k-th delivery. Events whose
-    claim was lost (`lost`, by event id) were not written, nor were their deliveries."""
+    claim was lost (`lost`, by event id) were not written, nor were their deliveries; nor those that are
+    `unheld`: they were lost to a holder whose day ended while the outcome was unknown."""
 
     base: int
     lost: dict[str, Claimed]
+    unheld: frozenset[str] = frozenset()
 
 
 class IntakeStore(Protocol):

@@ -146,7 +146,9 @@ class PostgresIntake:
         base = found[0]["seq"] - (found[0]["position"] - 1) if found else 0
         there = {row[0] for row in written}
         claims = [claim for claim in group.claims if claim.event not in there]
-        return Acceptance(base, await self._holders(claims))
+        lost = await self._holders(claims)
+        # Of what they were lost to nothing true can be said; the rest of the group is as durable as any.
+        return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
 
     async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:
         if not keys:
@@ -163,8 +165,4 @@ class PostgresIntake:
             [claim.key for claim in claims],
             [claim.event for claim in claims],
         )
-        if len(found) < len(claims):
-            # The holder's day ended while the database was away. Nothing true can be said of its
-            # event, and the claimant's was not written.
-            raise StoreError("an idempotency key expired while its group was in doubt")
         return {row[0]: Claimed(row[1], row[2], row[3]) for row in found}

@@ -20,6 +20,7 @@ class FakeIntakeStore:
         self.poison: Callable[[IntakeGroup], StoreError | None] = lambda _: None
         self.gate: trio.Event | None = None
         self.overlaps = self.running = 0
+        self.vanishing = False  # holders are gone by the time that a loser asks for them
         self._group = 0
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
@@ -53,6 +54,8 @@ class FakeIntakeStore:
             if held.event != claim.event:
                 lost[claim.event] = held
         self.written.update((event.id, base) for event in group.events if event.id not in lost)
+        if self.vanishing:
+            return Acceptance(base, {}, frozenset(lost))
         return Acceptance(base, lost)
 
     async def check(self) -> None:

@@ -14,7 +14,7 @@ from engine.identity import Identity, delivery_id
 from engine.intake import PATIENCE_S, RETRY_S, Intake
 from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError
 from engine.settings import Settings
-from engine.submission import Fate, Submission
+from engine.submission import KEY_HELD_MS, Fate, Submission
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 
 IDENTITY = Identity()
@@ -163,6 +163,18 @@ async def test_of_equal_keys_in_a_group_the_first_wins_and_the_others_repeat_it(
     assert [each.event.id for each in destinations.deliveries] == [winner]
 
 
+async def test_a_key_is_held_for_a_day_by_the_clock_that_ends_it(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    async with running(store, destinations) as intake:
+        submission = make([], key="k")
+        submission.claims[0].expires_at_ms = 1  # its id was made by a wall clock that was set back
+        intake.submit(submission)
+        await wait_all_tasks_blocked()
+    (group,) = store.groups
+    assert group.claims[0].expires_at_ms == group.now_ms + KEY_HELD_MS
+
+
 async def test_a_row_that_was_written_for_a_repetition_may_go_again(
     store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
 ) -> None:
@@ -268,6 +280,25 @@ async def test_who_was_told_that_nobody_knows_is_told_nothing_more(
     assert store.script == []  # the database came back, and refused the group for one of them
     assert [[fate.refusal for fate in mine] for mine in fates] == [["internal"]] * 3
     assert [each.destination for each in destinations.deliveries] == ["d1", "d1"]
+
+
+async def test_a_key_whose_holder_is_gone_leaves_its_own_request_in_doubt_and_no_other(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[list[Fate]] = [[], [], []]
+    async with running(store, destinations) as intake:
+        intake.submit(make([], key="held", to=None))
+        await wait_all_tasks_blocked()
+        store.vanishing = True
+        for mine, key in zip(fates, ("held", "held", None), strict=True):
+            intake.submit(make(mine, key=key))
+        await wait_all_tasks_blocked()
+    assert [[fate.refusal for fate in mine] for mine in fates] == [
+        ["internal"],
+        ["internal"],
+        [None],
+    ]
+    assert len(destinations.deliveries) == 1
 
 
 async def test_backlog_rows_are_forgotten_between_groups_only(

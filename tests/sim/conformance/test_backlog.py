@@ -44,6 +44,8 @@ async def test_a_stretch_ends_where_rows_bytes_or_the_queue_do(house: House) -> 
     assert (seqs(few.deliveries), few.through, few.end) == (seqs(waiting[:2]), low[0].seq, False)
     small = await read(house, size=11)  # what is begun below the bound is taken
     assert (seqs(small.deliveries), small.end) == (seqs(waiting[:2]), False)
+    exact = await read(house, size=10)
+    assert seqs(exact.deliveries) == seqs(waiting[:1])
     rest = await read(house, after=low[1].seq)
     assert seqs(rest.deliveries) == seqs(urgent)
     none = await read(house, after=urgent[0].seq)

@@ -135,16 +135,16 @@ def accepted_before(tables: Tables, group: IntakeGroup) -> Acceptance | None:
     if not group.events and base is None:
         return None
     claims = [claim for claim in group.claims if claim.event not in there]
-    return Acceptance(base or 0, _holders(tables, claims))
+    lost = _holders(tables, claims)
+    return Acceptance(base or 0, lost, frozenset(each.event for each in claims) - lost.keys())
 
 
 def _holders(tables: Tables, claims: list[KeyClaim]) -> dict[str, Claimed]:
     held: dict[str, Claimed] = {}
     for claim in claims:
         holder = tables.claims.get((claim.environment, claim.key))
-        if holder is None:
-            raise StoreError("an idempotency key expired while its group was in doubt")
-        held[claim.event] = Claimed(holder.event, holder.deliveries, holder.digest)
+        if holder is not None:
+            held[claim.event] = Claimed(holder.event, holder.deliveries, holder.digest)
     return held
 
 
