@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from multiprocessing import get_context
 
 from tests.sim.mutants import MUTANTS, keeping
-from tests.sim.mutants.hunt import hunted
+from tests.sim.mutants.hunt import ENDLESS, hunted
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,11 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     survivors, known = 0, keeping.load()
     often = tuple(seed for seed, _ in Counter(known.values()).most_common())
     work = [(name, often, options.first, options.seeds) for name in names]
-    with get_context("spawn").Pool(options.jobs) as pool:
+    with get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
         for name, found in pool.imap_unordered(hunted, work):
             survivors += found is None
             known.pop(name, None)
-            if found is not None:
+            if found is not None and ENDLESS not in found.promises:
                 known[name] = found.seed
             what = "SURVIVES" if found is None else f"{found.seed:>6}  {', '.join(found.promises)}"
             print(f"{name:<{width}}  {what}", flush=True)

@@ -17,7 +17,10 @@ from tests.sim.plan import Plan, draw
 LONGEST_S = 30  # real seconds of one history: without a bug one takes a tenth of one
 
 
-class Endless(BaseException):
+ENDLESS = "it never ends"
+
+
+class EndlessError(BaseException):
     """A history did not end. Nothing in it may take this for an error of its own."""
 
 
@@ -33,10 +36,10 @@ def judged(seed: int) -> tuple[str, ...]:
     try:
         with _patience():
             found = violations(run(seed))
-    except Endless:
-        return ("it never ends",)
     except Exception as error:  # a bug may break anything, the simulation's own parts too
         return (f"simulation: {type(error).__name__}",)
+    except (EndlessError, BaseExceptionGroup):  # in a group it comes out of a nursery
+        return (ENDLESS,)
     return tuple(dict.fromkeys(sentence.partition(":")[0] for sentence in found))
 
 
@@ -58,13 +61,17 @@ def features(plan: Plan) -> set[str]:
 
 
 def caught(mutant: Mutant, seeds: Iterable[int]) -> Catch | None:
-    """Return the first of the seeds that catches a mutant and nothing without it; None: it survives."""
+    """Return the first of the seeds that catches a mutant and nothing without it; None: it survives.
+
+    What is left of a history that was broken off disturbs whatever runs after it in this process: it is
+    the last.
+    """
     for seed in seeds:
         if not mutant.needs <= features(draw(seed)):
             continue
         with mutant.planted():
             broken = judged(seed)
-        if broken and sound(seed):
+        if ENDLESS in broken or (broken and sound(seed)):
             return Catch(seed, broken)
     return None
 
@@ -79,10 +86,10 @@ def hunted(work: tuple[str, tuple[int, ...], int, int]) -> tuple[str, Catch | No
 @contextmanager
 def _patience() -> Iterator[None]:
     def ring(number: int, frame: FrameType | None) -> None:
-        raise Endless
+        raise EndlessError
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_S, 1)
     try:
         yield
     finally:
