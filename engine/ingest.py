@@ -24,12 +24,11 @@ from engine.models import EnvironmentModel, PayloadCheck
 from engine.ports import Claimed, KeyClaim
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
 from engine.router import Choice, Route, Router
-from engine.submission import Fate, Submission
+from engine.submission import KEY_HELD_MS, Fate, Submission
 from engine.turns import Turns
 
 __all__ = ["Done", "Ingest", "Reply"]
 
-IDEMPOTENCY_MS = 24 * 3600 * 1000
 SLICE_S = 0.002  # how long a batch may hold the loop at a time
 SLICE_EVENTS = 16  # events between two looks at the clock
 # Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
@@ -363,5 +362,5 @@ def claim_of(event: Event, key: str, deliveries: int) -> KeyClaim:
         event=event.id,
         deliveries=deliveries,
         digest=digest.digest(),
-        expires_at_ms=created_at_ms(event.id) + IDEMPOTENCY_MS,
+        expires_at_ms=created_at_ms(event.id) + KEY_HELD_MS,
     )

@@ -8,6 +8,8 @@ from engine.core.records import Delivery, Event
 from engine.files.records import FileRecord
 from engine.ports import Claimed, KeyClaim
 
+KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the API says
+
 
 class Fate(Struct, frozen=True):
     """What came of a submission.
