@@ -358,6 +358,7 @@ class House:
         )
         self.reactor = Reactor(self.errors.append)
         self.timers = Timers(self.errors.append)
+        self.shares = shares_of(Settings())
         self.app = make_app(self.services())
         self.door = FrontDoor(
             Settings(bind="127.0.0.1:0"),
@@ -453,7 +454,7 @@ class House:
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
             streams=self.ingestion.bodies.streams,
-            shares=shares_of(Settings()),
+            shares=self.shares,
             now=self.clock.now,
             unready=lambda: self.unready,
         )

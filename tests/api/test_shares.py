@@ -1,14 +1,18 @@
 """A workspace's requests wait for one another, in a line that has an end; nobody else's wait for them."""
 
+from contextlib import AsyncExitStack
+
 import pytest
 import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from api.shares import RETRY_AFTER_S, WAIT_S, Share, WorkspaceShare, shares_of
+from api.shares import LINE, RETRY_AFTER_S, WAIT_S, Share, WorkspaceShare, shares_of
 from api.table import ROUTES
+from engine.control.records import Tenant
 from engine.errors import Refusal
 from engine.settings import Settings
+from tests.api.house import Caller, House
 
 
 class Crowd:
@@ -118,3 +122,27 @@ def test_every_share_is_used() -> None:
     shares = shares_of(Settings())
     used = {id(shares.of(route.method, route.share)) for route in ROUTES}
     assert len(used) == len(Share)
+
+
+async def test_who_has_too_many_reads_under_way_is_told_so_and_nobody_else_is(
+    house: House, tenant: Tenant, api: Caller, neighbour: Caller
+) -> None:
+    reads, at_once = house.shares.reads, Settings().control_reads_workspace
+    async with AsyncExitStack() as held, trio.open_nursery() as nursery:
+        for _ in range(at_once):
+            await held.enter_async_context(reads.place(tenant.workspace.id))
+        crowd = Crowd(reads)
+        for _ in range(LINE):
+            nursery.start_soon(crowd.request, tenant.workspace.id)
+        await wait_all_tasks_blocked()
+        answer = await api("GET", "/deliveries")
+        assert (answer.status, answer.json["code"]) == (503, "overloaded")
+        assert answer.headers["retry-after"] == str(RETRY_AFTER_S)
+        assert (await neighbour("GET", "/deliveries")).status == 200
+        assert (await api("GET", "/livez")).status == 200  # it reads nothing
+        rule = {"name": "r", "eventTypes": ["a"], "destinationId": tenant.workspace.id}
+        assert (
+            await api("POST", "/routing-rules", rule)
+        ).status == 404  # a change has its own place
+        nursery.cancel_scope.cancel()
+    assert (await api("GET", "/deliveries")).status == 200
