@@ -2,7 +2,7 @@
 
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
 from engine.delivery_log import DeliveryFilter
-from engine.requeue import CHUNK_BYTES
+from engine.requeue import CHUNK_BYTES, Witness
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, event, failure, success
 
@@ -40,16 +40,20 @@ async def test_a_chunk_is_as_large_as_its_bytes_allow(house: House) -> None:
 
 
 async def test_a_requeue_whose_outcome_is_unknown_is_done_once(house: House) -> None:
-    one, two = await house.dead(2, house.a)
+    one, two, three = await house.dead(3, house.a)
     (waits,) = await house.waiting(1, house.a)
     by = house.witness("retried")
-    base, first = await house.requeue([one, waits, two], by)
+    base, first = await house.requeue([one, waits, two, three], by)
     await house.settle(success(first.alive[0], started_at=house.past))
+    tried = failure(
+        first.alive[2], DeliveryStatus.PENDING, started_at=house.past, next_attempt_at=None
+    )
+    await house.settle(tried)
     before = await house.table("deliveries")
     house.side.lose("intake")
-    _, again = await house.requeue([one, waits, two], by, again=True, base=base)
-    assert (again.done, again.left) == ([one.id, two.id], [waits.id])
-    assert [each.id for each in again.alive] == [two.id]  # the other one is settled by now
+    _, again = await house.requeue([one, waits, two, three], by, again=True, base=base)
+    assert (again.done, again.left) == ([one.id, two.id, three.id], [waits.id])
+    assert [each.id for each in again.alive] == [two.id]  # of the others actors know by now
     assert await house.table("deliveries") == before
     (fresh,) = await house.dead(1, house.a)
     _, never = await house.requeue([fresh], house.witness(), again=True)
@@ -69,6 +73,9 @@ async def test_discarding_is_final_and_done_once(house: House) -> None:
     assert sorted(await discard(ENVIRONMENT, ids, by, again=True)) == [one.id, two.id]
     assert await discard(ENVIRONMENT, ids, by, again=False) == []
     assert await discard(ENVIRONMENT, ids, house.witness(), again=True) == []
+    (last,) = await house.dead(1, house.a)
+    rest = Witness(by.entry, "retried", before=2)  # the next chunk of the same request
+    assert await discard(ENVIRONMENT, [last.id], rest, again=True) == [last.id]
 
 
 async def test_the_queue_is_looked_through_oldest_first(narrow: House) -> None:
