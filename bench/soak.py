@@ -28,7 +28,7 @@ from storage.partitions import bounds_of
 FLAP_S = (8.0, 4.0, 1.0)  # well, failing, hanging: again and again; quicker in a run below a minute
 SAMPLES = 360  # over the whole: one every 5 s in half an hour
 OLD_DAYS = 40  # beyond what any plan keeps: the day that housekeeping is to remove again and again
-DRAIN_S = 120.0
+DRAIN_S = 300.0  # a circuit that has opened asks again within a minute, and then there is a backlog
 VERDICT_S = 600.0  # a shorter run is of a server that still warms up
 
 # What may be added in an hour. Memory: 5 % of 150 MB, below which it is the allocator's; descriptors and
