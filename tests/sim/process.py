@@ -281,6 +281,7 @@ class Process:
             await self._opened.wait()
             if not self.stopping:
                 self.stopping, self.ready = True, False
+                self.world.tell(Fault, "stop", str(self.number))
                 await self._stop()
 
     async def _stop(self) -> None:

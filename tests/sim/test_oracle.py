@@ -40,7 +40,7 @@ FINE: dict[str, Callable[[], Telling]] = {
     "at its rate": lambda: told.rated(12, 0.5),
     "probes of an open circuit": lambda: told.through_open_circuit((1.2, 2.2, 4.2, 8.2)),
     "requeued": lambda: told.requeued(again=True),
-    "stopped in order": lambda: told.stopped(recorded=True),
+    "stopped in order": told.stopped,
 }
 BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("accepted is durable", told.lost),
@@ -90,6 +90,7 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("operators' work", told.discarded_and_sent),
     ("states", told.impossible),
     ("stopped in order", lambda: told.stopped(recorded=False)),
+    ("stopped in order", lambda: told.stopped(late=True)),
 ]
 
 

@@ -1,7 +1,7 @@
 """Short histories told by hand: each keeps all promises, or breaks one."""
 
 from tests.sim.telling import NOW, Telling, a_telling
-from tests.sim.trace import Answered, Ended, Item, JobRow, Posted
+from tests.sim.trace import Answered, Ended, Fault, Item, JobRow, Posted
 
 LATE = 60.0  # by then everybody knows of what was configured at the beginning
 
@@ -339,16 +339,18 @@ def impossible() -> Telling:
     return telling
 
 
-def stopped(*, recorded: bool) -> Telling:
+def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
     """A process is told to end after an attempt, which a successor makes anew where it has to."""
     telling = a_telling()
-    [one] = events(telling, "a")
-    telling.send(LATE + 1, one, recorded=recorded)
-    telling.tell(Ended(NOW + LATE + 2, 1, "stopped"))
-    telling.boot(LATE + 3, 2)
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 1.5, one, recorded=recorded)
+    telling.tell(Fault(NOW + LATE + 2, "stop", "1"))
+    telling.tell(Ended(NOW + LATE + 3, 1, "stopped"))
+    telling.boot(LATE + 4, 2)
+    telling.send(LATE + (2.5 if late else 5), two, process=1 if late else 2)
     if not recorded:
         telling.change(one, status="FAILED", dlq_status="DISCARDED")
-        telling.destination(LATE + 4, status="ARCHIVED")
+        telling.destination(LATE + 6, status="ARCHIVED")
     return telling
 
 

@@ -14,6 +14,7 @@ from tests.sim.mutants.planting import Mutant
 from tests.sim.oracle import violations
 from tests.sim.plan import Plan, draw
 
+FAR_S = 75  # a wait of the schedule over which an actor leaves memory
 LONGEST_S = 30  # real seconds of one history: without a bug one takes a tenth of one
 
 
@@ -54,6 +55,7 @@ def features(plan: Plan) -> set[str]:
     found = {*plan.faults, *(wish.kind for wish in plan.wishes)}
     for new in plan.destinations:
         found |= {new.receiver, new.ordering}
+        found |= {"long"} if max(new.schedule_s, default=0) > FAR_S else set()
         found |= {"rate"} if new.rate_per_second is not None else set()
         found |= {"customer"} if new.customer is not None else set()
     found |= {"keys"} if any(item.key for post in plan.posts for item in post.items) else set()

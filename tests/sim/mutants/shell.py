@@ -146,6 +146,7 @@ DIRECTORY = (
             "if config.ordering is not Ordering.NONE and lowest is not None:",
             "if False:",
         ),
+        needs="patch kill",
     ),
     mutant(
         "a start forgets the retries",
@@ -156,13 +157,13 @@ DIRECTORY = (
         "sleepers are forgotten",
         "The waker does not look for those who left with a retry to come.",
         (Waker, "_wake", "while self._directory.sleepers:", "while False:"),
-        needs="passive",
+        needs="passive long",
     ),
     mutant(
         "no instant in the row",
         "An actor that leaves does not write when its next retry is due.",
         (Ledger, "mark_departure", "None if due is None else int(due * 1000)", "None"),
-        needs="passive",
+        needs="passive long",
     ),
     mutant(
         "the dormant are not roused",

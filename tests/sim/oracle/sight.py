@@ -208,7 +208,8 @@ class Sight:
         if isinstance(fact, Ready):
             process.ready_at = fact.at
             for other in self.processes.values():
-                if other.booted_at < process.booted_at or other.number < process.number:
+                # Of two that begin side by side the later one may have taken the database first.
+                if other.ready_at < process.booted_at:
                     other.over_at = min(other.over_at, fact.at)
         else:
             process.ended_at = min(process.ended_at, fact.at)

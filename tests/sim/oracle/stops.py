@@ -1,32 +1,43 @@
-"""A process that ends when it is told to leaves nothing behind: what it had heard is recorded.
+"""A process that is told to end begins nothing any more, and what it had heard when it ended is recorded.
 
-One that met a fault in its grace time may not have had the time.
+Where its grace time ran out it may not have had the time.
 """
 
 from collections.abc import Iterator
 
-from tests.sim.oracle.sight import Sight
+from tests.sim.oracle.sight import NETWORK_S, Process, Sight
 
-GRACE_S = 30.0
+QUICK_S = 20.0  # it ends sooner than its grace time only where all is durable
 
 
 def judge(sight: Sight) -> Iterator[str]:
-    """Yield what a stopped process forgot."""
-    for process in sight.processes.values():
-        at = process.ended_at
-        if process.why != "stopped" or process.over_at < at:
+    """Yield what a stopped process began, or forgot."""
+    for fault in sight.faults:
+        if fault.kind == "stop":
+            process = sight.processes[int(fault.detail)]
+            yield from _began(sight, process, fault.at)
+            quick = process.ended_at - fault.at < QUICK_S
+            if process.why == "stopped" and quick and process.over_at > process.ended_at:
+                yield from _forgot(sight, process)
+
+
+def _began(sight: Sight, process: Process, stopped_at: float) -> Iterator[str]:
+    for sending in sight.sendings:
+        if sending.arrived.process == process.number and sending.at > stopped_at + NETWORK_S:
+            yield (
+                f"delivery {sending.arrived.delivery} was sent by process {process.number} "
+                f"{sending.at - stopped_at:.3f} s after that was told to end"
+            )
+
+
+def _forgot(sight: Sight, process: Process) -> Iterator[str]:
+    for sending in sight.sendings:
+        arrived = sending.arrived
+        if arrived.process != process.number or not sending.heard:
             continue
-        if any(
-            at - GRACE_S <= fault.at + fault.lasts_s and fault.at <= at for fault in sight.faults
-        ):
-            continue
-        for sending in sight.sendings:
-            arrived = sending.arrived
-            if arrived.process != process.number or not sending.heard:
-                continue
-            numbers = [row.number for row in sight.attempts.get(arrived.delivery, [])]
-            if arrived.number not in numbers:
-                yield (
-                    f"attempt {arrived.number} of delivery {arrived.delivery} ended before process "
-                    f"{process.number} stopped, and is not recorded"
-                )
+        numbers = [row.number for row in sight.attempts.get(arrived.delivery, [])]
+        if arrived.number not in numbers:
+            yield (
+                f"attempt {arrived.number} of delivery {arrived.delivery} ended before process "
+                f"{process.number} did, and is not recorded"
+            )
