@@ -11,13 +11,13 @@ MAX_DEPTH = 64  # nested containers, the outermost counted
 # A string's plain stretches are taken whole: one of a megabyte costs a millisecond, not a hundred. One
 # that is not closed ends with the body: to give it up would be to look again from each quote within it.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
-_ESCAPE = re.compile(
-    rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)",
-    re.DOTALL,
+# A surrogate's escape, behind escaped backslashes; group 2 is there where it is a pair.
+_SURROGATES = re.compile(
+    rb"(?<!\\)((?:\\\\)*)\\u(?:([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
 _SPACE = b" \t\r\n"
 _SPACES = re.compile(rb"[ \t\r\n]*")
-_SURROGATE = (b"\\ud", b"\\uD")  # what one begins with
 
 
 def deepest(body: bytes) -> int:
@@ -68,14 +68,11 @@ def _trimmed(body: bytes, key: str, start: int, end: int) -> tuple[str, int, int
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
     """Return the body with each lone surrogate escape replaced by another of the same length."""
-    if not any(begin in body for begin in _SURROGATE):
-        return body  # every other escape would be looked at, at a hundred times the cost of this
 
     def mend(escape: re.Match[bytes]) -> bytes:
-        text = escape[0]
-        return text if escape[1] or len(text) != len(b"\\uDEAD") else instead
+        return escape[0] if escape[2] else escape[1] + instead
 
-    return _ESCAPE.sub(mend, body)
+    return _SURROGATES.sub(mend, body)
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:
