@@ -59,41 +59,47 @@ def weaknesses(url: str, locks: Sequence[Path] = LOCKS) -> tuple[int, list[Weakn
     Raises UnreachableError, and RuntimeError where the service is there and pip-audit fails all the same.
     """
     probe(url)
+    pinned: set[tuple[str, str]] = set()
+    found: dict[Weakness, None] = {}
+    for lock in locks:  # one by one: pip-audit refuses a package that stands in two
+        for package in _said(url, lock):
+            if (
+                "skip_reason" in package
+            ):  # each is on the public index in the version that is pinned
+                raise RuntimeError(f"pip-audit could not tell of {package}")
+            pinned.add((package["name"], package["version"]))
+            found.update(dict.fromkeys(_weaknesses(package)))
+    return len(pinned), list(found)
+
+
+def _said(url: str, lock: Path) -> Sequence[Any]:
+    """Return what pip-audit says of each package of a lock. It installs and resolves nothing."""
     command = [
         *(sys.executable, "-m", "pip_audit", "--format", "json", "--progress-spinner", "off"),
-        *("--no-deps", "--disable-pip", "--vulnerability-service", "osv", "--osv-url", url),
+        *("--disable-pip", "--require-hashes", "--requirement", str(lock)),
+        *("--vulnerability-service", "osv", "--osv-url", url),
     ]
-    for lock in locks:
-        command += ["--requirement", str(lock)]
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=AUDIT_S, check=False
     )
     try:
-        said = json.loads(done.stdout)
+        packages: Sequence[Any] = json.loads(done.stdout)["dependencies"]
     except ValueError:
         probe(url)  # it may have gone meanwhile
         raise RuntimeError(f"pip-audit failed: {done.stderr[-2000:]}") from None
-    return _read(said)
+    return packages
 
 
-def _read(said: Any) -> tuple[int, list[Weakness]]:
-    found, skipped = [], []
-    for package in said["dependencies"]:
-        if "skip_reason" in package:
-            skipped.append(package["name"])
-            continue
-        found += [
-            Weakness(
-                package["name"],
-                package["version"],
-                (each["id"], *each["aliases"]),
-                tuple(each["fix_versions"]),
-            )
-            for each in package["vulns"]
-        ]
-    if skipped:  # every one of ours is on the public index in the version that is pinned
-        raise RuntimeError(f"pip-audit could not tell of {', '.join(skipped)}")
-    return len(said["dependencies"]), found
+def _weaknesses(package: Any) -> list[Weakness]:
+    return [
+        Weakness(
+            package["name"],
+            package["version"],
+            (each["id"], *each["aliases"]),
+            tuple(each["fix_versions"]),
+        )
+        for each in package["vulns"]
+    ]
 
 
 def judge(found: Sequence[Weakness], endured: Sequence[Endured]) -> list[str]:
