@@ -78,6 +78,7 @@ class Process:
         self._waiters: dict[trio.Event, None] = {}  # callers who wait for an answer
         self._scope = trio.CancelScope()
         self._opened = trio.Event()
+        self._told = False  # to end in order
         self._ending = trio.CancelScope()  # of what is done to end it in order
         self._build()
 
@@ -277,12 +278,14 @@ class Process:
 
     async def stop(self) -> None:
         """End in order, as `api.composition.Server.stop`."""
+        if self._told:
+            return
+        self._told = True
         with self._ending:
             await self._opened.wait()
-            if not self.stopping:
-                self.stopping, self.ready = True, False
-                self.world.tell(Fault, "stop", str(self.number))
-                await self._stop()
+            self.stopping, self.ready = True, False
+            self.world.tell(Fault, "stop", str(self.number))
+            await self._stop()
 
     async def _stop(self) -> None:
         deadline = trio.current_time() + GRACE_S - FLUSH_S
