@@ -125,10 +125,11 @@ async def test_a_job_has_a_leg_for_each_destination_that_it_can_concern(house: H
 async def test_a_job_runs_from_its_count_to_its_end(narrow: House) -> None:
     house = narrow
     originals = await delivered(house, 8, house.a)
-    await house.waiting(1, house.a)  # is not settled
+    (waits,) = await house.waiting(1, house.a)  # is not settled
     job = await begin(house)
     assert (job.total, job.status, job.started_at_ms) == (8, ReplayStatus.RUNNING, 77)
     await delivered(house, 1, house.a)  # came later
+    await house.settle(success(waits, started_at=now_ms() / 1000 + 60))  # ended later
     (leg,) = await legs_of(house, job)  # the other one had nothing
     assert (leg.total, leg.all_counted) == (8, True)
     shown = await house.ports.jobs.legs(ENVIRONMENT, job.id, 9)
@@ -210,6 +211,13 @@ async def test_a_step_is_made_once_and_in_its_turn(house: House) -> None:
     assert (leg.exhausted, leg.enqueued) == (True, 1)
     lost = await house.ports.replays.read(job, _from(leg, originals[0].id), 9, WINDOW)
     assert lost.lost == {originals[1].id: None}
+    more = chunk_of(job, leg, stretch, deliveries=[])
+    more.skipped = 5  # than were counted
+    assert await house.ports.replays.pass_over(more)
+    (leg,) = await legs_of(house, job)
+    assert await house.ports.replays.abandon(job, leg)
+    (leg,) = await legs_of(house, job)
+    assert (leg.skipped, (await now(house, job)).skipped) == (6, 6)
 
 
 def _from(leg: Leg, first: str) -> Leg:
