@@ -46,7 +46,7 @@ INTAKE = (
         (
             Intake,
             "_deliver",
-            "if acceptance.lost:\n        deliveries",
+            "if absent:\n        deliveries",
             "if False:\n        deliveries",
         ),
         needs="keys",
@@ -71,7 +71,7 @@ INTAKE = (
     mutant(
         "half of a poisoned group",
         "Of a group that the database refused only the first half is tried again.",
-        (Intake, "_bisect", "await self._commit(submissions[middle:])", "pass"),
+        (Intake, "_bisect", "await self._commit(submissions[middle:], told=told)", "pass"),
         needs="poison",
     ),
     mutant(
