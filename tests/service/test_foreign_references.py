@@ -1,5 +1,7 @@
-"""Whatever a body, a filter or a cursor names of somebody else's does not exist: the answer is, but for
-the id itself, the one for an id that nobody ever had. (What a path names is the matrix's.)"""
+"""Whatever a body, a filter or a cursor names of somebody else's does not exist.
+
+The answer is, but for the id itself, the one for an id that nobody ever had. (Paths are the matrix's.)
+"""
 
 from typing import Any
 from uuid import uuid4
