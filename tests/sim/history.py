@@ -116,6 +116,8 @@ class _History:
         world = self._world
         world.calm = True
         world.tell(Quiet)
+        for process in self._keeper.living:
+            process.wake()
         if not self._keeper.living:
             self._keeper.boot()
         await self._wishes.enable_all()
@@ -133,7 +135,11 @@ class _History:
     def _left(self) -> list[str]:
         """Return what has not drained."""
         tables = self._world.database.tables
-        left = []
+        left = [
+            f"callers of process {process.number} wait for ever"
+            for process in self._keeper.living
+            if process.asked
+        ]
         held = set()
         for (_, identifier), record in tables.destinations.items():
             if record.status is DestinationStatus.DISABLED:

@@ -316,6 +316,11 @@ class Process:
         self.world.tell(Fault, "stall", str(self.number), lasts_s)
         self.world.later(lasts_s, self._go_on)
 
+    def wake(self) -> None:
+        """Let it go on at once, however long it was to stand still."""
+        self.stalled_until = trio.current_time()
+        self._go_on()
+
     def _go_on(self) -> None:
         if self.stalled:
             return
@@ -391,6 +396,11 @@ class Process:
 
         await self._asked(attempt, answered, patience_s)
         return results
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody waits for an answer."""
+        return bool(self._waiters)
 
     async def _asked(
         self, work: Callable[[], Awaitable[None]], answered: trio.Event, patience_s: float
