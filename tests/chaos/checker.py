@@ -18,6 +18,7 @@ RECORDED_S = (
 LATE_S = (
     4  # of the 5 s that an attempt may take; what a machine does to a process that gets no turn
 )
+WRONG_S = 60  # beyond it the sender's clock is wrong, see ClockJumped
 SETTLED_S = 12.0  # and so long after its trouble the database has taken all that waited for it
 SHOWN = 5
 
@@ -186,7 +187,7 @@ def _received(file: Path) -> list[Arrival]:
     return [
         Arrival(
             line["path"], line["n"], line["event"], line["delivery"], line["sha"], line["at"],
-            answered.get(key), line.get("age", 0) >= LATE_S,
+            answered.get(key), LATE_S <= line.get("age", 0) < WRONG_S,
         )
         for key, line in arrivals
     ]  # fmt: skip

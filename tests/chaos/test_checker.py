@@ -166,3 +166,14 @@ def test_a_crash_excuses_what_it_may_have_cut_off_and_nothing_older(tmp_path: Pa
         found = verdict(tmp_path, sent(), come, [crash])
         assert (found.violations == []) is fine, crash
         assert found.duplicates == 1
+
+
+@pytest.mark.parametrize(("age", "late"), [(0, False), (4, True), (90, False), (-90, False)])
+def test_what_was_read_too_late_may_come_again(tmp_path: Path, age: int, late: bool) -> None:
+    come = received()
+    for line in come:
+        if (line.get("path"), line.get("n")) == ("/free", "4"):
+            line["age"] = age
+    found = verdict(tmp_path, sent(), come + again("free", "4", 50))
+    assert (found.violations == []) is late
+    assert found.late == late

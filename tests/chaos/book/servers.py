@@ -7,7 +7,7 @@ from tests.chaos.book.disturbance import DATABASE, SERVER, Disturbance
 from tests.chaos.clock import set_clock
 from tests.chaos.world import TIMEOUT_MS, World
 
-READY_S = 8.0  # with the database away it will not be; its keeper goes on
+READY_S = 15.0  # with the database away it will not be; its keeper goes on
 REPLACED_S = 20.0
 JUMPS_S = (-7_200, -90, 90, 7_200)  # a daylight hour and more, or a minute's drift, either way
 
