@@ -26,7 +26,7 @@ PACKAGES = (engine, api, storage, angarium)
 SHORT, LONG = 120, 480  # characters
 FEW = 8  # steps of a character, up to which nothing is looked at further
 GROWTH = 2.0  # from `SHORT` to `LONG`: 4 of what is quadratic, 1 of what is linear
-MOST = 1_000  # steps of a character that are waited for: what is exponential takes any number
+MOST = 250  # steps of a character that are waited for: what is exponential takes any number
 SEARCHING = ("search", "sub", "findall", "finditer", "split")
 # What another program of ours says, and nobody else.
 OURS = {"storage.backup._PROGRESS"}
