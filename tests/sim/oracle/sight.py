@@ -202,7 +202,11 @@ class Sight:
         if isinstance(fact, Booted):
             for other in self.processes.values():
                 other.doubted_at = min(other.doubted_at, fact.at)
-            self.processes[fact.process] = Process(fact.process, fact.at, fact.clock_s)
+            process = Process(fact.process, fact.at, fact.clock_s)
+            # One that had begun and was not ready yet may take the database after it.
+            if any(each.ready_at == each.ended_at == inf for each in self.processes.values()):
+                process.doubted_at = fact.at
+            self.processes[fact.process] = process
             return
         process = self.processes[fact.process]
         if isinstance(fact, Ready):
