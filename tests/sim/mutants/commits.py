@@ -144,12 +144,6 @@ RECORDER = (
         needs="unheard",
     ),
     mutant(
-        "a recorder that does not look again",
-        "A group whose fate is not known is written anew as if it had never been.",
-        (Recorder, "_commit", "group.again = True", "pass"),
-        needs="unheard",
-    ),
-    mutant(
         "told before it is recorded",
         "Actors learn that an outcome is durable when its statement is sent.",
         (
