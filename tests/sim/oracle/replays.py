@@ -56,12 +56,24 @@ def _job(sight: Sight, job: JobRow, rows: list[DeliveryRow]) -> Iterator[str]:
     for what, (said, real) in counted.items():
         if said != real:
             yield f"{name} counts {said} {what}, and there are {real}"
-    if job.status == "COMPLETED" and rows and job.matched != job.enqueued + job.skipped:
+    enters = bool(rows) or _is_no_dry_run(sight, job)
+    if job.status == "COMPLETED" and enters and job.matched != job.enqueued + job.skipped:
         yield f"{name} matched {job.matched}: {job.enqueued} enqueued and {job.skipped} skipped"
     if job.status in UNFINISHED and not _held(sight, job):
         yield f"{name} has not ended"
     if job.status == "FAILED":
         yield f"{name} was given up"
+
+
+def _is_no_dry_run(sight: Sight, job: JobRow) -> bool:
+    """Whether a job is known to be one that enters what it finds."""
+    return any(
+        wish.told is not None
+        and job.id in wish.told.ids
+        and '"dryRun": true' not in wish.asked.wanted
+        for wish in sight.wishes
+        if wish.asked.kind == "replay"
+    )
 
 
 def _failed(row: DeliveryRow) -> bool:
