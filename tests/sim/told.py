@@ -128,6 +128,18 @@ def sent_though_recorded() -> Telling:
     return telling
 
 
+def side_by_side() -> Telling:
+    """Of two processes that begin at once one sends what the other has recorded meanwhile."""
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.kill(LATE + 2)
+    telling.boot(LATE + 3, 2)
+    telling.boot(LATE + 3, 3)
+    telling.send(LATE + 4, one, process=2)
+    telling.send(LATE + 4.2, one, process=3, number=1, judged=False, recorded=False)
+    return telling
+
+
 def not_ended() -> Telling:
     telling = a_telling()
     events(telling, "a")
@@ -176,6 +188,18 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
     telling.send(LATE + 2, one, 500)
     telling.send(LATE + 3, two)
     telling.send(LATE + 4, one)
+    return telling
+
+
+def heard_late(after_s: float) -> Telling:
+    """The first of a lane succeeds at a successor, and at its predecessor, which stood still for long. The
+    next is sent so long after it by the successor."""
+    telling = a_telling(ordering="STRICT")
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)
+    telling.boot(LATE + 3, 2)
+    telling.send(LATE + 4, one, process=2)
+    telling.send(LATE + 4 + after_s, two, process=2)
     return telling
 
 

@@ -50,11 +50,13 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
         row = recorded.get(number)
         if row is None:
             continue
-        makers_of_row = {each.arrived.process for each in sight.maker(row)}
-        # Processes take the database over in order of their numbers: what one of them recorded is
-        # known to all that come after it.
+        # What one process recorded is known to each that began after that one was ready. Of two that
+        # begin side by side either may be replaced by the other, with its request under way.
+        ready = [sight.processes[each.arrived.process].ready_at for each in sight.maker(row)]
         late = [
-            each for each in same if makers_of_row and each.arrived.process > max(makers_of_row)
+            each
+            for each in same
+            if ready and sight.processes[each.arrived.process].booted_at > max(ready)
         ]
         if late:
             yield (

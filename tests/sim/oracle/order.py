@@ -91,8 +91,9 @@ def _passage(sight: Sight, row: DeliveryRow) -> Passage:
     good = [each for each in mine if each.good]
     if good:
         first = min(good, key=lambda each: each.at)
-        # A success that nobody heard of freed the lane by itself as little as it can be waited for.
-        return Passage(row, first, first.end if first.heard else first.at)
+        # A success that nobody heard of freed the lane by itself as little as it can be waited for; and
+        # one that comes to a process that stood still while it was replaced waits for nobody either.
+        return Passage(row, first, min(each.end if each.heard else each.at for each in good))
     known = [each.end if each.heard else each.at for each in mine if sight.reigned(each)]
     if row.status in ("PENDING", "RETRYING"):
         return Passage(row, None, inf)
