@@ -43,7 +43,7 @@ class Callers:
             return "nobody"
         request = world.next_request()
         world.tell(Posted, request, process.number, post.environment, post.items)
-        reply = await process.take(post.environment, _body(post), PATIENCE_S, batch=post.batch)
+        reply = await process.door.take(post.environment, _body(post), PATIENCE_S, batch=post.batch)
         if reply is not None and "unheard" in world.plan.faults and self._chance.random() < 0.02:
             reply = None  # the answer was lost on its way
         answer, ids, code = _read(reply, post)

@@ -138,7 +138,7 @@ class _History:
         left = [
             f"callers of process {process.number} wait for ever"
             for process in self._keeper.living
-            if process.asked
+            if process.door.asked
         ]
         held = set()
         for (_, identifier), record in tables.destinations.items():

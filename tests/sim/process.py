@@ -4,7 +4,7 @@ real supervisor.
 It lives until it is killed, between any two steps: from then on nothing of it reaches anybody.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -27,7 +27,7 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
 from engine.errors import Refusal
 from engine.identity import Identity
-from engine.ingest import Ingest, Reply
+from engine.ingest import Ingest
 from engine.intake import Intake
 from engine.judging_time import JudgingTime
 from engine.key_lookup import KeyLookup
@@ -41,6 +41,7 @@ from engine.router import Router
 from engine.settings import Settings
 from engine.templates.catalog import Catalog, read_catalog
 from engine.witness import Witness
+from tests.sim.door import Door
 from tests.sim.faults import Faults
 from tests.sim.line import Line
 from tests.sim.news import News
@@ -75,7 +76,6 @@ class Process:
         self.stalled_until = 0.0
         self.held: list[Callable[[], None]] = []  # what is to be done when it goes on
         self._awake = trio.Event()
-        self._waiters: dict[trio.Event, None] = {}  # callers who wait for an answer
         self._scope = trio.CancelScope()
         self._opened = trio.Event()
         self._told = False  # to end in order
@@ -135,6 +135,7 @@ class Process:
             self.background.spawn,
             KeyLookup(stores.claims, now),
         )
+        self.door = Door(self)
         self._build_control(chance.randbytes)
         self.supervisor = Supervisor(self.children())
 
@@ -268,8 +269,7 @@ class Process:
         self.dead = True
         self.ready = False
         self._ending.cancel()
-        for waiter in self._waiters:
-            waiter.set()
+        self.door.close()
         self._awake.set()
         held, self.held = self.held, []
         for each in held:  # what was on its way to it is heard by nobody
@@ -352,64 +352,11 @@ class Process:
     def _wall_ns(self) -> int:
         return int(self.wall() * 1e9)
 
-    # --- its doors
+    # --- what it sends
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt: `engine.ports.Sender`."""
         self.world.network.send(self, transmission, done)
-
-    async def take(
-        self, environment: int, body: bytes, patience_s: float, *, batch: bool
-    ) -> Reply | None:
-        """Take a request of events; None where no answer comes."""
-        replies: list[Reply] = []
-        answered = trio.Event()
-
-        def done(reply: Reply) -> None:
-            if not self.dead:
-                replies.append(reply)
-                answered.set()
-
-        async def submit() -> None:
-            await self.awake()
-            self.ingest.submit(self.models.environments[environment], body, batch, done)
-
-        await self._asked(submit, answered, patience_s)
-        return replies[0] if replies else None
-
-    async def perform(
-        self, work: Callable[[], Awaitable[Any]], patience_s: float
-    ) -> Sequence[Any | Exception]:
-        """Have something else done; returns what came of it, nothing where no answer comes."""
-        results: list[Any | Exception] = []
-        answered = trio.Event()
-
-        async def attempt() -> None:
-            await self.awake()
-            try:
-                result = await work()
-            except (Refusal, StoreError) as error:
-                result = error
-            if not self.dead:
-                results.append(result)
-                answered.set()
-
-        await self._asked(attempt, answered, patience_s)
-        return results
-
-    @property
-    def asked(self) -> bool:
-        """Whether anybody waits for an answer."""
-        return bool(self._waiters)
-
-    async def _asked(
-        self, work: Callable[[], Awaitable[None]], answered: trio.Event, patience_s: float
-    ) -> None:
-        self._waiters[answered] = None
-        self.background.spawn(work)
-        with trio.move_on_after(patience_s):
-            await answered.wait()
-        self._waiters.pop(answered, None)
 
 
 def _never() -> float:

@@ -192,8 +192,8 @@ def overtaken(ordering: str, lanes: tuple[str, str], changed_at: float | None = 
 
 
 def heard_late(after_s: float) -> Telling:
-    """The first of a lane succeeds at a successor, and at its predecessor, which stood still for long. The
-    next is sent so long after it by the successor."""
+    """The first of a lane succeeds at a successor, and at its predecessor, which stood still for long.
+    The next is sent so long after it by the successor."""
     telling = a_telling(ordering="STRICT")
     one, two = events(telling, "a", "b")
     telling.send(LATE + 2, one, lasts_s=20.0, recorded=False)

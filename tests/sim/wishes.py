@@ -276,7 +276,7 @@ class Wishes:
             return "nobody", None
         request = world.next_request()
         world.tell(Asked, request, process.number, kind, environment, of, deliveries, wanted)
-        results = await process.perform(lambda: work(process), PATIENCE_S)
+        results = await process.door.perform(lambda: work(process), PATIENCE_S)
         result = results[0] if results else None
         answer, code = _judged(results)
         ids = (result,) if isinstance(result, str) else ()
