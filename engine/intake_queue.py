@@ -6,6 +6,7 @@ sends batches without end fills its own line, not the groups, and not the room t
 
 from collections import deque
 from collections.abc import Collection
+from itertools import islice
 
 from engine.submission import Submission
 
@@ -54,28 +55,28 @@ class IntakeQueue:
         self, most_events: int, most_size: int, without: Collection[int] = ()
     ) -> list[Submission]:
         """Take whole submissions, one of each line in turn, until the group is full. Lines of `without`
-        stay. A line whose next one does not fit is the first of the next group."""
+        stay. One whose next does not fit keeps its place, before those that were served.
+
+        At most as many lines are looked at as a group has events: thousands wait where as many
+        environments send while the database pauses, and each group is to cost only what it takes.
+        """
         group: list[Submission] = []
         events = size = 0
-        open_lines = [each for each in self._lines if each not in without]
-        full: list[int] = []
-        while open_lines:
+        turn = list(islice((each for each in self._lines if each not in without), most_events))
+        while turn and events < most_events:
             going: list[int] = []
-            for environment in open_lines:
+            for environment in turn:
                 line = self._lines[environment]
                 first = line[0]
                 more, larger = events + len(first.events), size + first.size
                 if group and (more > most_events or larger > most_size):
-                    full.append(environment)
                     continue
                 group.append(self._take(environment, line))
                 events, size = more, larger
                 if line:
+                    self._lines[environment] = self._lines.pop(environment)  # behind the others
                     going.append(environment)
-            open_lines = going
-        if full:  # in the order in which they were left over
-            behind = [each for each in self._lines if each not in full]
-            self._lines = {each: self._lines[each] for each in [*full, *behind]}
+            turn = going
         return group
 
     def clear(self) -> list[Submission]:

@@ -53,6 +53,39 @@ def test_lines_that_are_held_up_stay() -> None:
     assert queue.gather(100, 1_000_000) == [heavy]
 
 
+class Counting(frozenset[int]):
+    """Environments that are left out: none, and how often was asked."""
+
+    asked = 0
+
+    def __contains__(self, environment: object) -> bool:
+        self.asked += 1
+        return False
+
+
+def test_a_group_costs_what_it_takes_however_many_environments_wait() -> None:
+    queue = filled(*(make(environment) for environment in [*range(5_000)] * 2))
+    taken = []
+    for _ in range(100):
+        left_out = Counting()
+        taken += queue.gather(100, 1_000_000, left_out)
+        assert left_out.asked <= 100
+    assert [each.events[0].environment for each in taken] == [*range(5_000)] * 2
+    assert not queue
+
+
+def test_a_batch_that_is_larger_than_a_group_waits_for_one_round_at_most() -> None:
+    queue = filled(*(make(environment) for environment in range(20)))
+    huge = make(99, 50)
+    assert queue.put(huge)
+    groups = 0
+    while huge not in queue.gather(10, 1_000_000):
+        groups += 1
+        for environment in range(20):  # there is always something of the others
+            assert queue.put(make(environment))
+    assert groups == 2
+
+
 def test_a_line_leaves_room_for_others() -> None:
     queue = IntakeQueue(100, 1_000_000)
     assert sum(queue.put(make(1)) for _ in range(200)) == 81
