@@ -48,6 +48,7 @@ class Descriptors:
         self._of: dict[str, int] = {}  # used, by workspace
         self._lines: Lines[Waiting] = Lines()
         self._rest: Timer | None = None
+        self._serving = False
 
     @property
     def waiting(self) -> int:
@@ -118,13 +119,17 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        while self._rest is None and (self.used < self.limit or len(self._idle)):
-            found = self._lines.next(self._may)
-            if found is None:
-                return
-            workspace, waiting = found
-            if self._take(workspace):
+        if self._serving:  # called by what is evicted for somebody: whoever serves goes on
+            return
+        self._serving = True
+        try:
+            while self._rest is None and (self.used < self.limit or len(self._idle)):
+                found = self._lines.next(self._may)
+                if found is None:
+                    return
+                workspace, waiting = found
+                taken = self._take(workspace)
+                assert taken  # there was one, or one was evicted, which nobody else got
                 waiting.granted()
-            else:  # what was evicted went to another, within this very call
-                self._lines.add(workspace, waiting)
-                return
+        finally:
+            self._serving = False

@@ -141,6 +141,26 @@ def test_of_those_who_wait_for_descriptors_each_workspace_gets_one_in_turn() -> 
     assert descriptors.waiting == 1
 
 
+def test_however_many_are_served_of_idle_connections_nobody_is_lost() -> None:
+    descriptors = descriptors_of(3_000)
+    for _ in range(1_800):
+        assert descriptors.take("waiting")
+    idle: dict[str, int] = {}
+    for workspace in ("b", "c", "d", "e", "f", "g", "h", "i"):
+        while descriptors.used < 2_999 and descriptors.take(workspace):
+            idle[workspace] = idle.get(workspace, 0) + 1
+    assert descriptors.used == 2_999
+    crowd = [Wanting() for _ in range(600)]
+    for each in crowd:
+        descriptors.wait(each, "waiting")
+    descriptors._idle = Nobody([descriptors], idle)
+    descriptors.give("waiting")  # each one evicts the next one's, at first within this call
+    served = sum(each.got for each in crowd)
+    assert served + descriptors.waiting == 600
+    assert served > 150
+    assert descriptors.used == sum(descriptors._of.values()) == 3_000
+
+
 def test_a_workspace_whose_receivers_hang_leaves_places_for_connections_to_others() -> None:
     openings = Openings(8)
     stuck = sum(openings.take("stuck") for _ in range(20))
