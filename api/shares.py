@@ -15,9 +15,9 @@ import trio
 from engine.errors import Refusal
 from engine.settings import Settings
 
-# A page that a browser opens asks for a dozen things, a script for some more; who has more requests than
-# that waiting is not served faster by letting more wait.
-LINE = 64
+# More than one HTTP/2 connection may have open at once (`api.door.http2`), or clients commonly pool of
+# HTTP/1.1, which is 100: who keeps to what he was told is served. More waiting would serve nobody faster.
+LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection; a client that is told sooner can turn elsewhere
 RETRY_AFTER_S = 1
 

@@ -7,6 +7,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from api.door.http2 import STREAMS
 from api.shares import LINE, RETRY_AFTER_S, WAIT_S, Share, WorkspaceShare, shares_of
 from api.table import ROUTES
 from engine.control.records import Tenant
@@ -116,6 +117,17 @@ def test_a_route_counts_on_what_it_takes(method: str, path: str, share: str) -> 
     shares = shares_of(Settings())
     (route,) = [each for each in ROUTES if (each.method, each.path) == (method, path)]
     assert shares.of(route.method, route.share) is getattr(shares, share)
+
+
+async def test_as_many_requests_as_a_connection_has_streams_are_all_served() -> None:
+    crowd = Crowd(shares_of(Settings()).reads)
+    async with trio.open_nursery() as nursery:
+        for _ in range(STREAMS):
+            nursery.start_soon(crowd.request, "w")
+        await wait_all_tasks_blocked()
+        assert crowd.refused == []
+        crowd.let_go(STREAMS)
+    assert crowd.at_work == ["w"] * STREAMS
 
 
 def test_every_share_is_used() -> None:
