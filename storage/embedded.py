@@ -64,6 +64,7 @@ class EmbeddedServer:
         self.log_file = self.data_dir / "postgres.log"
         self.stop_within_s = STOP_S
         self.taken_over = False  # it was running already: its last owner was killed
+        self.given_up = False  # set from any thread: a start under way ends, with its server
         self._durable = durable
         self._lock: int | None = None
         self._postmaster: Postmaster | None = None
@@ -215,6 +216,9 @@ class EmbeddedServer:
                 if found.ready and found.alive:
                     self.taken_over = True
                     return found
+            if self.given_up:
+                found.stop(FORCE_S)
+                break
             if time.monotonic() > deadline:
                 raise EmbeddedError(f"PostgreSQL {found.pid} is there but does not answer")
             time.sleep(POLL_S)
@@ -245,6 +249,7 @@ class EmbeddedServer:
             text=True,
             check=False,
             cwd="/",
+            start_new_session=True,  # a Ctrl-C is for us
             **account.arguments(),
         )
         if done.returncode != 0:
@@ -276,6 +281,8 @@ class EmbeddedServer:
                 time.sleep(10 * POLL_S)
 
     def _run(self, account: Account, folder: Path) -> Postmaster:
+        if self.given_up:
+            raise EmbeddedError("PostgreSQL was not started: there is to be none any more")
         command = [str(program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
         descriptor = os.open(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         with os.fdopen(descriptor, "ab") as output:
@@ -294,7 +301,7 @@ class EmbeddedServer:
 
     def _wait_ready(self, pid: int) -> Postmaster:
         deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline:
+        while not self.given_up and time.monotonic() < deadline:
             found = read_postmaster(self.cluster)
             if found is not None and found.pid == pid and found.ready:
                 return found
@@ -304,7 +311,9 @@ class EmbeddedServer:
             except ProcessLookupError:
                 raise EmbeddedError(f"PostgreSQL did not start: {self._last_words()}") from None
             time.sleep(POLL_S)
-        Postmaster(self.cluster, pid, "", 0, "starting").stop(fast_s=0.0)
+        Postmaster(self.cluster, pid, "", 0, "starting").stop(
+            fast_s=FORCE_S if self.given_up else 0.0
+        )
         raise EmbeddedError(f"PostgreSQL was not ready within {START_TIMEOUT_S:g} s")
 
     def _last_words(self) -> str:

@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import structlog
 import trio
@@ -12,7 +11,7 @@ from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
 from engine.settings import Settings
 from storage.bridge import open_bridge
-from storage.embedded import HOLD, EmbeddedServer
+from storage.embedded import HOLD, EmbeddedError, EmbeddedServer
 from storage.key_file import open_secret_box
 from storage.secretbox import SecretBox
 
@@ -41,29 +40,45 @@ def serve(settings: Settings) -> int:
 
 
 async def _serve(settings: Settings, box: SecretBox, hold: bool) -> None:
-    async with _database(settings) as (url, embedded), open_bridge(url) as bridge:
-        server = Server(settings, bridge, box, embedded)
-        if hold:
-            server.directory.hold()
-            log.warning("deliveries are held", until="the file is removed", file=HOLD)
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
-                await server.prepare()
-                await server.run()
-                nursery.cancel_scope.cancel()
-        log.info("server stopped")
-
-
-@asynccontextmanager
-async def _database(settings: Settings) -> AsyncIterator[tuple[str, EmbeddedServer | None]]:
-    """Give the URL of the operator's database, or of the embedded one while the block runs."""
-    if settings.database_url is not None:
-        yield settings.database_url, None
-        return
-    embedded = EmbeddedServer(settings.data_dir)
+    embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
     try:
-        yield await trio.to_thread.run_sync(embedded.start), embedded
+        # From here on: a signal while PostgreSQL starts must not leave it behind, running.
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            url = settings.database_url if embedded is None else await _started(embedded, signals)
+            if url is None:
+                log.info("server stopped", before="the database had started")
+                return
+            async with open_bridge(url) as bridge:
+                server = Server(settings, bridge, box, embedded)
+                if hold:
+                    server.directory.hold()
+                    log.warning("deliveries are held", until="the file is removed", file=HOLD)
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
+                    await server.prepare()
+                    await server.run()
+                    nursery.cancel_scope.cancel()
+                log.info("server stopped")
     finally:
-        with trio.CancelScope(shield=True):
-            await trio.to_thread.run_sync(embedded.stop)
+        if embedded is not None:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(embedded.stop)
+
+
+async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str | None:
+    """Start the embedded database and return its URL; None where a signal said that it is to end."""
+
+    async def give_up() -> None:
+        await anext(signals)
+        embedded.given_up = True
+
+    url: str | None = None
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(give_up)
+        try:
+            url = await trio.to_thread.run_sync(embedded.start)
+        except EmbeddedError:
+            if not embedded.given_up:
+                raise
+        nursery.cancel_scope.cancel()
+    return None if embedded.given_up else url

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from storage.bridge import Bridge
+from storage.postmaster import read_postmaster
 from tests.cli.programs import START_S, environment, running
 from tests.postgres import eventually
 from tests.process import verdict
@@ -123,3 +124,21 @@ async def test_told_to_stop_while_it_waits_for_a_predecessor_it_stops_in_order(
             with trio.fail_after(START_S):
                 assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
+
+
+@pytest.mark.parametrize("there", ["postgres.new", "postgres.log"])  # it is made, or begins to run
+async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
+    tmp_path: Path, there: str
+) -> None:
+    env = environment("", tmp_path)
+    del env["ANGARIUM_DATABASE_URL"]
+    async with running("serve", env=env) as program:
+        with trio.fail_after(START_S):
+            while not (tmp_path / "data" / there).exists():
+                assert program.process.poll() is None, program.printed
+                await trio.sleep(0.005)
+        program.process.send_signal(signal.SIGTERM)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 0
+    assert "Traceback" not in program.printed
+    assert read_postmaster(tmp_path / "data" / "postgres") is None, "a server in order removes it"
