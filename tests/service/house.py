@@ -61,7 +61,9 @@ class ServiceHouse:
         """Return a caller with a credential, or with none."""
         return Caller(self, secret, headers)
 
-    async def until(self, caller: Caller, path: str, condition: Any, within_s: float = NEWS_S) -> Any:
+    async def until(
+        self, caller: Caller, path: str, condition: Any, within_s: float = NEWS_S
+    ) -> Any:
         """Ask `path` until `condition` of its JSON holds; return that. For what nobody announces."""
         with trio.fail_after(within_s):
             while True:
