@@ -156,7 +156,7 @@ class Directory:
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
         """Return an actor for a destination that had none, unless it would have nothing to do."""
         self.dirty.add(destination)
-        self._forgettable.pop(destination, None)
+        left_just_now = self._forgettable.pop(destination, None) is not None
         config = self._find(destination)
         dormant = self._dormant.get(destination)
         if config is None or config.status is DestinationStatus.DISABLED:
@@ -169,7 +169,10 @@ class Directory:
         if dormant is not None:
             actor = self._activate(config, dormant)
         else:
-            actor = self._add(DestinationActor(self._context, config, deliveries[0].seq, True))
+            # Who left since the group before this one was told may have read what this one wrote, and
+            # have seen it to its end: then the store is asked what is left of it.
+            low_seq, empty = deliveries[0].seq, not left_just_now
+            actor = self._add(DestinationActor(self._context, config, low_seq, empty))
         actor.start()
         return actor
 

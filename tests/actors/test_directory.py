@@ -39,7 +39,29 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
         await quiet(world)
         assert world.store.calls["snapshot"] == 1
         assert world.directory.statistics().activations == 2
+        assert "read_queue" not in world.store.calls
         assert world.statuses(destination) == {"DELIVERED": 2}
+
+
+async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_again(
+    autojump_clock: MockClock,
+) -> None:
+    """The answer of a group's statement may take longer than an actor that reads the group's rows needs to
+    send them, to have that recorded, and to leave."""
+    async with running(passivate_after=2) as world:
+        destination = world.destination()
+        world.change(destination, status=DestinationStatus.DISABLED)
+        world.accept(destination)
+        late = world.accept(destination, 2, told=False)
+        world.change(destination, status=DestinationStatus.ACTIVE)
+        await trio.sleep(100)
+        assert world.directory.statistics().actors == 0
+        assert world.statuses(destination) == {"DELIVERED": 3}
+        world.directory.arrived(late)
+        world.accept(destination)
+        await trio.sleep(100)
+        assert world.sender.payloads() == [b"0", b"1", b"2", b"3"]
+        assert world.forget() == [destination]
 
 
 async def test_an_idle_actor_leaves_and_its_backlog_row_goes(autojump_clock: MockClock) -> None:
