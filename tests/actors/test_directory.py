@@ -46,7 +46,7 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
 async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_again(
     autojump_clock: MockClock,
 ) -> None:
-    """The answer of a group's statement may take longer than an actor that reads the group's rows needs to
+    """The answer of a group's statement may take longer than an actor that reads the rows needs to
     send them, to have that recorded, and to leave."""
     async with running(passivate_after=2) as world:
         destination = world.destination()
