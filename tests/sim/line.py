@@ -34,6 +34,7 @@ class _Statement:
         self._task = trio.lowlevel.current_task()
         self._left = True  # with the database, which has it to do
         self._answer: outcome.Outcome[Any] | None = None
+        self._refused: RaiseCancelT | None = None  # a cancellation that has to wait for the answer
 
     def run(self) -> None:
         """Have it done, by the database."""
@@ -65,6 +66,8 @@ class _Statement:
         """Let its process know, where there is one."""
         process = self._line.process
         if process.dead:
+            if self._refused is not None:  # it was being ended when it was killed
+                trio.lowlevel.reschedule(self._task, outcome.capture(self._refused))
             return
         if process.stalled:
             process.held.append(self.answer)
@@ -72,9 +75,10 @@ class _Statement:
         assert self._answer is not None
         trio.lowlevel.reschedule(self._task, self._answer)
 
-    def abort(self, _: RaiseCancelT) -> Abort:
+    def abort(self, raise_cancel: RaiseCancelT) -> Abort:
         """A statement is never cancelled half way, but by the death of its process."""
         if not self._line.process.dead:
+            self._refused = raise_cancel
             return Abort.FAILED
         if self._left and not self._fate.outlives:
             self._left = False

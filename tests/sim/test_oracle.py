@@ -42,6 +42,7 @@ FINE: dict[str, Callable[[], Telling]] = {
     "at its rate": lambda: told.rated(12, 0.5),
     "probes of an open circuit": lambda: told.through_open_circuit((1.2, 2.2, 4.2, 8.2)),
     "requeued": lambda: told.requeued(again=True),
+    "dead after the queue was requeued": lambda: told.left_behind(LATE + 400),
     "stopped in order": told.stopped,
 }
 BROKEN: list[tuple[str, Callable[[], Telling]]] = [
@@ -90,6 +91,7 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("circuit", lambda: told.through_open_circuit((1.2, 2.2, 4.2, 1.5))),
     ("operators' work", lambda: told.requeued(again=False)),
     ("operators' work", lambda: told.requeued(again=True, asked=False)),
+    ("operators' work", lambda: told.left_behind(LATE + 50)),
     ("operators' work", told.discarded_and_sent),
     ("states", told.impossible),
     ("stopped in order", lambda: told.stopped(recorded=False)),

@@ -351,6 +351,14 @@ def requeued(again: bool, asked: bool = True) -> Telling:
     return telling
 
 
+def left_behind(died_at: float) -> Telling:
+    """A destination's whole queue is requeued, and what died at such a time is in it still."""
+    telling = dead(3)
+    telling.change("a-d1", dead_lettered_at=NOW + died_at)
+    telling.ask(LATE + 300, "requeue", of="d1")
+    return telling
+
+
 def discarded_and_sent() -> Telling:
     telling = discarded("discard")
     telling.send(LATE + 90, "a-d1", 500, recorded=False)

@@ -106,7 +106,18 @@ DIRECTORY = (
     mutant(
         "forgettable while dirty",
         "A backlog row is deleted although its destination got work again.",
-        (Directory, "_roused", "self._forgettable.pop(destination, None)", "pass"),
+        (
+            Directory,
+            "_roused",
+            "self._forgettable.pop(destination, None) is not None",
+            "destination in self._forgettable",
+        ),
+        needs="passive",
+    ),
+    mutant(
+        "told late and sent again",
+        "What an actor read, sent and had recorded before its commit was told is taken for news.",
+        (Directory, "_roused", "not left_just_now", "True"),
         needs="passive",
     ),
     mutant(

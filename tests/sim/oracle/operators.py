@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tests.sim.oracle.lives import Requeues
 from tests.sim.oracle.sight import NETWORK_S, Sight, Wish
+from tests.sim.trace import DeliveryRow
 
 DURABLE_S = 120.0  # by then the end of an attempt is recorded, however long the database was away
 
@@ -52,8 +53,21 @@ def _left_behind(sight: Sight, wish: Wish) -> Iterator[str]:
         if row.destination != wish.asked.of or row.dlq_status != "IN_DLQ":
             continue
         ends = [each.end for each in sight.of_delivery.get(row.id, [])]
-        if ends and max(ends) + DURABLE_S < wish.asked.at:
+        if (
+            ends
+            and max(ends) + DURABLE_S < wish.asked.at
+            and _dead_before(sight, row, wish.asked.at)
+        ):
             yield f"delivery {row.id} was in the queue that was requeued, and is there still"
+
+
+def _dead_before(sight: Sight, row: DeliveryRow, at: float) -> bool:
+    """Whether a delivery died before an instant, by whosever clock: a change of its schedule may have
+    ended it while it waited for its next attempt."""
+    died_at = row.dead_lettered_at
+    return died_at is not None and all(
+        died_at - process.clock_s < at for process in sight.processes.values()
+    )
 
 
 def _discarded(sight: Sight, wish: Wish, named: Sequence[str], requeues: Requeues) -> Iterator[str]:
