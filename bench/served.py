@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from api.cli import main
+from bench.traceable import stay_traceable
 
 HANGING = ".hangs.test"
 PATIENCE_S = 10.0  # of glibc: two tries of 5 s
@@ -33,4 +34,5 @@ def getaddrinfo(host: Any, *arguments: Any, **named: Any) -> Any:
 
 if __name__ == "__main__":
     socket.getaddrinfo = getaddrinfo
+    stay_traceable()
     sys.exit(main())

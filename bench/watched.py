@@ -12,6 +12,7 @@ from typing import Any
 
 import trio
 
+from bench.traceable import stay_traceable
 from storage import housekeeping
 
 EVERY_S = 1.0
@@ -50,6 +51,7 @@ if __name__ == "__main__":
     every = os.environ.get("BENCH_HOUSEKEEPING_S")
     if every is not None:
         housekeeping.INTERVAL_S = float(every)  # before it is imported by whoever waits for so long
+    stay_traceable()
     from api.cli import main
 
     sys.exit(main())

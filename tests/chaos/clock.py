@@ -25,7 +25,7 @@ def wrong_clock(offset: Path) -> tuple[list[str], dict[str, str]]:
     """Return the module to run, with its arguments, and the variables, for a server with this clock."""
     library = faketime()
     if library is not None:
-        return ["api.cli"], {
+        return ["bench.traceable"], {
             "LD_PRELOAD": library,
             "FAKETIME_TIMESTAMP_FILE": str(offset),
             "FAKETIME_CACHE_DURATION": "1",
@@ -56,6 +56,9 @@ def _stand_in(file: Path) -> None:
 
 if __name__ == "__main__":
     _stand_in(Path(sys.argv.pop(1)))
+    from bench.traceable import stay_traceable
+
+    stay_traceable()
     from api.cli import main  # after the clock: a module may keep `time` in a name of its own
 
     main(prog_name="angarium")

@@ -68,7 +68,8 @@ def open_house(furnished: House, program: str = "api.cli", **settings: str) -> I
 def house(furnished: House) -> Iterator[House]:
     """The module's server, which its tests may kill and stop, but leave running.
 
-    It holds little in memory and nothing for long, so that much is read back from the store.
+    It holds little in memory and nothing for long, so that much is read back from the store. Its memory
+    can be measured, whoever runs the tests.
     """
     settings = {
         "ANGARIUM_SHUTDOWN_GRACE": "4",
@@ -76,7 +77,7 @@ def house(furnished: House) -> Iterator[House]:
         "ANGARIUM_ACTOR_DELIVERIES": "64",
         "ANGARIUM_ENGINE_DELIVERIES": "150",
     }
-    with open_house(furnished, **settings) as house:
+    with open_house(furnished, "bench.traceable", **settings) as house:
         yield house
 
 
