@@ -34,11 +34,13 @@ class Connection:
     __slots__ = (
         "_answer",
         "_closed",
+        "_end",
         "_making",
         "_pool",
         "_recv",
         "_registration",
         "_reused",
+        "_shaking",
         "_sock",
         "_tls",
         "_unsent",
@@ -67,6 +69,8 @@ class Connection:
         )
         self._reused = False
         self._closed = False
+        self._end: OSError | None = None  # how it ended before its turn to shake hands
+        self._shaking = False  # it waits for that turn
         self._making = True  # it has a place among the connections that are being made
         self._watch: Timer | None = None  # of the deadline of whatever it is doing when that fires
         self._until = wiring.clock.now() + AGE_S
@@ -181,7 +185,8 @@ class Connection:
             return
         if sent < len(data):
             self._unsent = memoryview(data)[sent:]
-            self._wiring.reactor.modify(self._registration, READ | WRITE)
+            if self._registration.watched:
+                self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
         """Send what TLS owes the peer, behind what waits already. Raises WireError past its bound."""
@@ -217,12 +222,21 @@ class Connection:
         except WireError as error:
             self._fail(error)
             return
+        self._shaking = True
         self._wiring.handshakes.ask(self, self.workspace)
 
     def shake(self) -> None:
         """Go on with the handshake."""
-        if not self._closed:
+        self._shaking = False
+        if self._closed:
+            return
+        try:
             self._take(b"")
+            if not self._registration.watched and not self._closed:
+                self._lost(self._end)
+        except Exception as error:  # as the reactor has it: a fault costs this connection alone
+            self.abort(error)
+            raise
 
     # --- receiving
 
@@ -242,7 +256,12 @@ class Connection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """Nothing more comes. What came of the handshake may say why."""
+        """Nothing more comes. What came of the handshake may say why, when its turn comes: who sends all
+        of it and closes does not come before the others."""
+        if self._shaking:
+            self._end = error
+            self._wiring.reactor.unregister(self._registration)
+            return
         if self._making:
             self.shake()
         if not self._closed:

@@ -10,7 +10,8 @@ import trustme
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
-from engine.wire.tls import client_context
+from engine.wire.connection import Connection
+from engine.wire.tls import TlsChannel, client_context
 from tests.wire.street import (
     OK,
     Serve,
@@ -261,7 +262,8 @@ async def test_receivers_that_stall_in_their_handshakes_hold_up_no_other_workspa
 async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
     authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The alert says why, though the end of the connection is there before its turn."""
+    """The alert says why, though the end of the connection is there before its turn; which it waits
+    for like any other: a step of a handshake takes as long as fifty requests."""
     context = server(authority.issue_cert(HOST))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers("AES256-SHA256")  # which no client of ours offers
@@ -276,8 +278,62 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
         await visit.send(outgoing.read())
 
     async with open_street() as street:
-        monkeypatch.setattr(street.client.wiring.handshakes, "ask", lambda *_: None)
+        shaking: list[Connection] = []
+        handshakes = street.client.wiring.handshakes
+        monkeypatch.setattr(handshakes, "ask", lambda connection, _: shaking.append(connection))
         receiver = await street.open(refuse)
-        outcome = await street.attempt(a_destination(receiver.url.replace("http:", "https:")))
+        outcomes: list[Outcome] = []
+        street.begin(a_destination(receiver.url.replace("http:", "https:")), outcomes.append)
+        await until(lambda: shaking and not shaking[0]._registration.watched)
+        assert outcomes == []
+        shaking[0].shake()
+        (outcome,) = outcomes
         assert outcome.category is Error.TLS
         assert "handshake failure" in (outcome.message or "")
+
+
+async def test_who_sends_a_handshake_and_closes_is_lost_at_its_turn(
+    street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receiver whose flight is whole, and who is gone before the request: the request is larger than
+    what the socket takes at once, and nobody watches the socket any more."""
+    context = server(authority.issue_cert(HOST))
+
+    async def leave(visit: Visit) -> None:
+        hello = await visit.stream.receive_some(65536)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        side = context.wrap_bio(incoming, outgoing, server_side=True)
+        incoming.write(hello)
+        with pytest.raises(ssl.SSLWantReadError):
+            side.do_handshake()
+        await visit.send(outgoing.read())
+        await visit.stream.send_eof()
+        await visit.closed()
+
+    shaking: list[Connection] = []
+    handshakes = street.client.wiring.handshakes
+    monkeypatch.setattr(handshakes, "ask", lambda connection, _: shaking.append(connection))
+    receiver = await street.open(leave, host=HOST)
+    outcomes: list[Outcome] = []
+    url = receiver.url.replace("http:", "https:")
+    large = an_event(payload=b'{"a":"%s"}' % (b"x" * 8_000_000))
+    street.begin(a_destination(url), outcomes.append, event=large)
+    await until(lambda: shaking and not shaking[0]._registration.watched)
+    assert outcomes == []
+    shaking[0].shake()
+    (outcome,) = outcomes
+    assert outcome.category is Error.CONNECTION
+    assert street.errors == []
+
+
+async def test_a_fault_in_a_handshake_ends_its_connection(
+    street: Street, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receiver = await street.open(answer_ok, server(authority.issue_cert(HOST)), HOST)
+    with monkeypatch.context() as broken:
+        broken.setattr(TlsChannel, "receive", lambda *_: 1 // 0)
+        outcome = await street.attempt(a_destination(receiver.url))
+    assert outcome.category is Error.INTERNAL
+    assert [type(error) for error in street.errors] == [ZeroDivisionError]
+    street.errors.clear()
+    assert (await street.attempt(a_destination(receiver.url))).success
