@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -97,9 +97,19 @@ class Backup:
             raise BackupError(f"the database's copy is damaged: {error}") from error
         except OSError as error:
             raise BackupError(f"the backup cannot be written: {error}") from error
-        last = LastBackup(manifest.ended_at, str(self._target))
-        (self._data / LAST).write_bytes(msgspec.json.encode(last))
+        self._remember(manifest)
         return manifest
+
+    def _remember(self, manifest: Manifest) -> None:
+        """Have the data folder know of it. It is there and whole, whatever becomes of that."""
+        draft = self._data / f"{LAST}.new"
+        try:
+            draft.write_bytes(msgspec.json.encode(LastBackup(manifest.ended_at, str(self._target))))
+            draft.replace(self._data / LAST)  # which may be of another account: root's, say
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink()
+            log.warning("backup.not_remembered", by="angarium doctor", error=str(error))
 
     def _make(self, url: str) -> Manifest:
         began = _now()
@@ -333,10 +343,10 @@ class Backup:
 
 
 def read_last(data_dir: Path) -> LastBackup | None:
-    """Return what a data folder knows of its last backup, None where it has none."""
+    """Return what a data folder knows of its last backup, None where it has none that can be read."""
     try:
         return msgspec.json.decode((data_dir / LAST).read_bytes(), type=LastBackup)
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError):
         return None
 
 

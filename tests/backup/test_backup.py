@@ -230,3 +230,15 @@ def test_a_memory_of_a_backup_that_cannot_be_read_is_none(tmp_path: Path) -> Non
     assert read_last(tmp_path) is None
     (tmp_path / backups.LAST).write_text(json.dumps({"endedAt": 3}))
     assert read_last(tmp_path) is None
+
+
+def test_a_backup_is_there_though_the_data_folder_cannot_remember_it(
+    there: Installation, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (there.folder / "folder").mkdir()
+    monkeypatch.setattr(backups, "LAST", "folder")  # no file can take its place
+    Backup(there.folder, place / "b", files_elsewhere=True).make(there.url)
+    assert read_manifest(place / "b").files == 0
+    assert read_last(there.folder) is None
+    assert not (there.folder / "folder.new").exists()
+    (there.folder / "folder").rmdir()

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import pwd
 import resource
 import socket
 import stat
@@ -92,6 +93,22 @@ def test_a_data_folder_that_is_a_file_or_cannot_be_made_is_in_the_way(tmp_path: 
     (tmp_path / "file").write_text("")
     assert worst(machine.check_data_dir(Settings(data_dir=tmp_path / "file"))) is FAILURE
     assert worst(machine.check_data_dir(Settings(data_dir=Path("/proc/nothing/here")))) is FAILURE
+
+
+def test_a_data_folder_of_another_account_is_told_and_no_check_breaks_on_it(tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0)
+    root = os.geteuid() == 0
+    if root:  # who may read everything
+        os.seteuid(pwd.getpwnam("nobody").pw_uid)
+    try:
+        for settings in (Settings(data_dir=shut), Settings(data_dir=shut / "data")):
+            assert worst(machine.check_data_dir(settings)) is FAILURE
+            assert machine.check_backup(settings).level is OK
+            assert security.check_master_key(settings).level is FAILURE
+    finally:
+        if root:
+            os.seteuid(0)
 
 
 def test_looking_at_a_data_folder_leaves_nothing(tmp_path: Path) -> None:

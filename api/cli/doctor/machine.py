@@ -101,9 +101,10 @@ def _is_angarium(url: str) -> bool:
 def check_data_dir(settings: Settings) -> list[Finding]:
     """See whether the data folder can be written, is private and has room."""
     folder = settings.data_dir.absolute()
-    if folder.exists() and not folder.is_dir():
+    # By os.path: a folder above that is closed to this account has nothing, instead of raising.
+    if os.path.exists(folder) and not folder.is_dir():
         return [failure("data folder", f"{folder} is no folder", f"set {PREFIX}DATA_DIR")]
-    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    place = next(parent for parent in (folder, *folder.parents) if os.path.exists(parent))
     fault = _write_fault(place)
     if fault:
         return [
@@ -133,7 +134,7 @@ def check_backup(settings: Settings, now: float | None = None) -> Finding:
     last = read_last(settings.data_dir)
     how = "`angarium backup TARGET` makes one while the server runs"
     if last is None:
-        if (settings.data_dir / "postgres").exists():
+        if os.path.exists(settings.data_dir / "postgres"):
             return warning("backup", "none was made by `angarium backup`", how)
         return ok("backup", "nothing to back up yet")
     then = datetime.strptime(last.ended_at, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)

@@ -98,7 +98,11 @@ def check_master_key(settings: Settings) -> Finding:
             f"export {PREFIX}MASTER_KEY=$(openssl rand -base64 32), and keep it: without it the "
             "signing secrets in the database are lost",
         )
-    if not key_file.exists():
+    try:
+        there = key_file.exists()
+    except PermissionError:  # a folder above is closed to this account
+        there = True
+    if not there:
         if (settings.data_dir / "postgres").exists():
             return warning(
                 "master key",
