@@ -4,6 +4,7 @@ The system's resolver blocks and cannot be cancelled, so a tenant whose name ser
 a few of the threads. Numeric notations take the same way as names. Nothing here judges an address.
 """
 
+import errno
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -121,7 +122,11 @@ class Resolver:
         question.queued.clear()
 
     def _begin_some(self) -> None:
+        if self.threads >= THREADS:  # while all hang, an ask costs the same however many wait
+            return
         for workspace in list(self._queues):
+            if self.threads >= THREADS:
+                return  # those behind keep their turn
             while workspace in self._queues and self._may_begin(workspace):
                 self._begin(next(iter(self._queues[workspace])), workspace)
             if workspace in self._queues:  # to the tail: the next free thread serves another
@@ -138,11 +143,15 @@ class Resolver:
         question.payer = workspace
         self.threads += 1
         self._active[workspace] = self._active.get(workspace, 0) + 1
-        trio.lowlevel.start_thread_soon(
-            lambda: self._lookup(question.host),
-            lambda result: self._hand_over(question, result),
-            "resolver",
-        )
+        try:
+            trio.lowlevel.start_thread_soon(
+                lambda: self._lookup(question.host),
+                lambda result: self._hand_over(question, result),
+                "resolver",
+            )
+        except RuntimeError:  # the system has no thread for us: later there may be one
+            refused = outcome.Error(OSError(errno.EAGAIN, "no thread"))
+            self._token.run_sync_soon(self._end, question, refused)
 
     def _hand_over(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
         """Runs in the thread."""

@@ -211,3 +211,46 @@ async def test_while_the_names_of_many_workspaces_hang_one_more_finds_a_thread()
     await until(lambda: "a.test" in stuck.asked)
     stuck.let_go()
     await until(lambda: resolver.threads == 0)
+
+
+async def test_while_all_threads_hang_an_ask_looks_at_nobody_who_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stuck = Names(at_once=False)
+    resolver = Resolver(stuck)
+    for number in range(THREADS):
+        resolver.ask(f"{number}.stuck", f"w{number}", print)
+    answers: list[Answer] = []
+    looks: list[str] = []
+    may_begin = resolver._may_begin
+
+    def counted(workspace: str) -> bool:
+        looks.append(workspace)
+        return may_begin(workspace)
+
+    monkeypatch.setattr(resolver, "_may_begin", counted)
+    for number in range(100):
+        resolver.ask(f"{number}.test", f"v{number}", answers.append)
+    assert looks == []
+    stuck.let_go()
+    await until(lambda: len(answers) == 100)
+    order = [each for each in stuck.asked if each.endswith(".test")]
+    assert sorted(order) == sorted(f"{number}.test" for number in range(100))
+    assert resolver.threads == 0
+
+
+async def test_a_thread_that_cannot_be_had_is_an_answer_and_costs_no_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolver = Resolver(Names())
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as exhausted:
+        exhausted.setattr(trio.lowlevel, "start_thread_soon", refuse)
+        error = await ask(resolver)
+    assert isinstance(error, WireError)
+    assert error.category is ErrorCategory.DNS
+    assert resolver.threads == 0
+    assert await ask(resolver, "b.test") == HERE
