@@ -58,7 +58,11 @@ class Openings:
             self._of[workspace] = left
         else:
             del self._of[workspace]
-        while self._lines and (found := self._lines.next(self._may)) is not None:
+        # Not asked for where nothing is free: thousands may wait, and each would be looked at.
+        while self._lines and self.used < self.limit:
+            found = self._lines.next(self._may)
+            if found is None:
+                return
             self._took(found[0])
             found[1].placed()
 

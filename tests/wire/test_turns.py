@@ -181,6 +181,27 @@ def test_a_workspace_whose_receivers_hang_leaves_places_for_connections_to_other
     assert openings.waiting == 0
 
 
+def test_a_place_that_is_given_back_costs_the_same_however_many_workspaces_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    openings, crowd, looks = Openings(4), [Wanting() for _ in range(1_000)], list[str]()
+    for number in range(4):
+        assert openings.take(f"first {number}")
+    for number, each in enumerate(crowd):
+        openings.wait(each, f"{number}")
+    may = openings._may
+
+    def counted(workspace: str) -> bool:
+        looks.append(workspace)
+        return may(workspace)
+
+    monkeypatch.setattr(openings, "_may", counted)
+    for number in range(4):
+        openings.give(f"first {number}")
+    assert [each.got for each in crowd] == [1] * 4 + [0] * 996
+    assert len(looks) == 4
+
+
 class Step:
     """A handshake whose step takes some of a clock's time."""
 
