@@ -1,5 +1,7 @@
 """Short histories told by hand: each keeps all promises, or breaks one."""
 
+import json
+
 from tests.sim.telling import NOW, Telling, a_telling
 from tests.sim.trace import Answered, Ended, Fault, Item, JobRow, Posted
 
@@ -50,6 +52,17 @@ def torn(there: tuple[str, ...]) -> Telling:
     for mark in there:
         telling.event(mark)
         telling.send(LATE + 1, telling.delivery(mark))
+    return telling
+
+
+def not_answered(waited_s: float, killed_at: float | None = None) -> Telling:
+    """A caller goes away after so long without an answer."""
+    telling = well()
+    item = Item("c", "order.created")
+    telling.tell(Posted(NOW + LATE + 20, 9, 1, 1, (item,)))
+    telling.tell(Answered(NOW + LATE + 20 + waited_s, 9, "lost"))
+    if killed_at is not None:
+        telling.kill(killed_at)
     return telling
 
 
@@ -283,6 +296,19 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
         )
         telling.send(LATE + 20 + number, replay)
     telling.jobs.append(job)
+    return telling
+
+
+def asked_for_a_replay(statuses: list[str] | None = None) -> Telling:
+    """All that went to a destination is to be replayed, and one of two is."""
+    telling = well()
+    wanted: dict[str, object] = {"destinationId": "d1"}
+    if statuses is not None:
+        wanted["statuses"] = statuses
+    telling.ask(LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps(wanted))
+    replay = telling.delivery("a", id="r", origin="REPLAY", replay_of="a-d1", replay_job="j")
+    telling.send(LATE + 20, replay)
+    telling.jobs.append(a_job())
     return telling
 
 

@@ -1,4 +1,5 @@
-"""Accepted is durable, refused is not there, a batch is whole or not at all, nothing is invented."""
+"""Accepted is durable, refused is not there, a batch is whole or not at all, nothing is invented; and
+whoever posted to a process that lived on was told something."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -7,6 +8,8 @@ from tests.sim.oracle.sight import Request, Sight
 from tests.sim.trace import EventRow, Item
 
 OWN = "angarium."  # types of the service's own events, which nobody posts
+PATIENCE_S = 20.0  # a caller's: no one whose answer was made and then lost waits for so long
+TROUBLE_S = 60.0  # a fault that began so long before may last still
 
 
 def judge(sight: Sight) -> Iterator[str]:
@@ -54,6 +57,8 @@ def _answers(
             if identifier:
                 yield from _accepted(sight, request, item, identifier)
         return
+    if request.answer == "lost" and _forgotten(sight, request):
+        yield f"{name} was answered by nobody, although its process lived on and nothing was wrong"
     alone = [item for item in items if len(posted[environment, item.mark]) == 1]
     there = [item for item in alone if rows.get((environment, item.mark))]
     if request.answer in ("overloaded", "refused"):
@@ -61,6 +66,17 @@ def _answers(
             yield f"{name} was {request.answer}, and {item.mark} is there all the same"
     elif there and len(there) < len(alone):
         yield f"{name}, whose fate was unknown, is there with {len(there)} of {len(alone)} events"
+
+
+def _forgotten(sight: Sight, request: Request) -> bool:
+    """Whether a caller waited in vain for a process that lived, never stood still, and had its database.
+    Whose statement is late may have to wait for longer than he does."""
+    process = sight.processes.get(request.posted.process)
+    since, until = request.posted.at, request.end
+    if process is None or until - since < PATIENCE_S or process.ended_at <= until:
+        return False
+    troubled = any(since - TROUBLE_S <= fault.at <= until for fault in sight.faults)
+    return not troubled and process.over_at > until
 
 
 def _accepted(sight: Sight, request: Request, item: Item, identifier: str) -> Iterator[str]:
