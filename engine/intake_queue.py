@@ -29,10 +29,14 @@ class IntakeQueue:
         return bool(self._lines)
 
     def put(self, submission: Submission) -> bool:
-        """Put a submission at the end of its line; False, and nothing done, where there is no room."""
+        """Put a submission at the end of its line; False, and nothing done, where there is no room.
+
+        Where nothing waits there is room for any: a request may be larger than the bounds are set, and
+        who was told to send it again would be told so for ever.
+        """
         environment = environment_of(submission)
         weight, size = self.weight + submission.weight, self.size + submission.size
-        if weight > self._most_weight or size > self._most_size:
+        if self._lines and (weight > self._most_weight or size > self._most_size):
             return False
         own_weight, own_size = self._of.get(environment, (0, 0))
         if len(self._lines) > (environment in self._lines) or own_weight:

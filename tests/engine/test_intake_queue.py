@@ -96,13 +96,15 @@ def test_a_line_leaves_room_for_others() -> None:
     assert by_size.put(make(2, size=10))
 
 
-def test_what_fits_the_bounds_alone_is_taken_when_nothing_waits() -> None:
+def test_when_nothing_waits_there_is_room_for_any() -> None:
     queue = IntakeQueue(100, 1_000)
-    assert queue.put(make(1, 100, size=10))
-    assert not queue.put(make(2))
-    assert len(queue.clear()) == 1
-    assert not queue.put(make(1, 101))
-    assert not queue
+    for alone in (make(1, 100, size=10), make(1, 101, size=1), make(1, 2, size=501)):
+        assert queue.put(alone)
+        assert not queue.put(make(1))
+        assert not queue.put(make(2))
+        assert queue.gather(10, 100) == [alone]
+        assert not queue
+        assert queue.weight == queue.size == 0
 
 
 def test_nothing_is_lost_or_turned_around_in_any_order_of_calls() -> None:
