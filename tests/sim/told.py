@@ -160,6 +160,19 @@ def not_ended() -> Telling:
     return telling
 
 
+def announced(at: float) -> Telling:
+    """An event of the service's own is there, made at such a time; its process is told to end at
+    `LATE` + 9, and no other follows."""
+    telling = a_telling()
+    made_at = f"{int((NOW + at) * 1000):012x}"
+    own = f"{made_at[:8]}-{made_at[8:]}-7000-8000-000000000001"
+    telling.event(own, type="angarium.delivery.dead_lettered")
+    telling.delivery(own, lane="s:angarium")
+    telling.backlog.append("d1")
+    telling.tell(Fault(NOW + LATE + 9, "stop", "1"), Ended(NOW + LATE + 10, 1, "stopped"))
+    return telling
+
+
 def waits_while_disabled() -> Telling:
     telling = not_ended()
     telling.destination(LATE + 1, status="DISABLED")
@@ -364,6 +377,19 @@ def through_open_circuit(probes_s: tuple[float, ...]) -> Telling:
         telling.send(at, delivery, 500)
     for delivery in deliveries:
         telling.die(delivery, at)
+    return telling
+
+
+def crashed_in_a_row(at: float) -> Telling:
+    """Twelve failures soon after each other; the actor crashes at such a time, before the first one or
+    while it is under way."""
+    telling = a_telling(schedule_s=())
+    deliveries = events(telling, *[f"e{number}" for number in range(12)])
+    for place, delivery in enumerate(deliveries):
+        telling.send(LATE + 30 + 0.2 * place, delivery, 500)
+    telling.fault(at, "crash")
+    for delivery in deliveries:
+        telling.die(delivery, LATE + 40)
     return telling
 
 

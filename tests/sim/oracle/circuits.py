@@ -49,12 +49,15 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
     restarts = [fault.at for fault in sight.faults if fault.kind == "crash"]
     before = 0.0
     for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
-        disturbed = any(before <= restart <= at for restart in restarts)
+        # The end of what a crashed actor had begun is not in its successor's row.
+        since = before if begins else min(before, sending.at - NETWORK_S)
+        disturbed = any(since <= restart <= at for restart in restarts)
         if disturbed or sight.changed(destination, before, at):
             row = Row()
         before = at
         if not begins:
-            _ended(row, sending)
+            if not disturbed:
+                _ended(row, sending)
         elif row.opened_at is not None:
             yield from _sent(destination, row, sending)
 
