@@ -194,9 +194,11 @@ async def test_large_batches_are_read_one_at_a_time_and_each_environment_in_turn
         replies: list[Reply] = []
         other = EnvironmentModel(2, "v", Environment.DEVELOPMENT)
         third = EnvironmentModel(3, "u", Environment.DEVELOPMENT)
+        door.ingest.submit(ENVIRONMENT, large, True, replies.append)
+        while not order_of:  # tasks that are started together begin in any order
+            await trio.lowlevel.checkpoint()
         for environment, body in (
-            (ENVIRONMENT, large), (ENVIRONMENT, large), (ENVIRONMENT, large),
-            (other, large), (third, small),
+            (ENVIRONMENT, large), (ENVIRONMENT, large), (other, large), (third, small),
         ):  # fmt: skip
             door.ingest.submit(environment, body, True, replies.append)
         await trio.sleep(1)  # groups under load gather
