@@ -15,6 +15,10 @@ from storage.embedded import HOLD, EmbeddedError, EmbeddedServer
 from storage.key_file import open_secret_box
 from storage.secretbox import SecretBox
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# For PostgreSQL's last checkpoint where a second signal said so; else its next start replays its log.
+AT_ONCE_S = 2.0
+
 log = structlog.get_logger("angarium")
 
 
@@ -28,7 +32,7 @@ def serve(settings: Settings) -> int:
             own_database=settings.database_url is not None,
             key_file=settings.master_key_file,
         )
-        trio.run(_serve, settings, box, (settings.data_dir / HOLD).exists())
+        trio.run(_serve, settings, box)
     except Exception as error:
         known = known_failure(error)
         if known is None:
@@ -39,30 +43,48 @@ def serve(settings: Settings) -> int:
     return 0
 
 
-async def _serve(settings: Settings, box: SecretBox, hold: bool) -> None:
+async def _serve(settings: Settings, box: SecretBox) -> None:
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
-    try:
-        # From here on: a signal while PostgreSQL starts must not leave it behind, running.
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    # What the receiver goes back to: one that comes when all has ended must not become the exit code.
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    # To the end: a signal while PostgreSQL starts or stops must not leave it behind.
+    with trio.open_signal_receiver(*SIGNALS) as signals:
+        try:
             url = settings.database_url if embedded is None else await _started(embedded, signals)
             if url is None:
                 log.info("server stopped", before="the database had started")
-                return
-            async with open_bridge(url) as bridge:
-                server = Server(settings, bridge, box, embedded)
-                if hold:
-                    server.directory.hold()
-                    log.warning("deliveries are held", until="the file is removed", file=HOLD)
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
-                    await server.prepare()
-                    await server.run()
-                    nursery.cancel_scope.cancel()
-                log.info("server stopped")
-    finally:
-        if embedded is not None:
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(embedded.stop)
+            else:
+                await _run(settings, box, url, embedded, signals)
+        finally:
+            if embedded is not None:
+                with trio.CancelScope(shield=True):
+                    await trio.to_thread.run_sync(embedded.stop)
+
+
+async def _run(
+    settings: Settings,
+    box: SecretBox,
+    url: str,
+    embedded: EmbeddedServer | None,
+    signals: AsyncIterator[int],
+) -> None:
+    async with open_bridge(url) as bridge:
+        server = Server(settings, bridge, box, embedded)
+        # Asked now that the folder is ours: a restoration may have put it there until then.
+        if await trio.Path(settings.data_dir / HOLD).exists():
+            server.directory.hold()
+            log.warning("deliveries are held", until="the file is removed", file=HOLD)
+        in_order = False
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
+            await server.prepare()
+            await server.run()
+            in_order = True
+            nursery.cancel_scope.cancel()
+        if embedded is not None and not in_order:
+            embedded.stop_within_s = AT_ONCE_S
+        log.info("server stopped")
 
 
 async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str | None:

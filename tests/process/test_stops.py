@@ -139,6 +139,8 @@ async def test_told_to_stop_while_its_database_starts_it_leaves_none_behind(
                 await trio.sleep(0.005)
         program.process.send_signal(signal.SIGTERM)
         with trio.fail_after(START_S):
+            await program.wait_for("server stopped")
+            program.process.send_signal(signal.SIGTERM)  # a terminal and a wrapper both pass it on
             assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
     assert read_postmaster(tmp_path / "data" / "postgres") is None, "a server in order removes it"
