@@ -15,12 +15,14 @@ include = 'angarium.conf'
 def configuration(memory: int, *, durable: bool = True) -> str:
     """Return angarium.conf for a machine with `memory` bytes. `durable=False` is for tests alone."""
     buffers = min(max(memory // 16, 64 * MIB), 512 * MIB)
+    # Two hot ones, a listener, upkeep, pools of six and four; commands; a person. Tests run side by side.
+    connections = 40 if durable else 200
     return f"""\
 # Written by Angarium at each start: changes here are lost, see postgresql.conf.
 
 # A sixteenth of memory, 512 MB at most: recent partitions are what is read, the rest is for files.
 shared_buffers = '{buffers // MIB}MB'
-max_connections = 40            # two hot ones, a listener, upkeep, a pool of six; commands; a person
+max_connections = {connections}
 max_locks_per_transaction = 256 # a look at every partition of 30 days locks it and its indexes
 autovacuum_max_workers = 2
 
