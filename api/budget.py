@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.errors import Refusal
+from engine.tally import Tally
 
 STREAM_BYTES = 128 * 1024  # held of a stream: 64 KiB at the door, 64 KiB with the application
 STREAMS_SHARE = (
@@ -60,32 +61,29 @@ class Streams:
         self._bodies = bodies
         self._most = most
         self._per_workspace = per_workspace
-        self._of: dict[str, int] = {}
-        self.open = 0
+        self._held = Tally()
+
+    @property
+    def open(self) -> int:
+        """How many places are taken."""
+        return self._held.total
 
     def enter(self, workspace: str) -> None:
         """Take a place. Raises Refusal 503 when there is none."""
-        count = self._of.get(workspace, 0)
         if (
             self.open >= self._most
-            or count >= self._per_workspace
+            or self._held.of(workspace) >= self._per_workspace
             or not self._bodies.draw(workspace, STREAM_BYTES)
         ):
             raise Refusal(
                 "overloaded", "too many transfers at once: try again", retry_after_s=RETRY_AFTER_S
             )
-        self._of[workspace] = count + 1
-        self.open += 1
+        self._held.add(workspace)
 
     def leave(self, workspace: str) -> None:
         """Give a place back."""
         self._bodies.give_back(workspace, STREAM_BYTES)
-        self.open -= 1
-        left = self._of[workspace] - 1
-        if left:
-            self._of[workspace] = left
-        else:
-            del self._of[workspace]
+        self._held.remove(workspace)
 
     @contextmanager
     def place(self, workspace: str) -> Iterator[None]:

@@ -7,6 +7,7 @@ none has so many that nothing is left for another.
 import errno
 from typing import Protocol
 
+from engine.tally import Tally
 from engine.timers import Timer, Timers
 from engine.wire.turns import Lines, fair
 
@@ -41,14 +42,18 @@ class Descriptors:
 
     def __init__(self, limit: int, timers: Timers, idle: Idle) -> None:
         self.limit = limit
-        self.used = 0
         self.evicted = 0  # since the start
         self._timers = timers
         self._idle = idle
-        self._of: dict[str, int] = {}  # used, by workspace
+        self._held = Tally()
         self._lines: Lines[Waiting] = Lines()
         self._rest: Timer | None = None
         self._serving = False
+
+    @property
+    def used(self) -> int:
+        """How many are taken."""
+        return self._held.total
 
     @property
     def waiting(self) -> int:
@@ -58,7 +63,7 @@ class Descriptors:
     @property
     def most(self) -> int:
         """How many the workspace that has most of them has."""
-        return max(self._of.values(), default=0)
+        return self._held.most
 
     def wanted(self, workspace: str) -> bool:
         """Whether somebody waits for what a connection of this workspace has."""
@@ -80,12 +85,7 @@ class Descriptors:
 
     def give(self, workspace: str) -> None:
         """Give a descriptor back."""
-        self.used -= 1
-        left = self._of[workspace] - 1
-        if left:
-            self._of[workspace] = left
-        else:
-            del self._of[workspace]
+        self._held.remove(workspace)
         if self._lines:
             self._serve()
 
@@ -97,19 +97,18 @@ class Descriptors:
         self._evict(workspace)
 
     def _may(self, workspace: str) -> bool:
-        own = self._of.get(workspace, 0)
+        own = self._held.of(workspace)
         return fair(own, self.limit - self.used + len(self._idle), PORTION)
 
     def _take(self, workspace: str) -> bool:
         if self.used >= self.limit and not (self._evict(workspace) and self.used < self.limit):
             return False
-        self.used += 1
-        self._of[workspace] = self._of.get(workspace, 0) + 1
+        self._held.add(workspace)
         return True
 
     def _evict(self, workspace: str) -> bool:
         """Who has more than an equal part makes room among its own connections first."""
-        greedy = self._of.get(workspace, 0) * len(self._of) > self.limit
+        greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted
         return evicted

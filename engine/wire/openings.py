@@ -7,6 +7,7 @@ served in turn by workspace. Of one destination its pool opens a few at a time.
 
 from typing import Protocol
 
+from engine.tally import Tally
 from engine.wire.turns import Lines, fair
 
 # Of what is free: a workspace whose receivers all hang has half of the places, and each more of that kind
@@ -26,9 +27,13 @@ class Openings:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.used = 0
-        self._of: dict[str, int] = {}
+        self._held = Tally()
         self._lines: Lines[Waiting] = Lines()
+
+    @property
+    def used(self) -> int:
+        """How many are taken."""
+        return self._held.total
 
     @property
     def waiting(self) -> int:
@@ -39,7 +44,7 @@ class Openings:
         """Take a place if there is one for this workspace, and none of its own waits."""
         if workspace in self._lines or not self._may(workspace):
             return False
-        self._took(workspace)
+        self._held.add(workspace)
         return True
 
     def wait(self, waiting: Waiting, workspace: str) -> None:
@@ -52,23 +57,14 @@ class Openings:
 
     def give(self, workspace: str) -> None:
         """Give a place back: the connection is made, or never will be."""
-        self.used -= 1
-        left = self._of[workspace] - 1
-        if left:
-            self._of[workspace] = left
-        else:
-            del self._of[workspace]
+        self._held.remove(workspace)
         # Not asked for where nothing is free: thousands may wait, and each would be looked at.
         while self._lines and self.used < self.limit:
             found = self._lines.next(self._may)
             if found is None:
                 return
-            self._took(found[0])
+            self._held.add(found[0])
             found[1].placed()
 
     def _may(self, workspace: str) -> bool:
-        return fair(self._of.get(workspace, 0), self.limit - self.used, PORTION)
-
-    def _took(self, workspace: str) -> None:
-        self.used += 1
-        self._of[workspace] = self._of.get(workspace, 0) + 1
+        return fair(self._held.of(workspace), self.limit - self.used, PORTION)

@@ -13,6 +13,7 @@ import outcome
 import trio
 
 from engine.core.vocabulary import ErrorCategory
+from engine.tally import Tally
 from engine.wire.failure import WireError
 
 THREADS = 32
@@ -75,8 +76,7 @@ class Resolver:
         self._cache: dict[str, tuple[float, Answer]] = {}
         self._questions: dict[str, Question] = {}
         self._queues: dict[str, dict[Question, None]] = {}  # by workspace, in turn
-        self._active: dict[str, int] = {}  # threads of each workspace
-        self.threads = 0
+        self._active = Tally()  # threads
 
     def known(self, host: str) -> Answer | None:
         """Return a recent answer."""
@@ -97,6 +97,11 @@ class Resolver:
             self._queues.setdefault(workspace, {})[question] = None
             self._begin_some()
         return waiter
+
+    @property
+    def threads(self) -> int:
+        """How many are in use."""
+        return self._active.total
 
     @property
     def waiting(self) -> int:
@@ -136,13 +141,12 @@ class Resolver:
         # No more than are left free: however many workspaces' name servers hang, one more finds a thread
         # for as long as that can be.
         free = THREADS - self.threads
-        return self._active.get(workspace, 0) < min(THREADS_WORKSPACE, free)
+        return self._active.of(workspace) < min(THREADS_WORKSPACE, free)
 
     def _begin(self, question: Question, workspace: str) -> None:
         self._unqueue(question)
         question.payer = workspace
-        self.threads += 1
-        self._active[workspace] = self._active.get(workspace, 0) + 1
+        self._active.add(workspace)
         try:
             trio.lowlevel.start_thread_soon(
                 lambda: self._lookup(question.host),
@@ -161,11 +165,7 @@ class Resolver:
             return  # the process is ending; nobody waits any more
 
     def _end(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
-        payer = question.payer or ""
-        self.threads -= 1
-        self._active[payer] -= 1
-        if not self._active[payer]:
-            del self._active[payer]
+        self._active.remove(question.payer or "")
         del self._questions[question.host]
         answer = _answer(result)
         self._remember(question.host, answer)

@@ -122,7 +122,7 @@ def test_who_has_more_than_an_equal_part_makes_room_among_its_own() -> None:
     descriptors.take("large"), descriptors.take("large")
     assert descriptors.used == 6
     assert descriptors.take("large")
-    assert descriptors._of == {"small": 1, "large": 5}
+    assert descriptors._held._of == {"small": 1, "large": 5}
 
 
 def test_of_those_who_wait_for_descriptors_each_workspace_gets_one_in_turn() -> None:
@@ -158,7 +158,7 @@ def test_however_many_are_served_of_idle_connections_nobody_is_lost() -> None:
     served = sum(each.got for each in crowd)
     assert served + descriptors.waiting == 600
     assert served > 150
-    assert descriptors.used == sum(descriptors._of.values()) == 3_000
+    assert descriptors.used == sum(descriptors._held._of.values()) == 3_000
 
 
 def test_a_workspace_whose_receivers_hang_leaves_places_for_connections_to_others() -> None:

@@ -1,0 +1,38 @@
+"""How many of something each workspace has, and all of them together. Whose limit that is, others say."""
+
+
+class Tally:
+    """Counts by workspace. One that has none takes no room."""
+
+    __slots__ = ("_of", "total")
+
+    def __init__(self) -> None:
+        self._of: dict[str, int] = {}
+        self.total = 0
+
+    def __len__(self) -> int:
+        """How many workspaces have any."""
+        return len(self._of)
+
+    def of(self, workspace: str) -> int:
+        """Return how many a workspace has."""
+        return self._of.get(workspace, 0)
+
+    @property
+    def most(self) -> int:
+        """How many the workspace that has most of them has."""
+        return max(self._of.values(), default=0)
+
+    def add(self, workspace: str) -> None:
+        """Count one more."""
+        self.total += 1
+        self._of[workspace] = self._of.get(workspace, 0) + 1
+
+    def remove(self, workspace: str) -> None:
+        """Count one less, of a workspace that has one."""
+        self.total -= 1
+        left = self._of[workspace] - 1
+        if left:
+            self._of[workspace] = left
+        else:
+            del self._of[workspace]
