@@ -28,9 +28,9 @@ from storage.backup_manifest import (
     Manifest,
     Reading,
     digest_of,
-    sync_folder,
 )
 from storage.copied_database import DAMAGE, check_member, expected_of, members
+from storage.durable import sync_folder
 from storage.embedded import MAJOR, program
 from storage.key_file import KEY_FILE, KeyFile
 

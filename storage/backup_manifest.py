@@ -13,6 +13,8 @@ from typing import IO
 
 import msgspec
 
+from storage.durable import sync_folder
+
 FORMAT = 1  # a program reads the formats that it knows, and says so of others
 MANIFEST = "manifest.json"
 SUMS = "SHA256SUMS"  # as `sha256sum -c` reads it
@@ -128,12 +130,3 @@ class Reading:
     def digest(self) -> str:
         """The SHA-256 of what was read, in hex."""
         return self._hash.hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a folder's names durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from obstore.exceptions import BaseError, NotFoundError
 from obstore.store import LocalStore, S3Store
 
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
+from storage.durable import sync_folder
 
 if TYPE_CHECKING:  # the library has these names for checkers only
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
@@ -138,13 +139,12 @@ class FolderBlobs(ObjectBlobs):
             os.fsync(file.fileno())
         self._ensure(target.parent)
         path.replace(target)
-        _sync(target.parent)
+        sync_folder(target.parent)
 
     def _delete(self, key: str) -> None:
         super()._delete(key)
-        _sync(
-            (self._folder / key).parent
-        )  # or what was removed could come back with nobody to know
+        # Or what was removed could come back with nobody to know.
+        sync_folder((self._folder / key).parent)
 
     def _ensure(self, folder: Path) -> None:
         """Make a folder and those above, each durable before anything is told to be in it. One that is
@@ -154,7 +154,7 @@ class FolderBlobs(ObjectBlobs):
         if folder != self._folder:
             self._ensure(folder.parent)
         folder.mkdir(mode=0o700, parents=folder == self._folder, exist_ok=True)
-        _sync(folder.parent)
+        sync_folder(folder.parent)
         self._made.add(folder)
 
 
@@ -191,11 +191,3 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
             parts.netloc, prefix=prefix, config=config, client_options=client, retry_config=_RETRIES
         )
     )
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 import structlog
 
 from storage.account import Account, account_for
+from storage.durable import sync_file, sync_folder
 from storage.postmaster import (
     POLL_S,
     Postmaster,
@@ -255,11 +256,10 @@ class EmbeddedServer:
         if done.returncode != 0:
             raise EmbeddedError(f"initdb failed: {done.stderr.strip() or done.stdout.strip()}")
         (draft / "postgresql.conf").write_text(MAIN_FILE, "utf-8")
-        _sync(draft / "postgresql.conf")
+        sync_file(draft / "postgresql.conf")
         draft.rename(self.cluster)
-        _sync(
-            self.data_dir
-        )  # what is accepted a second later must not be lost with a folder's name
+        # What is accepted a second later must not be lost with a folder's name.
+        sync_folder(self.data_dir)
 
     def _launch(self, account: Account) -> Postmaster:
         settings = configuration(memory_of_machine(), durable=self._durable)
@@ -376,15 +376,6 @@ def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
         yield own.url
     finally:
         own.stop()
-
-
-def _sync(path: Path) -> None:
-    """Make a file's content, or a folder's names, durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def program(name: str) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import structlog
 
+from storage.durable import sync_folder
 from storage.secretbox import KEY_BYTES, SecretBox, SecretBoxError, parse_keys
 
 log = structlog.get_logger("angarium.storage")
@@ -68,7 +69,7 @@ class KeyFile:
             return
         finally:
             draft.unlink()
-        self._settle()
+        sync_folder(self.path.parent)
         log.info("master_key.made", file=str(self.path))
 
     def write(self, keys: Sequence[bytes]) -> None:
@@ -81,7 +82,7 @@ class KeyFile:
             except OSError:
                 draft.unlink()
                 raise
-            self._settle()
+            sync_folder(self.path.parent)
         except OSError as error:
             raise SecretBoxError(f"{self.path} cannot be written: {error.strerror}") from None
 
@@ -103,13 +104,6 @@ class KeyFile:
             draft.unlink()
             raise
         return draft
-
-    def _settle(self) -> None:
-        folder = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def new_key() -> bytes:

@@ -19,9 +19,9 @@ from storage.backup_manifest import (
     Reading,
     parts_of,
     read_manifest,
-    sync_folder,
 )
 from storage.copied_database import DAMAGE, check_member, expected_of, members
+from storage.durable import sync_folder
 from storage.embedded import HOLD, MAJOR, RESTORING, EmbeddedServer
 from storage.key_file import KEY_FILE
 from storage.migrate import known_migrations

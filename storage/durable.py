@@ -1,0 +1,22 @@
+"""What is to outlive a loss of power: a file's content, and the names in a folder."""
+
+import os
+from pathlib import Path
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's content durable."""
+    _sync(path, os.O_RDONLY)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a folder's names durable."""
+    _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
