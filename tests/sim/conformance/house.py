@@ -8,13 +8,12 @@ from engine.core.records import Delivery, Event, Settlement
 from engine.core.vocabulary import (
     DeliveryStatus,
     DestinationStatus,
-    Ordering,
-    SigningAlgorithm,
 )
 from engine.models import Workspace
 from engine.ports import DirtyDestination
 from engine.requeue import Requeued, Witness
 from engine.shards import shard_of
+from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.dump import DELIVERY
 from tests.sim.conformance.sides import Ports, Side
 from tests.storage.world import (
@@ -76,28 +75,9 @@ class House:
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
         """A destination."""
-        given: dict[str, Any] = {
-            "id": identifier,
-            "environment": ENVIRONMENT,
-            "version": 1,
-            "status": DestinationStatus.ACTIVE,
-            "name": "n",
-            "description": None,
-            "url": "https://receiver.example/",
-            "customer": None,
-            "customer_account": None,
-            "headers": (("authorization", "secret"), ("x-a", "b")),
-            "concurrency": 4,
-            "ordering": Ordering.KEY,
-            "timeout_ms": 1_000,
-            "rate_per_second": None,
-            "dry_run": False,
-            "retry_schedule_s": (5, 60),
-            "algorithm": SigningAlgorithm.HMAC_SHA256,
-            "signing": (),
-            "updated_at_ms": 5,
-        }
-        return DestinationRecord(**{**given, **fields})
+        return destination_record(
+            identifier, **{"environment": ENVIRONMENT, "updated_at_ms": 5, **fields}
+        )
 
     async def switch(self, identifier: str, status: DestinationStatus) -> DestinationRecord:
         """Give a destination another status."""

@@ -13,12 +13,9 @@ from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import (
     DeliveryClass,
     DeliveryStatus,
-    DestinationStatus,
     DlqStatus,
     ErrorCategory,
-    Ordering,
     Priority,
-    SigningAlgorithm,
 )
 from engine.identity import Identity, delivery_id
 from engine.models import Workspace
@@ -34,6 +31,7 @@ from engine.ports import (
 from engine.recorder import build_group
 from engine.requeue import Witness
 from engine.shards import shard_of
+from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.twins import Refused, Twins
 from tests.sim.store import Tables
 from tests.sim.store.stored import WAITING, StoredDelivery
@@ -103,28 +101,8 @@ class World:
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
         """A destination."""
-        given: dict[str, Any] = {
-            "id": identifier,
-            "environment": self.environment,
-            "version": 1,
-            "status": DestinationStatus.ACTIVE,
-            "name": "n",
-            "description": None,
-            "url": "https://receiver.example/",
-            "customer": None,
-            "customer_account": None,
-            "headers": (("authorization", "secret"), ("x-a", "b")),
-            "concurrency": 4,
-            "ordering": Ordering.KEY,
-            "timeout_ms": 1_000,
-            "rate_per_second": None,
-            "dry_run": False,
-            "retry_schedule_s": (5, 60),
-            "algorithm": SigningAlgorithm.HMAC_SHA256,
-            "signing": (),
-            "updated_at_ms": self.now_ms,
-        }
-        return DestinationRecord(**{**given, **fields})
+        own = {"environment": self.environment, "updated_at_ms": self.now_ms}
+        return destination_record(identifier, **{**own, **fields})
 
     def dirty(self, destinations: list[str]) -> list[DirtyDestination]:
         """Rows of destinations that get work."""
