@@ -34,9 +34,8 @@ SLICE_EVENTS = 16  # events between two looks at the clock
 # Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
 # slices between any two looks at what others want. Smaller ones are done within one slice anyway.
 SMALL_BYTES = 64 * 1024
-LARGE_WAITING = (
-    1_000  # of an environment; what a workspace's bodies may hold in memory ends it sooner
-)
+# Of an environment; what a workspace's bodies may hold in memory ends it sooner.
+LARGE_WAITING = 1_000
 BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
 _BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
 
