@@ -31,6 +31,8 @@ FINE: dict[str, Callable[[], Telling]] = {
     "discarded by wish": lambda: told.discarded("discard"),
     "no order": lambda: told.overtaken("NONE", ("c:1", "c:1")),
     "heard late by who was replaced": lambda: told.heard_late(0.2),
+    "sent before it was given up by a successor": lambda: told.given_up(-0.5),
+    "sent late by who was replaced": lambda: told.given_up(1.5),
     "two lanes": lambda: told.overtaken("KEY", ("c:1", "c:2")),
     "an order that was given up": lambda: told.overtaken("STRICT", ("c:1", "c:2"), LATE + 1),
     "retried in time": lambda: told.retried(8.1),

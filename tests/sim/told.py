@@ -229,6 +229,19 @@ def heard_late(after_s: float) -> Telling:
     return telling
 
 
+def given_up(late_by_s: float) -> Telling:
+    """A successor gives the first of a lane up and sends the next. Its predecessor, which stood still for
+    long, succeeds with the first: sent so long after the successor began."""
+    telling = a_telling(ordering="STRICT", schedule_s=())
+    one, two = events(telling, "a", "b")
+    telling.boot(LATE + 3, 2)
+    telling.send(LATE + 4, one, 500, process=2)
+    telling.die(one, LATE + 4.1)
+    telling.send(LATE + 4.2, two, process=2)
+    telling.send(LATE + 3 + late_by_s, one, lasts_s=20.0, number=1, recorded=False)
+    return telling
+
+
 def accepted_out_of_order() -> Telling:
     telling = well()
     telling.change("a-d1", seq=9)

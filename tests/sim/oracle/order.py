@@ -88,16 +88,22 @@ def _passage(sight: Sight, row: DeliveryRow) -> Passage:
         for each in sight.of_delivery.get(row.id, [])
         if each.arrived.number > row.schedule_start
     ]
-    good = [each for each in mine if each.good]
+    good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
         # A success that nobody heard of freed the lane by itself as little as it can be waited for; and
-        # one that comes to a process that stood still while it was replaced waits for nobody either.
-        return Passage(row, first, min(each.end if each.heard else each.at for each in good))
+        # one that is heard by a process that stood still while it was replaced waits for nobody either.
+        told = [each.end for each in good if each.heard and _owned(sight, each)]
+        return Passage(row, first, min(told or [each.at for each in good]))
     known = [each.end if each.heard else each.at for each in mine if sight.reigned(each)]
     if row.status in ("PENDING", "RETRYING"):
         return Passage(row, None, inf)
     return Passage(row, None, max(known, default=-inf))
+
+
+def _owned(sight: Sight, sending: Sending) -> bool:
+    """Whether its process surely owned the database still when it ended."""
+    return sending.end < sight.processes[sending.arrived.process].doubted_at
 
 
 def _accepted_in_order(sight: Sight) -> Iterator[str]:
