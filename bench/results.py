@@ -41,7 +41,7 @@ class Floor(Struct, frozen=True, rename="camel"):
 
 
 class Latency(Struct, frozen=True, rename="camel"):
-    """A distribution in milliseconds. `encoded`: the whole of it, HdrHistogram V2, base64, microseconds."""
+    """A distribution in milliseconds. `encoded`: all of it in microseconds, HdrHistogram V2 as base64."""
 
     count: int
     p50_ms: float
@@ -78,7 +78,7 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
     """One run through a scenario.
 
     `figures` are numbers by name; what is compared is named in the scenario. `verdict`: `ok`; `broken`,
-    something was lost, invented or out of order; `void`, the generator or the receiver was the bottleneck.
+    something was lost, invented or out of order; `void`, generator or receiver was the bottleneck.
     """
 
     figures: dict[str, float]
@@ -95,7 +95,7 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
 
 
 class Run(Struct, rename="camel", omit_defaults=True):
-    """One scenario, measured. `bars`: what the project demands of figures, by name, as (at most | at least)
+    """One scenario, measured. `bars`: what the project demands of figures, by name: `atMost` or `atLeast`
     a number; `better`: for each compared figure whether `less` or `more` of it is better."""
 
     scenario: str
