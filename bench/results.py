@@ -2,46 +2,54 @@
 
 A run is one scenario with its sizes, measured once or several times on one machine. Times are seconds,
 milliseconds or CPU microseconds, as the last word of a name says. What `FORMAT` names does not change its
-meaning; fields may be added.
+meaning; fields may be added. docs/bench-results.md is made of this module by `python -m bench.schema_page`.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 FORMAT = "angarium-bench/1"
+
+
+def _says(description: str) -> Meta:
+    return Meta(description=description)
 
 
 class Machine(Struct, frozen=True, rename="camel"):
     """Where it ran."""
 
-    cpu: str
-    cores: int
-    kernel: str
-    python: str
-    postgres: str
+    cpu: Annotated[str, _says("model of the processor, as the kernel names it")]
+    cores: Annotated[int, _says("processors that the bench may use")]
+    kernel: Annotated[str, _says("operating system, its release and architecture")]
+    python: Annotated[str, _says("implementation and version of the interpreter")]
+    postgres: Annotated[str, _says("version of the embedded PostgreSQL")]
 
 
 class Source(Struct, frozen=True, rename="camel"):
     """What ran: a commit of this repository, and whether the tree differed from it."""
 
-    version: str
-    commit: str
-    changed: bool
+    version: Annotated[str, _says("of the project")]
+    commit: Annotated[str, _says("full hash; empty where the tree is no repository")]
+    changed: Annotated[bool, _says("the tree differed from its commit, or has none")]
 
 
 class Floor(Struct, frozen=True, rename="camel"):
     """What the machine itself takes, measured in the same minutes."""
 
-    send_micros: float  # CPU of a bare epoll and httptools client for one request and its answer
-    insert_micros: float  # CPU of a bare client and PostgreSQL for one row of a group insert
-    syscall_micros: float  # a system call's round trip
+    send_micros: Annotated[
+        float, _says("CPU of a bare epoll and httptools client for one request and its answer")
+    ]
+    insert_micros: Annotated[
+        float, _says("CPU of a bare client and PostgreSQL for one row of a group insert")
+    ]
+    syscall_micros: Annotated[float, _says("CPU of a system call's round trip, from Python")]
 
 
 class Latency(Struct, frozen=True, rename="camel"):
-    """A distribution in milliseconds. `encoded`: all of it in microseconds, HdrHistogram V2 as base64."""
+    """A distribution in milliseconds."""
 
     count: int
     p50_ms: float
@@ -49,7 +57,9 @@ class Latency(Struct, frozen=True, rename="camel"):
     p99_ms: float
     p999_ms: float
     max_ms: float
-    encoded: str = ""
+    encoded: Annotated[
+        str, _says("all of it, in microseconds: HdrHistogram V2 as base64; empty where not kept")
+    ] = ""
 
 
 class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -60,67 +70,95 @@ class Sample(Struct, frozen=True, rename="camel", omit_defaults=True):
     delivered: int = 0
     server_cpu_s: float = 0.0
     database_cpu_s: float = 0.0
-    rss_mb: float = 0.0
+    rss_mb: Annotated[float, _says("the server's resident memory, in MB of 10^6 bytes")] = 0.0
     descriptors: int = 0
-    depths: dict[str, int] = msgspec.field(default_factory=dict)  # of queues, by name
+    depths: Annotated[dict[str, int], _says("what waits in queues, by name")] = msgspec.field(
+        default_factory=dict
+    )
 
 
 class Step(Struct, frozen=True, rename="camel", omit_defaults=True):
     """One rate, concurrency or count of a run that goes through several."""
 
-    name: str  # "rate", "concurrency", ...
+    name: Annotated[str, _says("of what is stepped: `rate`, `concurrency`, ...")]
     value: float
     figures: dict[str, float]
     latency: Latency | None = None
 
 
 class Measurement(Struct, rename="camel", omit_defaults=True):
-    """One run through a scenario.
+    """One run through a scenario."""
 
-    `figures` are numbers by name; what is compared is named in the scenario. `verdict`: `ok`; `broken`,
-    something was lost, invented or out of order; `void`, generator or receiver was the bottleneck.
-    """
-
-    figures: dict[str, float]
-    verdict: str = "ok"
-    reason: str = ""
-    floors: list[Floor] = msgspec.field(default_factory=list)  # before, between, after
-    drifted: bool = False  # the floors differ by more than a run may stand on
-    latencies: dict[str, Latency] = msgspec.field(default_factory=dict)  # "accept", "delivery", ...
+    figures: Annotated[
+        dict[str, float], _says("numbers by name; which of them are compared, `better` says")
+    ]
+    verdict: Annotated[
+        str,
+        _says(
+            "`ok`; `broken`: something was lost, invented or out of order; `void`: the generator or"
+            " the receiver was the bottleneck"
+        ),
+    ] = "ok"
+    reason: Annotated[str, _says("why it is not `ok`")] = ""
+    floors: Annotated[list[Floor], _says("before, between and after")] = msgspec.field(
+        default_factory=list
+    )
+    drifted: Annotated[bool, _says("the floors differ by more than a measurement may stand on")] = (
+        False
+    )
+    latencies: Annotated[dict[str, Latency], _says("by name: `accept`, `delivery`, ...")] = (
+        msgspec.field(default_factory=dict)
+    )
     timeline: list[Sample] = msgspec.field(default_factory=list)
     steps: list[Step] = msgspec.field(default_factory=list)
-    # CPU microseconds an event by what they are spent on: parse, commit, route, sign, send, settle ...
-    split: dict[str, float] = msgspec.field(default_factory=dict)
-    notes: dict[str, str] = msgspec.field(default_factory=dict)  # figures that are words
+    split: Annotated[
+        dict[str, float],
+        _says(
+            "CPU microseconds an event by what they are spent on: parse, commit, route, sign, send,"
+            " settle, ..."
+        ),
+    ] = msgspec.field(default_factory=dict)
+    notes: Annotated[dict[str, str], _says("figures that are words")] = msgspec.field(
+        default_factory=dict
+    )
 
 
 class Run(Struct, rename="camel", omit_defaults=True):
-    """One scenario, measured. `bars`: what the project demands of figures, by name: `atMost` or `atLeast`
-    a number; `better`: for each compared figure whether `less` or `more` of it is better."""
+    """One scenario, measured."""
 
     scenario: str
-    about: str
-    at: str  # RFC 3339
+    about: Annotated[str, _says("what the scenario does, in a sentence")]
+    at: Annotated[str, _says("when it began, RFC 3339")]
     machine: Machine
     source: Source
-    sizes: dict[str, Any]
-    measurements: list[Measurement]
-    better: dict[str, str] = msgspec.field(default_factory=dict)
-    bars: dict[str, dict[str, float]] = msgspec.field(default_factory=dict)
+    sizes: Annotated[dict[str, Any], _says("what the scenario was run with, by name")]
+    measurements: Annotated[list[Measurement], _says("one for each repetition, in their order")]
+    better: Annotated[
+        dict[str, str], _says("for each compared figure whether `less` or `more` of it is better")
+    ] = msgspec.field(default_factory=dict)
+    bars: Annotated[
+        dict[str, dict[str, float]],
+        _says(
+            "what the project demands of figures, by name: `atMost` or `atLeast` a number; beside"
+            " it `stretch`, what it strives for"
+        ),
+    ] = msgspec.field(default_factory=dict)
 
 
 class Document(Struct, rename="camel"):
     """A file of runs."""
 
     runs: list[Run]
-    format: str = FORMAT
+    format: Annotated[str, _says("of this document and its version; others are refused")] = FORMAT
 
 
 def read(path: Path) -> Document:
     """Read a file of results. Raises ValueError with what is wrong with it."""
     try:
         document = msgspec.json.decode(path.read_bytes(), type=Document)
-    except msgspec.DecodeError as error:
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no file of results: {error}") from None
     if document.format != FORMAT:
         raise ValueError(f"{path} has format {document.format!r}, not {FORMAT!r}")
@@ -129,4 +167,5 @@ def read(path: Path) -> Document:
 
 def write(path: Path, document: Document) -> None:
     """Write a file of results."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
