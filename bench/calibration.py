@@ -1,20 +1,57 @@
-"""The floor that this machine sets, in a process of its own: `python -m bench.calibration URL`.
+"""The floors that this machine sets, in a process of its own: `python -m bench.calibration`, its plan as
+JSON on stdin; or `python -m bench.calibration URL [REQUESTS]` for the first of them alone.
 
-One thread posts a prepared 400-byte body over 16 kept connections, driven by bare epoll and httptools,
-nothing signed, nothing stored. Prints CPU microseconds a request and requests a second as JSON.
+What a service like this cannot do without: a request that is sent and answered (bare epoll and httptools,
+nothing signed, nothing stored), a row that is committed with others of its group (one prepared statement
+over `unnest`), a system call. Prints CPU microseconds as JSON. A measurement is stated as a multiple of
+the floors around it, since machines differ, and one machine differs from minute to minute.
 """
 
+import asyncio
 import json
+import os
 import select
 import socket
+import statistics
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
+import asyncpg
 import httptools
+import msgspec
+
+import bench.service
+from bench.processes import own_cpu_s
+from bench.results import Floor
+from storage.embedded import attached
 
 CONNECTIONS = 16
 _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
+
+GROUP = 256  # rows of one insert: what a group under load has
+PAYLOAD = b"x" * 300  # of one row: the event that is posted
+# Others' share of `bench.service.FLOOR_REQUESTS`, so that one number makes all of it short: of its 60,000
+# requests these make 40 groups and 240,000 calls, a tenth of a second each.
+REQUESTS_A_GROUP = 1_500
+CALLS_A_REQUEST = 4
+WARM_GROUPS = 4  # not counted: the first ones extend the table's files and fill caches
+# The floors of one measurement may differ by so much, as the largest over the least of each. Within an
+# hour of a shared machine they differ by 10 %; what is beyond has disturbed what lies between.
+DRIFT = 1.15
+
+_SCHEMA = """
+DROP SCHEMA IF EXISTS bench_floor CASCADE;
+CREATE SCHEMA bench_floor;
+CREATE TABLE bench_floor.rows (id uuid PRIMARY KEY, at_ms bigint NOT NULL, payload bytea NOT NULL)"""
+_INSERT = """
+INSERT INTO bench_floor.rows (id, at_ms, payload)
+SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::bytea[])"""
+_DROP = "DROP SCHEMA bench_floor CASCADE"
 
 
 class Poster:
@@ -64,6 +101,105 @@ def measure(url: str, requests: int) -> dict[str, float]:
     return {"cpuMicros": round(cpu / requests * 1e6, 3), "perSecond": round(requests / wall)}
 
 
+def insert_micros(folder: Path, groups: int) -> float:
+    """Insert groups of rows into a table of its own in the database of a running server; return what a
+    row costs its client and its backend."""
+    with attached(folder) as url:
+        return asyncio.run(_insert(url, groups))
+
+
+async def _insert(url: str, groups: int) -> float:
+    connection = await asyncpg.connect(url, ssl=False)
+    try:
+        await connection.execute(_SCHEMA)
+        statement = await connection.prepare(_INSERT)
+        backend = connection.get_server_pid()
+        made = [_group(number) for number in range(WARM_GROUPS + groups)]
+        for group in made[:WARM_GROUPS]:
+            await statement.fetch(*group)
+        before = time.process_time() + own_cpu_s(backend)
+        for group in made[WARM_GROUPS:]:
+            await statement.fetch(*group)
+        spent = time.process_time() + own_cpu_s(backend) - before
+        await connection.execute(_DROP)
+    finally:
+        await connection.close()
+    return spent / (groups * GROUP) * 1e6
+
+
+def _group(number: int) -> tuple[list[UUID], list[int], list[bytes]]:
+    """Return the columns of one group: ids that rise, as those of events do."""
+    ids = [UUID(int=(number << 80) | row) for row in range(GROUP)]
+    return ids, [number] * GROUP, [PAYLOAD] * GROUP
+
+
+def syscall_micros(calls: int) -> float:
+    """Return what a call costs that the kernel answers at once."""
+    call = os.getppid
+    before = time.process_time()
+    for _ in range(calls):
+        call()
+    return (time.process_time() - before) / calls * 1e6
+
+
+def floors(service: bench.service.Service) -> Floor:
+    """Measure the floors beside a service, which should have nothing to do meanwhile.
+
+    They are posted to a receiver of their own: what a run has counted, and how its receiver behaves,
+    stays as it is. Takes about two seconds."""
+    with bench.service.Receiver() as receiver:
+        plan = {
+            "url": f"{receiver.url}/floor",
+            "folder": str(service.folder),
+            "requests": bench.service.FLOOR_REQUESTS,
+        }
+        found: dict[str, float] = bench.service.Module.run("bench.calibration", plan=plan)
+    return msgspec.convert(found, Floor)
+
+
+def around(measured: Sequence[Floor]) -> Floor:
+    """Return what a measurement is divided by: the mean of the floors around it."""
+    if not measured:
+        raise ValueError("a measurement has no floors")
+    return Floor(
+        *(
+            round(statistics.fmean(getattr(each, name) for each in measured), 3)
+            for name in Floor.__struct_fields__
+        )
+    )
+
+
+def drift(measured: Sequence[Floor]) -> float:
+    """Return by how much the floors differ: of that which differs most, the largest over the least."""
+    return max(
+        (
+            max(values) / min(values)
+            for name in Floor.__struct_fields__
+            if (values := [getattr(each, name) for each in measured])
+        ),
+        default=1.0,
+    )
+
+
+def drifted(measured: Sequence[Floor]) -> bool:
+    """Whether the floors differ by more than a measurement may stand on."""
+    return drift(measured) > DRIFT
+
+
+def _planned(plan: dict[str, Any]) -> dict[str, float]:
+    requests = int(plan["requests"])
+    return {
+        "sendMicros": measure(plan["url"], requests)["cpuMicros"],
+        "insertMicros": round(
+            insert_micros(Path(plan["folder"]), max(1, requests // REQUESTS_A_GROUP)), 3
+        ),
+        "syscallMicros": round(syscall_micros(requests * CALLS_A_REQUEST), 4),
+    }
+
+
 if __name__ == "__main__":
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
-    print(json.dumps(measure(sys.argv[1], count)), flush=True)
+    if len(sys.argv) > 1:
+        count = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
+        print(json.dumps(measure(sys.argv[1], count)), flush=True)
+    else:
+        print(json.dumps(_planned(json.load(sys.stdin))), flush=True)

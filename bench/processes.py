@@ -1,6 +1,7 @@
 """CPU and memory of process trees, read from /proc. Linux only, and nothing but reading."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -28,6 +29,15 @@ def cpu_s(roots: list[int]) -> float:
         if fields := _stat(pid):
             total += sum(int(field) for field in fields[11:15])
     return total / _TICKS
+
+
+def own_cpu_s(pid: int) -> float:
+    """Return CPU seconds used so far by one process of one thread, to the nanosecond where the kernel
+    tells, else in ticks of 10 ms."""
+    with suppress(OSError):
+        if nanoseconds := int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]):
+            return nanoseconds / 1e9
+    return sum(int(field) for field in _stat(pid)[11:13]) / _TICKS
 
 
 def rss_mb(pid: int) -> float:

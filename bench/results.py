@@ -2,7 +2,7 @@
 
 A run is one scenario with its sizes, measured once or several times on one machine. Times are seconds,
 milliseconds or CPU microseconds, as the last word of a name says. What `FORMAT` names does not change its
-meaning; fields may be added. docs/bench-results.md is made of this module by `python -m bench.schema_page`.
+meaning; fields may be added. docs/bench-results.md is made of this by `python -m bench.schema_page`.
 """
 
 from pathlib import Path
