@@ -118,6 +118,16 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
             " settle, ..."
         ),
     ] = msgspec.field(default_factory=dict)
+    modules: Annotated[
+        dict[str, float], _says("the same by module: the server's part, where it was profiled")
+    ] = msgspec.field(default_factory=dict)
+    allocations: Annotated[
+        dict[str, float], _says("memory blocks taken for an event, by what they are taken for")
+    ] = msgspec.field(default_factory=dict)
+    stacks: Annotated[
+        dict[str, int],
+        _says("samples of the server by stack, its frames joined by `;`, where it was profiled"),
+    ] = msgspec.field(default_factory=dict)
     notes: Annotated[dict[str, str], _says("figures that are words")] = msgspec.field(
         default_factory=dict
     )
