@@ -1,0 +1,58 @@
+"""Where a run took place, and of what source: read from the system and from git, never guessed."""
+
+import os
+import platform
+import shutil
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+
+from bench.results import Machine, Source
+from storage.embedded import program
+
+_ROOT = Path(__file__).parent.parent
+
+
+@cache
+def machine() -> Machine:
+    """Return the machine that this process runs on."""
+    return Machine(
+        cpu=_cpu(),
+        cores=len(os.sched_getaffinity(0)),
+        kernel=f"{platform.system()} {platform.release()} {platform.machine()}",
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        postgres=_said(str(program("postgres")), "--version").rpartition(" ")[2],
+    )
+
+
+def source(root: Path | None = None) -> Source:
+    """Return what a source tree is, by default this one."""
+    root = root or _ROOT
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    commit = _git(root, "rev-parse", "HEAD")
+    return Source(
+        version=project["version"],
+        commit=commit,
+        changed=not commit or bool(_git(root, "status", "--porcelain")),
+    )
+
+
+def _cpu() -> str:
+    """Return the processor's model; its architecture where the kernel names none."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model"):
+            return value.strip()
+    return platform.machine()
+
+
+def _git(root: Path, *arguments: str) -> str:
+    if shutil.which("git") is None or not (root / ".git").exists():
+        return ""
+    return _said("git", "-C", str(root), *arguments)
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
