@@ -1,0 +1,48 @@
+"""What other systems need for the same work: bench/baseline.toml, which says how it was measured."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+FILE = Path(__file__).parent / "baseline.toml"
+
+
+class System(Struct, frozen=True, forbid_unknown_fields=True):
+    """Another system, and its figures by scenario and name, named as ours are."""
+
+    name: str
+    version: str
+    language: str
+    needs: list[str]
+    note: str
+    figures: dict[str, dict[str, float]]
+
+
+class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
+    """Other systems, and how they were measured. `send_micros`: the floor of that machine and day."""
+
+    measured: str
+    machine: str
+    work: str
+    send_micros: float
+    systems: list[System]
+
+    def beside(self, scenario: str) -> dict[str, dict[str, float]]:
+        """Return the figures for one scenario by system, with CPU as a multiple of their floor too."""
+        found = {}
+        for system in self.systems:
+            figures = dict(system.figures.get(scenario, {}))
+            if "cpuMicrosPerEvent" in figures:
+                figures["timesFloor"] = round(figures["cpuMicrosPerEvent"] / self.send_micros, 1)
+            if figures:
+                found[system.name] = figures
+        return found
+
+
+@cache
+def baseline() -> Baseline:
+    """Return what is known of other systems."""
+    return msgspec.convert(tomllib.loads(FILE.read_text("utf-8")), Baseline)

@@ -1,0 +1,209 @@
+"""The figures at each release, kept in the repository: `python -m bench history add FILE --release 0.1.0`
+and `python -m bench history show`. A line of bench/history.jsonl is one scenario at one release.
+
+Lines come from files of results alone: of a commit, of the version that is released, and of nothing that
+was lost on the way.
+"""
+
+import argparse
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.calibration import around
+from bench.results import Document, Floor, Machine, Run, Source, read
+from bench.units import depends_on_machine, in_floors
+
+FILE = Path(__file__).parent / "history.jsonl"
+LEAST = 3  # measurements of a scenario: one or two may be the disturbed ones
+
+
+class Spread(Struct, frozen=True):
+    """A figure over the measurements of one scenario: median, least and most."""
+
+    median: float
+    low: float
+    high: float
+
+
+class Entry(Struct, frozen=True, rename="camel"):
+    """One scenario at one release. `floor` is the mean of those around its measurements."""
+
+    release: str
+    scenario: str
+    at: str
+    machine: Machine
+    source: Source
+    sizes: dict[str, Any]
+    measurements: int
+    drifted: int
+    floor: Floor
+    figures: dict[str, Spread]
+    better: dict[str, str]
+
+
+def kept(path: Path = FILE) -> list[Entry]:
+    """Return what is kept, in the order of its adding. Raises ValueError where the file is damaged."""
+    if not path.exists():
+        return []
+    entries = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            entries.append(msgspec.json.decode(line, type=Entry))
+        except msgspec.DecodeError as error:
+            raise ValueError(f"{path}:{number} is no entry: {error}") from None
+    return entries
+
+
+def entries_of(document: Document, release: str) -> list[Entry]:
+    """Return what a file of results says of a release. Raises ValueError with what forbids it."""
+    if not document.runs:
+        raise ValueError("the file has no runs")
+    names = [run.scenario for run in document.runs]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is in the file {names.count(name)} times")
+    return [_entry(run, release) for run in document.runs]
+
+
+def _entry(run: Run, release: str) -> Entry:
+    if run.source.version != release:
+        raise ValueError(f"{run.scenario} was measured with {run.source.version}, not {release}")
+    if run.source.changed:
+        raise ValueError(
+            f"{run.scenario} was measured with a tree that differs from every commit: nobody could"
+            " measure it again"
+        )
+    for each in run.measurements:
+        if each.verdict != "ok":
+            raise ValueError(f"{run.scenario}: a measurement is {each.verdict}: {each.reason}")
+    if len(run.measurements) < LEAST:
+        raise ValueError(
+            f"{run.scenario} was measured {len(run.measurements)} times: --repeat {LEAST} at least"
+        )
+    return Entry(
+        release=release,
+        scenario=run.scenario,
+        at=run.at,
+        machine=run.machine,
+        source=run.source,
+        sizes=run.sizes,
+        measurements=len(run.measurements),
+        drifted=sum(each.drifted for each in run.measurements),
+        floor=around([floor for each in run.measurements for floor in each.floors]),
+        figures={name: spread for name in run.better if (spread := _spread(run, name)) is not None},
+        better=run.better,
+    )
+
+
+def _spread(run: Run, figure: str) -> Spread | None:
+    values = [each.figures[figure] for each in run.measurements if figure in each.figures]
+    return Spread(statistics.median(values), min(values), max(values)) if values else None
+
+
+def add(entries: Sequence[Entry], path: Path = FILE, *, replace: bool = False) -> None:
+    """Keep entries. Raises ValueError when one of them is there already, unless it is replaced."""
+    before = kept(path)
+    taken = {(entry.release, entry.scenario) for entry in before}
+    for entry in entries:
+        if (entry.release, entry.scenario) in taken and not replace:
+            raise ValueError(
+                f"{entry.scenario} of {entry.release} is kept already: --replace if it is wrong"
+            )
+    new = {(entry.release, entry.scenario) for entry in entries}
+    left = [entry for entry in before if (entry.release, entry.scenario) not in new]
+    lines = [msgspec.json.encode(entry) + b"\n" for entry in (*left, *entries)]
+    aside = path.with_suffix(".new")
+    aside.write_bytes(b"".join(lines))
+    aside.replace(path)
+
+
+def trend(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[tuple[str, float]]]]:
+    """Yield scenario, figure and its value at each release, in the order of releases.
+
+    Times and rates are in multiples of the floor, since machines differ between releases."""
+    places = [(entry.scenario, figure) for entry in entries for figure in entry.better]
+    for scenario, figure in dict.fromkeys(places):
+        values = [
+            (
+                entry.release,
+                in_floors(figure, entry.figures[figure].median, entry.floor.send_micros),
+            )
+            for entry in sorted(entries, key=lambda entry: _number(entry.release))
+            if entry.scenario == scenario and figure in entry.figures
+        ]
+        if values:
+            yield scenario, figure, values
+
+
+def _number(release: str) -> list[tuple[int, str]]:
+    """Return what releases are sorted by: 0.10.0 comes after 0.9.0."""
+    return [
+        (int(part), "") if part.isdigit() else (-1, part)
+        for part in release.replace("-", ".").split(".")
+    ]
+
+
+def show(entries: Sequence[Entry], console: Console) -> None:
+    """Print the trend: a row a figure, a column a release, and how the last differs from its like."""
+    releases = sorted({entry.release for entry in entries}, key=_number)
+    table = Table(title="figures by release", title_justify="left")
+    for heading in ("scenario", "figure", *releases, "change"):
+        table.add_column(heading, justify="left" if heading in ("scenario", "figure") else "right")
+    for scenario, figure, values in trend(entries):
+        by_release = dict(values)
+        table.add_row(
+            scenario,
+            figure + (", in floors" if depends_on_machine(figure) else ""),
+            *(f"{by_release[each]:.4g}" if each in by_release else "" for each in releases),
+            _change(values),
+        )
+    console.print(table)
+    seen = dict.fromkeys(
+        f"{entry.release}: {entry.machine.cpu}, {entry.machine.cores} cores,"
+        f" commit {entry.source.commit[:12]}, a bare request {entry.floor.send_micros:.2f} µs"
+        for entry in entries
+    )
+    for line in seen:
+        console.print(line, highlight=False)
+
+
+def _change(values: Sequence[tuple[str, float]]) -> str:
+    if len(values) < 2 or not values[-2][1]:
+        return ""
+    return f"{values[-1][1] / values[-2][1] - 1:+.1%}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Add to what is kept, or show it."""
+    parser = argparse.ArgumentParser(prog="python -m bench history", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    adding = commands.add_parser("add", help="keep the figures of a release")
+    adding.add_argument("file", type=Path, help="a file that `run --json` wrote")
+    adding.add_argument("--release", required=True, help="the version that is released: 0.1.0")
+    adding.add_argument("--replace", action="store_true", help="in place of what is kept of it")
+    showing = commands.add_parser("show", help="what became of figures from release to release")
+    for each in (adding, showing):
+        each.add_argument("--history", type=Path, default=FILE, help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    try:
+        if given.command == "add":
+            entries = entries_of(read(given.file), given.release)
+            add(entries, given.history, replace=given.replace)
+            sys.stdout.write(f"{len(entries)} scenarios of {given.release} are kept\n")
+            return 0
+        found = kept(given.history)
+    except ValueError as error:
+        parser.error(str(error))
+    if not found:
+        sys.stdout.write("nothing is kept yet: history add FILE --release VERSION\n")
+        return 0
+    show(found, Console())
+    return 0
