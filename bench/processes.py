@@ -40,6 +40,12 @@ def own_cpu_s(pid: int) -> float:
     return sum(int(field) for field in _stat(pid)[11:13]) / _TICKS
 
 
+def user_and_system_s(pid: int) -> tuple[float, float] | None:
+    """Return CPU seconds of one process in its own code and in the kernel, None where it is gone."""
+    fields = _stat(pid)
+    return (int(fields[11]) / _TICKS, int(fields[12]) / _TICKS) if fields else None
+
+
 def rss_mb(pid: int) -> float:
     """Return the resident memory of one process in MB (10^6 bytes)."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
