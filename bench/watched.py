@@ -1,28 +1,37 @@
 """`angarium` that tells how it does: `python -m bench.watched` takes the same arguments.
 
-With BENCH_WATCH a line of JSON goes to that file every second, from within the loop: how many tasks there
-are. BENCH_HOUSEKEEPING_S has housekeeping come more often than every ten minutes.
+With BENCH_WATCH a line of JSON goes to that file every half second, from within the loop: how many tasks
+there are, and how deep the queues. BENCH_PROFILE names a file for samples of where its CPU goes,
+BENCH_ALLOCATIONS one for what memory it takes. BENCH_HOUSEKEEPING_S has housekeeping come more often than
+every ten minutes.
 """
 
 import json
 import os
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import trio
 
+from bench.profiling.depths import depths
+from bench.profiling.recording import Recording
+from bench.profiling.sampler import Sampler
 from bench.traceable import stay_traceable
 from storage import housekeeping
 
-EVERY_S = 1.0
+if TYPE_CHECKING:
+    from api.composition import Server
+
+EVERY_S = 0.5
 
 
 class Watch(trio.abc.Instrument):
-    """Writes a line a second. Costs a look at the clock for each turn of the loop."""
+    """Does things twice a second. Costs a look at the clock for each turn of the loop."""
 
-    def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    def __init__(self, *tellers: Callable[[], None]) -> None:
+        self._tellers = tellers
         self._next = 0.0
 
     def before_io_wait(self, timeout: float) -> None:
@@ -31,27 +40,80 @@ class Watch(trio.abc.Instrument):
         if now < self._next:
             return
         self._next = now + EVERY_S
-        told = {"tasks": trio.lowlevel.current_statistics().tasks_living}
+        for tell in self._tellers:
+            tell()
+
+
+class Telling:
+    """Writes a line that says how the server does, as soon as there is one."""
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        self.server: Server | None = None
+
+    def tell(self) -> None:
+        """Write a line."""
+        told: dict[str, Any] = {
+            "at": time.time(),
+            "tasks": trio.lowlevel.current_statistics().tasks_living,
+        }
+        if self.server is not None:
+            told["depths"] = depths(self.server)
         os.write(self._file, json.dumps(told).encode() + b"\n")
+
+    def find(self) -> None:
+        """Have the server of this process known as soon as it is made."""
+        from api.composition import Server  # the whole of it: not before its pace is another
+
+        made = Server.__init__
+
+        def remembered(server: Server, *arguments: Any, **named: Any) -> None:
+            made(server, *arguments, **named)
+            self.server = server
+
+        Server.__init__ = remembered  # type: ignore[method-assign]  # the same, and remembered
 
 
 _run = trio.run
 
 
-def run(function: Any, *arguments: Any, **named: Any) -> Any:
-    """See `trio.run`."""
-    path = os.environ.get("BENCH_WATCH")
-    if path is not None:
-        named["instruments"] = [*named.get("instruments", ()), Watch(path)]
-    return _run(function, *arguments, **named)
+def watching(*tellers: Callable[[], None]) -> Callable[..., Any]:
+    """Return `trio.run` with an instrument that tells."""
+
+    def run(function: Any, *arguments: Any, **named: Any) -> Any:
+        named["instruments"] = [*named.get("instruments", ()), Watch(*tellers)]
+        return _run(function, *arguments, **named)
+
+    return run
 
 
-if __name__ == "__main__":
-    trio.run = run  # type: ignore[assignment]  # the same, with an instrument
+def main() -> Any:
+    """Serve, and tell what was asked for."""
     every = os.environ.get("BENCH_HOUSEKEEPING_S")
     if every is not None:
         housekeeping.INTERVAL_S = float(every)  # before it is imported by whoever waits for so long
     stay_traceable()
-    from api.cli import main
+    tellers: list[Callable[[], None]] = []
+    if path := os.environ.get("BENCH_WATCH"):
+        telling = Telling(path)
+        telling.find()
+        tellers.append(telling.tell)
+    if path := os.environ.get("BENCH_ALLOCATIONS"):
+        tellers.append(Recording(path).look)
+    sampler = Sampler(path) if (path := os.environ.get("BENCH_PROFILE")) else None
+    if sampler is not None:
+        tellers.append(sampler.flush)
+        sampler.start()
+    if tellers:
+        trio.run = watching(*tellers)  # type: ignore[assignment]  # the same, with an instrument
+    from api.cli import main as angarium
 
+    try:
+        return angarium()
+    finally:
+        if sampler is not None:
+            sampler.stop()
+
+
+if __name__ == "__main__":
     sys.exit(main())

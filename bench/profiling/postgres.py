@@ -1,0 +1,94 @@
+"""What the database's processes use, by what they are for: read from /proc and `pg_stat_activity`.
+
+Each hot statement has a connection of its own (`storage/profiles.py`), so that the CPU of its backend is
+the CPU of the statement.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from bench.processes import tree, user_and_system_s
+from storage.embedded import running_url
+
+MEASURING = "angarium-bench"
+# Processes of PostgreSQL itself that have work when rows are written; the others are one.
+_OF_ITS_OWN = {
+    "walwriter": "log writer",
+    "checkpointer": "checkpoints",
+    "background writer": "checkpoints",
+    "autovacuum launcher": "vacuum",
+    "autovacuum worker": "vacuum",
+    "io worker": "reads",
+}
+_QUERY = """
+    SELECT pid, backend_type, application_name,
+        (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint AS wal
+    FROM pg_stat_activity"""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The processes of a database at an instant: CPU seconds of each, what it is for, and how long the
+    log is in bytes."""
+
+    used: dict[int, tuple[float, float]]  # user, system
+    roles: dict[int, str]
+    wal: int
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What was used between two readings: CPU seconds by role, and in all by the kernel; bytes of log."""
+
+    by_role: dict[str, float]
+    system_s: float
+    wal: int
+
+
+def read(folder: Path, postmaster: int) -> Reading:
+    """Read what the database below a data folder has used so far."""
+    rows = asyncio.run(_rows(folder))
+    roles = {row["pid"]: role_of(row["backend_type"], row["application_name"]) for row in rows}
+    used = {pid: found for pid in tree(postmaster) if (found := user_and_system_s(pid)) is not None}
+    return Reading(used, roles, rows[0]["wal"])
+
+
+async def _rows(folder: Path) -> list[Any]:
+    url = running_url(folder)
+    if url is None:
+        raise RuntimeError(f"no database runs in {folder}")
+    connection = await asyncpg.connect(
+        url, ssl="disable", timeout=30, server_settings={"application_name": MEASURING}
+    )
+    try:
+        return list(await connection.fetch(_QUERY))
+    finally:
+        await connection.close()
+
+
+def role_of(kind: str, application: str) -> str:
+    """Return what a process of PostgreSQL is for."""
+    if kind != "client backend":
+        return _OF_ITS_OWN.get(kind, "other")
+    if application == MEASURING:
+        return "measuring"
+    return application.removeprefix("angarium ") or "other"
+
+
+def spent(before: Reading, after: Reading) -> Spent:
+    """Return what was used between two readings. A process that came in between counts whole, one that
+    went not at all: hot connections stay."""
+    by_role: dict[str, float] = {}
+    system_s = 0.0
+    for pid, (user, system) in after.used.items():
+        was_user, was_system = before.used.get(pid, (0.0, 0.0))
+        role = after.roles.get(pid, before.roles.get(pid, "other"))
+        if role == "measuring":
+            continue
+        by_role[role] = by_role.get(role, 0.0) + user - was_user + system - was_system
+        system_s += system - was_system
+    return Spent(by_role, system_s, after.wal - before.wal)

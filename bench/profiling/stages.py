@@ -1,0 +1,239 @@
+"""What each module's CPU is spent on: the table by which a profile is split. Data, and how it is read.
+
+The innermost frame that has a stage decides. A module that works for whoever calls it is of its caller's
+stage, and of its own only where nobody of ours called it; so are libraries.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from bench.profiling.sampler import CALL, ELSEWHERE
+
+Stage = Literal[
+    "parse",
+    "route",
+    "commit",
+    "actors",
+    "make",
+    "sign",
+    "send",
+    "settle",
+    "driver",
+    "control",
+    "loop",
+    "threads",
+    "measuring",
+]
+
+ABOUT: Mapping[Stage, str] = {
+    "parse": "the door, credentials and limits, decoding, schemas, and the answers to requests",
+    "route": "rules, filters, and the deliveries that they make",
+    "commit": "groups of events, their statement's arguments, and telling the actors",
+    "actors": "mailboxes, turns, and the core that decides",
+    "make": "what a receiver is sent where that is not the event: transforms, templates, files",
+    "sign": "signatures",
+    "send": "connections to receivers, requests, and judging the answers",
+    "settle": "groups of outcomes, and their statement's arguments",
+    "driver": "asyncpg and trio-asyncio, where nobody of ours called them: answers that come in",
+    "control": "the control plane, upkeep, and what runs beside the events",
+    "loop": "trio's scheduler, the reactor, timers",
+    "threads": "threads other than the main one",
+    "measuring": "what a profile itself takes",
+}
+SYSTEM_CALLS = "system calls"  # of all stages: with a name of where behind it
+DATABASE = "PostgreSQL"  # processes of the database, with their part behind it
+
+# The longest prefix counts. A part of `engine/`, `api/` and `storage/` that is not here has no stage,
+# and a test says so.
+STAGES: Mapping[str, Stage] = {
+    "api.door": "parse",
+    "api.gate": "parse",
+    "api.ingestion": "parse",
+    "api.judgement": "parse",
+    "api.bodies": "parse",
+    "api.budget": "parse",
+    "api.envelope": "parse",
+    "api.shares": "parse",
+    "engine.ingest": "parse",
+    "engine.event_json": "parse",
+    "engine.submission": "parse",
+    "engine.receipts": "parse",
+    "engine.key_lookup": "parse",
+    "engine.plans": "parse",
+    "engine.schemas": "parse",
+    "engine.judging_time": "parse",
+    "engine.files.attaching": "parse",
+    "engine.files.payload": "parse",
+    "storage.claims": "parse",
+    "engine.router": "route",
+    "engine.models": "route",
+    "engine.filters": "route",
+    "engine.intake": "commit",
+    "engine.entrance": "commit",
+    "engine.requeue": "commit",
+    "engine.throughput": "commit",
+    "storage.intake": "commit",
+    "storage.requeue": "commit",
+    "engine.actors": "actors",
+    "engine.core": "actors",
+    "engine.replay": "actors",
+    "engine.shards": "actors",
+    "storage.backlog": "actors",
+    "storage.waiting": "actors",
+    "storage.replaying": "actors",
+    "storage.replay_statements": "actors",
+    "engine.outbound": "make",
+    "engine.transforms": "make",
+    "engine.templates": "make",
+    "engine.files": "make",
+    "storage.blobs": "make",
+    "storage.spool": "make",
+    "engine.wire.signing": "sign",
+    "engine.wire": "send",
+    "engine.recorder": "settle",
+    "engine.witness": "settle",
+    "storage.settle": "settle",
+    "storage.outcomes": "settle",
+    "storage.counters": "settle",
+    "storage.tallies": "settle",
+    "storage.standing": "settle",
+    "engine.control": "control",
+    "engine.background": "control",
+    "engine.complaints": "control",
+    "engine.delivery_log": "control",
+    "engine.visible_log": "control",
+    "engine.preview": "control",
+    "engine.pressure": "control",
+    "engine.observability": "control",
+    "engine.own_events": "control",
+    "engine.announcements": "control",
+    "engine.settings": "control",
+    "engine.workspace_settings": "control",
+    "api": "control",
+    "storage": "control",
+    "bench": "measuring",
+}
+# Of whoever calls; of this stage where nobody does.
+SHARED: Mapping[str, Stage] = {
+    "engine": "control",  # the package itself
+    "engine.clock": "loop",
+    "engine.errors": "control",
+    "engine.identity": "commit",
+    "engine.instants": "control",
+    "engine.json_members": "parse",
+    "engine.ports": "commit",
+    "engine.reactor": "loop",
+    "engine.tally": "control",
+    "engine.timers": "loop",
+    "engine.turns": "loop",
+    "storage.bridge": "driver",
+    "storage.columns": "driver",
+    "storage.connection": "driver",
+    "storage.crossing": "driver",
+    "storage.errors": "driver",
+    "storage.freshness": "driver",
+    "storage.ownership": "control",
+    "storage.writing": "driver",
+    "asyncio": "driver",
+    "asyncpg": "driver",
+    "trio_asyncio": "driver",
+    "trio": "loop",
+}
+# Of these a system call is said to be where the data go: the other side is what matters.
+_SIDES: Sequence[tuple[str, str]] = (
+    ("api.door", "clients"),
+    ("engine.wire", "receivers"),
+    ("storage", "database"),
+    ("asyncio", "database"),
+    ("trio_asyncio", "database"),
+    ("trio", "waiting"),
+    ("engine.reactor", "waiting"),
+)
+_OF_SOCKETS = re.compile(
+    r"(^|\.)\w*(sock|socket|poll)\w*\."
+    r"(send|sendall|sendmsg|sendto|recv|recv_into|accept|connect|connect_ex|poll|register|modify"
+    r"|unregister|close|shutdown|setblocking|setsockopt|getsockopt)$"
+)
+# Names that modules have given to methods of sockets and selectors, to look them up once.
+_BY_NAME: Mapping[str, frozenset[str]] = {
+    "engine.reactor": frozenset({"poll"}),
+    "engine.wire.connection": frozenset({"self._recv", "self._send"}),
+}
+
+
+def stage_of(stack: Sequence[str]) -> Stage:
+    """Return the stage of a stack: its frames from the outside, each `module:function`."""
+    if stack[0] == ELSEWHERE:
+        return "threads"
+    fallback: Stage | None = None
+    for frame in reversed(stack):
+        if frame.startswith(CALL):
+            continue
+        module = frame.partition(":")[0]
+        own, shared = prefix_of(module, STAGES), prefix_of(module, SHARED)
+        if own is not None and (shared is None or len(own) > len(shared)):
+            return STAGES[own]
+        if shared is not None and (fallback is None or fallback == "loop"):
+            fallback = SHARED[shared]
+    return fallback or "loop"
+
+
+def module_of(stack: Sequence[str]) -> str:
+    """Return the innermost module of ours that a stack is in; of libraries alone, the package."""
+    for frame in reversed(stack):
+        name = frame.partition(":")[0]
+        if prefix_of(name, {"api": 0, "engine": 0, "storage": 0, "bench": 0}):
+            return name
+    inner = stack[-2] if len(stack) > 1 and stack[-1].startswith(CALL) else stack[-1]
+    return inner.partition(":")[0].partition(".")[0]
+
+
+def system_call_of(stack: Sequence[str]) -> str | None:
+    """Return on whose side the system call is in which a stack ends, None where it is in none."""
+    if len(stack) < 2 or not stack[-1].startswith(CALL):
+        return None
+    module, called = stack[-2].partition(":")[0], stack[-1].removeprefix(CALL)
+    if not (_OF_SOCKETS.search(called) or called in _BY_NAME.get(module, ())):
+        return None
+    for prefix, side in _SIDES:
+        if prefix_of(module, {prefix: 0}):
+            return side
+    return "other"
+
+
+def split(stacks: Mapping[str, int]) -> dict[str, float]:
+    """Return the shares of stages and system calls in samples by stack."""
+    return _shares((part_of(stack.split(";")), count) for stack, count in stacks.items())
+
+
+def by_module(stacks: Mapping[str, int]) -> dict[str, float]:
+    """Return the shares of modules, whose system calls are theirs."""
+    return _shares((module_of(stack.split(";")), count) for stack, count in stacks.items())
+
+
+def part_of(stack: Sequence[str]) -> str:
+    """Return what a stack counts as: a system call on a side, or a stage."""
+    side = system_call_of(stack)
+    return stage_of(stack) if side is None else f"{SYSTEM_CALLS}, {side}"
+
+
+def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
+    sums: dict[str, int] = {}
+    for name, count in counted:
+        sums[name] = sums.get(name, 0) + count
+    whole = sum(sums.values())
+    return {name: count / whole for name, count in sorted(sums.items())}
+
+
+def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
+    """Return the longest name in `table` that is the module, or a package that it is in.
+
+    `engine.intake` stands for `engine.intake_queue` too: its parts have its name before them.
+    """
+    found = [
+        prefix
+        for prefix in table
+        if module == prefix or module.startswith((prefix + ".", prefix + "_"))
+    ]
+    return max(found, key=len, default=None)
