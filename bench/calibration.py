@@ -28,7 +28,7 @@ import msgspec
 import bench.service
 from bench.processes import own_cpu_s
 from bench.results import Floor
-from storage.embedded import attached
+from storage.embedded import running_url
 
 CONNECTIONS = 16
 _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
@@ -104,8 +104,10 @@ def measure(url: str, requests: int) -> dict[str, float]:
 def insert_micros(folder: Path, groups: int) -> float:
     """Insert groups of rows into a table of its own in the database of a running server; return what a
     row costs its client and its backend."""
-    with attached(folder) as url:
-        return asyncio.run(_insert(url, groups))
+    url = running_url(folder)
+    if url is None:
+        raise RuntimeError(f"no database runs in {folder}")
+    return asyncio.run(_insert(url, groups))
 
 
 async def _insert(url: str, groups: int) -> float:

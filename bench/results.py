@@ -96,7 +96,7 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
         str,
         _says(
             "`ok`; `broken`: something was lost, invented or out of order; `void`: the generator or"
-            " the receiver was the bottleneck"
+            " the receiver was the bottleneck; `failed`: the bench could not measure"
         ),
     ] = "ok"
     reason: Annotated[str, _says("why it is not `ok`")] = ""

@@ -1,0 +1,63 @@
+"""What the project demands of figures, and whether a run holds it: by the median of what was measured."""
+
+import statistics
+from dataclasses import dataclass
+
+from bench.results import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A demand on a figure: at most, or at least, a number. `stretch` is what is striven for."""
+
+    figure: str
+    at_most: bool
+    demanded: float
+    stretch: float | None
+    median: float | None  # None where no measurement has the figure
+
+    @property
+    def held(self) -> bool:
+        """Whether the median is within the bar. What was not measured is not held."""
+        return self._reached(self.demanded)
+
+    @property
+    def stretched(self) -> bool:
+        """Whether it is even within what is striven for."""
+        return self.stretch is not None and self._reached(self.stretch)
+
+    def _reached(self, bound: float) -> bool:
+        if self.median is None:
+            return False
+        return self.median <= bound if self.at_most else self.median >= bound
+
+    def __str__(self) -> str:
+        return f"{'at most' if self.at_most else 'at least'} {self.demanded:g}"
+
+
+def bars_of(run: Run) -> list[Bar]:
+    """Return the bars of a run, judged. Raises ValueError for one that says nothing."""
+    return [_judged(run, figure, bar) for figure, bar in run.bars.items()]
+
+
+def median(run: Run, figure: str) -> float | None:
+    """Return the median over the measurements that are ok; None where none of them has the figure."""
+    values = [
+        each.figures[figure]
+        for each in run.measurements
+        if each.verdict == "ok" and figure in each.figures
+    ]
+    return statistics.median(values) if values else None
+
+
+def _judged(run: Run, figure: str, bar: dict[str, float]) -> Bar:
+    at_most = "atMost" in bar
+    if at_most == ("atLeast" in bar):
+        raise ValueError(f"{run.scenario}: the bar of {figure} is atMost or atLeast a number")
+    return Bar(
+        figure,
+        at_most,
+        bar["atMost" if at_most else "atLeast"],
+        bar.get("stretch"),
+        median(run, figure),
+    )
