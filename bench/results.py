@@ -122,7 +122,8 @@ class Measurement(Struct, rename="camel", omit_defaults=True):
         dict[str, float], _says("the same by module: the server's part, where it was profiled")
     ] = msgspec.field(default_factory=dict)
     allocations: Annotated[
-        dict[str, float], _says("memory blocks taken for an event, by what they are taken for")
+        dict[str, float],
+        _says("memory blocks taken for an event, by module, where that was recorded"),
     ] = msgspec.field(default_factory=dict)
     stacks: Annotated[
         dict[str, int],
