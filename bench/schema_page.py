@@ -1,0 +1,78 @@
+"""Makes docs/bench-results.md of `bench.results`: `python -m bench.schema_page`; a test holds it."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench.results import FORMAT, Document
+
+PAGE = Path(__file__).parent.parent / "docs" / "bench-results.md"
+_HEAD = f"""# What a run of the bench writes
+
+`python -m bench run SCENARIO --json FILE` writes one JSON document, of the format `{FORMAT}`. Names do
+not change their meaning within a format, and objects may gain fields. A field that is not required is left
+out where there is nothing to say. Times are milliseconds (`Ms`), seconds (`S`) or CPU microseconds
+(`Micros`), as the last word of a name says. This page is made of `bench/results.py` by
+`python -m bench.schema_page`.
+"""
+
+
+def text() -> str:
+    """Return the page."""
+    _, components = msgspec.json.schema_components([Document], ref_template="#{name}")
+    # The document first, then what it is made of, from the outside in.
+    return _HEAD + "".join(_table(name, components[name]) for name in _order(components))
+
+
+def _order(components: dict[str, Any]) -> list[str]:
+    found = [Document.__name__]
+    for name in found:
+        found += [each for each in _named(components[name]) if each not in found]
+    return found
+
+
+def _named(schema: Any) -> list[str]:
+    """Return the names of the objects that a schema refers to, in their order."""
+    if isinstance(schema, dict):
+        here = [schema["$ref"].removeprefix("#")] if "$ref" in schema else []
+        return here + [name for value in schema.values() for name in _named(value)]
+    if isinstance(schema, list):
+        return [name for value in schema for name in _named(value)]
+    return []
+
+
+def _table(name: str, schema: dict[str, Any]) -> str:
+    required = set(schema.get("required", ()))
+    about = " ".join(schema.get("description", "").split())
+    rows = [
+        f"| `{field}` | {_type(of)} | {'yes' if field in required else ''} | {_about(of)} |\n"
+        for field, of in schema["properties"].items()
+    ]
+    head = "| field | type | required | |\n|---|---|---|---|\n"
+    return f"\n## {name}\n\n{about}\n\n{head}{''.join(rows)}"
+
+
+def _about(of: dict[str, Any]) -> str:
+    return " ".join(of.get("description", "").split())
+
+
+def _type(of: dict[str, Any]) -> str:
+    """Return a type in words."""
+    if "$ref" in of:
+        name = of["$ref"].removeprefix("#")
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in of:
+        return " or ".join(_type(each) for each in of["anyOf"])
+    kind = of.get("type", "anything")
+    if kind == "array":
+        return f"array of {_type(of['items'])}"
+    if kind == "object" and isinstance(of.get("additionalProperties"), dict):
+        return f"object of {_type(of['additionalProperties'])}"
+    return str(kind)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), "utf-8")
+    sys.stdout.write(f"{PAGE}\n")
