@@ -1,7 +1,8 @@
 """What must be true of every run, judged from the sender's and the receiver's logs alone."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 
 class Broken(Exception):  # noqa: N818 - the verdict of a run, not an error of the bench
@@ -12,6 +13,33 @@ def require(truth: bool, otherwise: str) -> None:
     """Raise `Broken` unless it is true."""
     if not truth:
         raise Broken(otherwise)
+
+
+def whole(
+    sent: Mapping[str, Any],
+    stats: Mapping[str, Any],
+    fanout: int = 1,
+    *,
+    repeats: bool = False,
+    disorder: int = 0,
+) -> None:
+    """Raise `Broken` unless all that was accepted arrived at `fanout` paths, and nothing else did.
+
+    `repeats`: whether something may come twice, since attempts were cut off by a kill or a timeout.
+    `disorder`: what the receiver counted, where lanes are ordered.
+    """
+    accepted, arrived = sent["accepted"] * fanout, stats["unique"]
+    unknown = sent.get("doubtful", 0) * fanout  # posted and never answered: it may be there
+    require(
+        arrived >= accepted,
+        f"{accepted - arrived} lost of {accepted} deliveries: {sent['answers']}",
+    )
+    require(
+        arrived <= accepted + unknown,
+        f"{arrived - accepted} deliveries beyond {accepted} that were accepted, {unknown} doubtful",
+    )
+    require(repeats or stats["duplicates"] == 0, f"{stats['duplicates']} duplicates")
+    require(disorder == 0, f"{disorder} out of order")
 
 
 def disorder(log: Iterable[tuple[str, int, float]], lane_of: Callable[[int], int]) -> int:

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import trustme
+
 from bench.processes import cpu_s, descriptors, rss_mb
 
 Figures = dict[str, Any]
@@ -86,14 +88,38 @@ class Module:
 
 
 class Receiver:
-    """The receiver's process."""
+    """The receiver's process. With `tls` it serves HTTPS too; its `authority` has signed for it."""
+
+    def __init__(self, *, tls: bool = False) -> None:
+        self._papers = tempfile.TemporaryDirectory(prefix="angarium-papers-") if tls else None
+        self.url = ""
+        self.https = ""  # the same paths over TLS
+
+    @property
+    def authority(self) -> str:
+        """The authority's certificate, a file for the server's SSL_CERT_FILE."""
+        assert self._papers is not None, "Receiver(tls=True)"
+        return str(Path(self._papers.name) / "authority.pem")
 
     def __enter__(self) -> "Receiver":
-        self.process = Module.start("bench.receiver")
+        self.process = Module.start("bench.receiver", *self._tls())
         assert self.process.stdout is not None
-        port = json.loads(self.process.stdout.readline())["port"]
-        self.url = f"http://127.0.0.1:{port}"
+        ports = json.loads(self.process.stdout.readline())
+        self.url = f"http://127.0.0.1:{ports['port']}"
+        if self._papers is not None:
+            self.https = f"https://127.0.0.1:{ports['tls']}"
         return self
+
+    def _tls(self) -> list[str]:
+        """Have papers made; return the arguments that name them."""
+        if self._papers is None:
+            return []
+        folder = Path(self._papers.name)
+        authority = trustme.CA()
+        issued = authority.issue_cert("127.0.0.1")
+        authority.cert_pem.write_to_path(self.authority)
+        issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "papers.pem"))
+        return ["--tls", str(folder / "papers.pem")]
 
     def __exit__(
         self,
@@ -105,15 +131,44 @@ class Receiver:
         self.process.wait(STOP_S)
         assert self.process.stdout is not None
         self.process.stdout.close()
+        if self._papers is not None:
+            self._papers.cleanup()
 
-    def reset(self, *, delay_ms: float = 0, fail_every: int = 0) -> None:
-        """Start counting anew, with this behaviour."""
-        call("POST", f"{self.url}/-/reset?delayMs={delay_ms}&failEvery={fail_every}", {})
+    def reset(
+        self,
+        behaviour: Mapping[str, Any] | None = None,
+        *,
+        delay_ms: float = 0,
+        fail_every: int = 0,
+    ) -> None:
+        """Start counting anew, with this behaviour: `bench.receiver.behaviour` says what there is."""
+        simple = {"latency": {"kind": "fixed", "ms": delay_ms}, "failEvery": fail_every}
+        call("POST", f"{self.url}/-/reset", simple if behaviour is None else dict(behaviour))
 
-    def stats(self) -> dict[str, Any]:
-        """Return what arrived since the reset."""
-        found: dict[str, Any] = call("GET", f"{self.url}/stats")
+    def counts(self) -> dict[str, Any]:
+        """Return how many arrived since the reset; cheap enough to be asked again and again."""
+        found: dict[str, Any] = call("GET", f"{self.url}/counts")
         return found
+
+    def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
+        """Return what arrived since the reset, and latencies: of all, or of `first` to below `end`."""
+        query = "&".join(
+            f"{name}={value}"
+            for name, value in (("first", first), ("end", end))
+            if value is not None
+        )
+        found: dict[str, Any] = call("GET", f"{self.url}/stats?{query}")
+        return found
+
+    def paths(self) -> dict[str, int]:
+        """Return how many arrived, by path."""
+        found: dict[str, int] = call("GET", f"{self.url}/paths")
+        return found
+
+    def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
+        """Return how many first arrivals came behind a later number of their path and lane: n mod
+        `lanes`, n // `span`, or one lane a path."""
+        return int(call("GET", f"{self.url}/order?lanes={lanes}&span={span}")["disorder"])
 
     def log(self) -> list[tuple[str, int, float]]:
         """Return (path, n, when) of everything that arrived, in order."""
@@ -123,13 +178,13 @@ class Receiver:
         """Wait until `count` different deliveries arrived, or nothing more comes for `still_s`."""
         last, since = -1, time.monotonic()
         while True:
-            stats = self.stats()
-            if stats["unique"] >= count:
-                return stats
-            if stats["received"] != last:
-                last, since = stats["received"], time.monotonic()
+            counts = self.counts()
+            if counts["unique"] >= count:
+                return self.stats()
+            if counts["received"] != last:
+                last, since = counts["received"], time.monotonic()
             if time.monotonic() - since > still_s:
-                return stats
+                return self.stats()
             time.sleep(0.05)
 
     def floor(self) -> float:

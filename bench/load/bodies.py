@@ -1,0 +1,102 @@
+"""Bodies of requests, put together of prepared pieces: only numbers and times are new in each."""
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Sequence
+
+from bench.load.plan import LANE_SPAN, Plan
+
+# The event that everything has been measured with from the start: 260 bytes.
+_CLASSIC = (
+    b',"order":{"id":"ord_81723","total":12999,"currency":"EUR"},'
+    b'"customer":{"id":"cus_4431","name":"Ada Lovelace"},'
+    b'"items":[{"sku":"A-100","qty":2},{"sku":"B-200","qty":1}],'
+    b'"note":"leave it with the neighbour please"}'
+)
+# A payload of a given size is a list of items, as orders are, and a note that makes up the rest.
+_ITEM = b'{"sku":"A-100","qty":2},'
+_FRAME = b',"items":[%b],"note":"%b"}'
+_FRAME_BYTES = len(_FRAME % (b"", b""))
+_DRAWN = 1_024  # at once: a draw of one costs twice as much
+
+
+class Bodies:
+    """Makes the bodies of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        names = (
+            [f"{plan.stem}.{number}" for number in range(plan.types)]
+            if plan.types
+            else [plan.event_type]
+        )
+        self._starts = [f'{{"eventType":"{name}","payload":{{"n":'.encode() for name in names]
+        self._type_of = self._types()
+        sizes = plan.weighted_sizes()
+        self._size = (
+            drawn([size for size, _ in sizes], [weight for _, weight in sizes], plan.seed)
+            if sizes
+            else None
+        )
+        self._fillings: dict[int, bytes] = {}
+
+    def _types(self) -> Callable[[int], int]:
+        plan = self._plan
+        if not plan.types:
+            return lambda _number: 0
+        if not plan.zipf:
+            return lambda number: number % plan.types
+        draws = drawn(range(plan.types), zipf(plan.types, plan.zipf), plan.seed + 1)
+        return lambda _number: next(draws)
+
+    def body(self, first: int, count: int, sent_at: float) -> bytes:
+        """Return the body of a request with events `first` to `first + count - 1`, sent at that time."""
+        sent = b"%.6f" % sent_at
+        if self._plan.batch == 1:
+            return self._event(first, sent)
+        events = [self._event(number, sent) for number in range(first, first + count)]
+        return b'{"events":[%b]}' % b",".join(events)
+
+    def _event(self, number: int, sent: bytes) -> bytes:
+        plan = self._plan
+        digits = b"%d" % number
+        if self._size is None:
+            rest = _CLASSIC
+        else:
+            # `{"n":`, `,"sentAt":` and what stands behind them
+            rest = self._filling(next(self._size) - 15 - len(digits) - len(sent))
+        lane = b""
+        if plan.own_lanes:
+            lane = b',"customerExternalId":"c%d"' % (number // LANE_SPAN)
+        elif plan.lanes:
+            lane = b',"customerExternalId":"c%d"' % (number % plan.lanes)
+        return b'%b%b,"sentAt":%b%b%b}' % (
+            self._starts[self._type_of(number)],
+            digits,
+            sent,
+            rest,
+            lane,
+        )
+
+    def _filling(self, size: int) -> bytes:
+        """Return the rest of a payload, of exactly that many bytes."""
+        found = self._fillings.get(size)
+        if found is None:
+            items = max(1, (size - _FRAME_BYTES) // len(_ITEM))
+            listed = (_ITEM * items)[:-1]
+            found = _FRAME % (listed, b"x" * (size - _FRAME_BYTES - len(listed)))
+            self._fillings[size] = found  # few: sizes of the plan, with numbers of so many digits
+        return found
+
+
+def zipf(count: int, exponent: float) -> list[float]:
+    """Return the weights of `count` things by Zipf's law."""
+    return [1.0 / rank**exponent for rank in range(1, count + 1)]
+
+
+def drawn(values: Sequence[int], weights: Sequence[float], seed: int) -> Iterator[int]:
+    """Draw values by their weights, for ever, the same ones with the same seed."""
+    chance = random.Random(seed)
+    heaped = list(itertools.accumulate(weights))
+    while True:
+        yield from chance.choices(values, cum_weights=heaped, k=_DRAWN)

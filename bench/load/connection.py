@@ -1,0 +1,136 @@
+"""One kept connection of the generator; it connects anew when it was lost."""
+
+import select
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import httptools
+
+from bench.load.tally import Part
+
+if TYPE_CHECKING:
+    from bench.load.generator import Generator
+
+CONNECT_S = 5.0
+READ_BYTES = 65_536  # more would be mapped and unmapped at every call
+DOWN_S = 0.01  # between attempts while nobody listens: a server that was killed is not spun upon
+
+
+class Connection:
+    """Posts one request at a time and tells its generator when it may post again."""
+
+    def __init__(self, generator: "Generator", own: int) -> None:
+        self.own = own  # the next number of its own lane
+        self._generator = generator
+        self._sock: socket.socket | None = None
+        self._out = b""
+        self._first = self._count = 0
+        self._intended = 0.0
+        self._busy = False
+        self._part: Part
+
+    def post(self, part: Part, first: int, count: int, intended: float, request: bytes) -> None:
+        """Send one request with these numbers, which was due at `intended`."""
+        self._part, self._first, self._count = part, first, count
+        self._intended, self._out, self._busy = intended, request, True
+        try:
+            if self._sock is None:
+                self.connect()
+            self._flush()
+        except OSError as error:
+            self._lost(type(error).__name__, sent=False)
+
+    def connect(self) -> None:
+        """Connect, and wait until that is done. Raises OSError."""
+        self._sock = socket.create_connection(self._generator.address, timeout=CONNECT_S)
+        self._sock.setblocking(False)
+        self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._parser = httptools.HttpResponseParser(self)
+        self._generator.connections[self._sock.fileno()] = self
+        self._generator.poll.register(self._sock.fileno(), select.EPOLLIN)
+
+    def _flush(self) -> None:
+        assert self._sock is not None
+        whole = len(self._out)
+        try:
+            sent = self._sock.send(self._out)
+        except BlockingIOError:
+            sent = 0
+        self._out = self._out[sent:] if sent < whole else b""
+        if self._out:
+            self._generator.poll.modify(self._sock.fileno(), select.EPOLLIN | select.EPOLLOUT)
+
+    def ready(self) -> None:
+        """Read an answer, or go on writing."""
+        assert self._sock is not None
+        try:
+            if self._out:
+                self._flush()
+                if not self._out:
+                    self._generator.poll.modify(self._sock.fileno(), select.EPOLLIN)
+            data = self._sock.recv(READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._lost(type(error).__name__, sent=True)
+            return
+        if data:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserError:
+                self._lost("no HTTP", sent=True)
+        elif self._busy:
+            self._lost("closed", sent=True)
+        else:
+            self._close()  # it was kept for nothing for too long; the next post connects anew
+
+    def on_message_complete(self) -> None:
+        """Count an answer; called by the parser."""
+        now = time.perf_counter()
+        status = self._parser.get_status_code()
+        part = self._part
+        part.answers[str(status)] += 1
+        part.latencies_s.append(now - self._intended)
+        if status == 202:
+            part.accepted += self._count
+            if self._generator.plan.ids:
+                self._generator.accepted_numbers.extend(self._numbers())
+        elif status not in (503, 429):
+            self._doubt()
+        if not self._parser.should_keep_alive():
+            self._close()
+        self._busy = False
+        self._generator.rest(self, now)
+
+    def abandon(self) -> None:
+        """Count what has no answer yet as doubtful."""
+        if self._busy:
+            self._doubt()
+
+    def _doubt(self) -> None:
+        self._part.doubtful += self._count
+        if self._generator.plan.ids:
+            self._generator.doubtful_numbers.extend(self._numbers())
+
+    def _numbers(self) -> range:
+        return range(self._first, self._first + self._count)
+
+    def _lost(self, reason: str, *, sent: bool) -> None:
+        self._close()
+        if not self._busy:
+            return
+        self._part.answers[reason] += 1
+        if sent:
+            self._doubt()
+        else:
+            time.sleep(DOWN_S)
+        self._busy = False
+        self._generator.rest(self, time.perf_counter())
+
+    def _close(self) -> None:
+        if self._sock is not None:
+            self._generator.connections.pop(self._sock.fileno(), None)
+            self._generator.poll.unregister(self._sock.fileno())
+            self._sock.close()
+            self._sock = None

@@ -1,0 +1,160 @@
+"""The generator's loop: what is due is posted over a connection that rests, until all is answered.
+
+In an open loop it waits to the microsecond, and notes how much later than it could have it posted: that
+share of a latency is its own, and not the server's.
+"""
+
+import math
+import select
+import time
+from contextlib import suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+from bench.load.bodies import Bodies
+from bench.load.connection import Connection
+from bench.load.plan import LANE_SPAN, Plan
+from bench.load.tally import Part
+
+LOOK_S = 0.5  # between looks at the clock while nothing happens
+
+
+class Generator:
+    """Posts a plan's events. One thread, one selector."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.accepted_numbers: list[int] = []
+        self.doubtful_numbers: list[int] = []
+        self.poll = select.epoll()
+        self.connections: dict[int, Connection] = {}
+        parts = urlsplit(plan.url)
+        assert parts.hostname is not None
+        self.address = (parts.hostname, parts.port or 80)
+        path = parts.path.rstrip("/") + ("/events/batch" if plan.batch > 1 else "/events")
+        self._head = (
+            f"POST {path} HTTP/1.1\r\nHost: {self.address[0]}:{self.address[1]}\r\n"
+            f"Authorization: Bearer {plan.key}\r\nContent-Type: application/json\r\nContent-Length: "
+        ).encode()
+        self._bodies = Bodies(plan)
+        self._idle: list[Connection] = []
+        self._idle_since = 0.0  # since when there has been one that rests
+        self._parts = self._planned()
+        self._clock = 0.0  # what to add to time.perf_counter() for time.time()
+
+    def _planned(self) -> list[Part]:
+        plan = self.plan
+        if not plan.steps:
+            return [Part(plan.rate, plan.events, math.inf, plan.first)]
+        parts: list[Part] = []
+        first = plan.first
+        for rate, seconds in plan.steps:
+            parts.append(Part(rate, plan.step_events(rate, seconds), seconds, first))
+            first += parts[-1].events
+        return parts
+
+    def run(self) -> dict[str, Any]:
+        """Post everything; return what came of it as JSON-ready values."""
+        for number in range(self.plan.connections):
+            connection = Connection(self, number * LANE_SPAN + self.plan.first)
+            with suppress(OSError):  # the server is not there yet: posting says so
+                connection.connect()
+            self._idle.append(connection)
+        cpu = time.process_time()
+        began, start = time.time(), time.perf_counter()
+        self._clock, self._idle_since = began - start, start
+        give_up = start + self.plan.give_up_s
+        for part in self._parts:
+            part.open(time.perf_counter())
+            self._post(part, min(give_up, part.start + part.seconds))
+            part.close(time.perf_counter(), self.plan.batch)
+        while len(self._idle) < self.plan.connections and time.perf_counter() < give_up:
+            self._wait(LOOK_S)
+        for connection in list(self.connections.values()):
+            connection.abandon()
+        wall, cpu = time.perf_counter() - start, time.process_time() - cpu
+        if not self.plan.steps:  # it lasts until the last answer
+            self._parts[0].cpu_s, self._parts[0].wall_s = cpu, wall
+        return self._report(began, wall)
+
+    def rest(self, connection: Connection, now: float) -> None:
+        """Take a connection that may post again."""
+        if not self._idle:
+            self._idle_since = now
+        self._idle.append(connection)
+
+    def _post(self, part: Part, until: float) -> None:
+        """Begin a part's posts, until all have been begun or its time is over."""
+        while part.begun < part.events:
+            now = time.perf_counter()
+            if now >= until:
+                return
+            if not self._idle:
+                self._wait(min(LOOK_S, until - now))
+            elif part.rate and (due := part.due(part.begun)) > now:
+                self._wait(min(LOOK_S, until - now, due - now))
+            else:
+                self._begin(part)
+
+    def _begin(self, part: Part) -> None:
+        """Post the part's next request over a connection that rests."""
+        count = min(self.plan.batch, part.events - part.begun)
+        first = part.first + part.begun
+        intended = part.due(part.begun) if part.rate else time.perf_counter()
+        part.begun += count
+        connection = self._idle.pop()
+        if self.plan.own_lanes:
+            first = connection.own
+            connection.own += count
+        body = self._bodies.body(first, count, intended + self._clock)
+        request = b"%b%d\r\n\r\n%b" % (self._head, len(body), body)
+        if part.rate:
+            part.late_s.append(time.perf_counter() - max(intended, self._idle_since))
+        part.requests += 1
+        part.sent_bytes += len(request)
+        connection.post(part, first, count, intended, request)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for answers, for so long at most."""
+        if self.plan.open:
+            # epoll counts milliseconds; select, of the epoll itself, microseconds
+            select.select((self.poll,), (), (), seconds)
+            seconds = 0.0
+        for fd, _ in self.poll.poll(seconds):
+            if connection := self.connections.get(fd):
+                connection.ready()
+
+    def _report(self, began: float, wall: float) -> dict[str, Any]:
+        plan, parts = self.plan, self._parts
+        report: dict[str, Any] = {
+            **_whole(parts).report(hdr=plan.hdr, span_s=wall),
+            "began": began,
+            "wallS": round(wall, 3),
+            "generatorCpuS": round(time.process_time(), 2),
+        }
+        if plan.steps:
+            report["steps"] = [
+                {
+                    "rate": part.rate,
+                    "seconds": part.seconds,
+                    "first": part.first,
+                    "begun": part.begun,
+                    "startedS": round(part.start - parts[0].start, 3),
+                    **part.report(hdr=plan.hdr, span_s=part.wall_s),
+                }
+                for part in parts
+            ]
+        if plan.ids:
+            report["acceptedNumbers"] = self.accepted_numbers
+            report["doubtfulNumbers"] = self.doubtful_numbers
+        return report
+
+
+def _whole(parts: list[Part]) -> Part:
+    """Return what came of all parts of a plan."""
+    if len(parts) == 1:
+        return parts[0]
+    whole = Part(parts[0].rate, 0, math.inf, parts[0].first)
+    for part in parts:
+        whole.add(part)
+    return whole

@@ -1,0 +1,86 @@
+"""What came of a part of a plan: a whole one, or a step. Hot paths only count and append."""
+
+import time
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from bench.latency import encoded, histogram, seconds, told
+
+
+@dataclass
+class Part:
+    """A part of a plan: its events are due `rate` a second from `start`, or whenever there is room."""
+
+    rate: float  # events a second; 0: closed loop
+    events: int
+    seconds: float  # how long it may begin posts; infinite where it is no step
+    first: int  # its first number
+    start: float = 0.0  # by time.perf_counter()
+    begun: int = 0  # events
+    unsent: int = 0
+    accepted: int = 0
+    requests: int = 0
+    sent_bytes: int = 0
+    doubtful: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    latencies_s: "array[float]" = field(default_factory=seconds)
+    late_s: "array[float]" = field(default_factory=seconds)
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
+
+    def open(self, now: float) -> None:
+        """Begin."""
+        self.start = now
+        self.cpu_s = -time.process_time()
+
+    def close(self, now: float, batch: int) -> None:
+        """End it. What was never begun has waited until now at the least, and counts as that."""
+        self.cpu_s += time.process_time()
+        self.wall_s = now - self.start
+        if self.rate:
+            self.unsent = self.events - self.begun
+            for position in range(self.begun, self.events, batch):
+                self.latencies_s.append(now - self.due(position))
+
+    def due(self, position: int) -> float:
+        """Return when its event of this position is due."""
+        return self.start + position / self.rate
+
+    def add(self, other: "Part") -> None:
+        """Take in what came of another part."""
+        self.events += other.events
+        self.begun += other.begun
+        self.unsent += other.unsent
+        self.accepted += other.accepted
+        self.requests += other.requests
+        self.sent_bytes += other.sent_bytes
+        self.doubtful += other.doubtful
+        self.answers += other.answers
+        self.latencies_s += other.latencies_s
+        self.late_s += other.late_s
+        self.cpu_s += other.cpu_s
+        self.wall_s += other.wall_s
+
+    def report(self, *, hdr: bool, span_s: float) -> dict[str, Any]:
+        """Return what came of it as JSON-ready values; rates are over `span_s`."""
+        found = histogram(self.latencies_s)
+        figures: dict[str, Any] = {
+            "accepted": self.accepted,
+            "answers": dict(self.answers),
+            "requests": self.requests,
+            "sentBytes": self.sent_bytes,
+            "doubtful": self.doubtful,
+            "acceptedPerSecond": round(self.accepted / span_s, 1),
+            "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
+            **told(found, "ack"),
+        }
+        if hdr:
+            figures["ack"] = encoded(found)
+        if self.rate:
+            late = histogram(self.late_s)
+            figures |= {"unsent": self.unsent, **told(late, "late")}
+            if hdr:
+                figures["late"] = encoded(late)
+        return figures

@@ -1,0 +1,144 @@
+"""How a receiver answers: how late, how often with a failure, whether it hangs. Only decisions here."""
+
+import math
+import random
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+LONGEST_S = 60.0  # of a drawn latency: a heavy tail would else reach beyond every run
+
+
+class Latency(Struct, frozen=True, forbid_unknown_fields=True):
+    """How late it answers. `fixed`: `ms`. `lognormal`: `ms` is the median, `sigma` the deviation of the
+    logarithm. `pareto`: `ms` is the least, and `alpha` says how heavy the tail is: below 2 it has no
+    variance, below 1 no mean."""
+
+    kind: str = "none"
+    ms: float = 0.0
+    sigma: float = 1.0
+    alpha: float = 1.5
+
+    def __post_init__(self) -> None:
+        """Raise ValueError with what makes no sense."""
+        if self.kind not in ("none", "fixed", "lognormal", "pareto"):
+            raise ValueError(f"no such latency: {self.kind!r}")
+        if self.ms < 0 or self.sigma < 0 or self.alpha <= 0:
+            raise ValueError("ms and sigma must not be below 0, alpha must be above")
+
+    def draw_s(self, chance: random.Random) -> float:
+        """Return seconds until an answer."""
+        if self.kind == "none" or not self.ms:
+            return 0.0
+        least = self.ms / 1000
+        if self.kind == "lognormal":
+            return min(LONGEST_S, chance.lognormvariate(math.log(least), self.sigma))
+        if self.kind == "pareto":
+            return min(LONGEST_S, least * chance.paretovariate(self.alpha))
+        return least
+
+
+class Flap(Struct, frozen=True, forbid_unknown_fields=True):
+    """Well, failing and hanging in turns, for so many seconds each, beginning well at the reset."""
+
+    well_s: float
+    failing_s: float = 0.0
+    hanging_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError with what makes no sense."""
+        if min(self.well_s, self.failing_s, self.hanging_s) < 0 or self.whole_s <= 0:
+            raise ValueError("seconds of a flap must not be below 0, and all in all above")
+
+    @property
+    def whole_s(self) -> float:
+        """How long all three take."""
+        return self.well_s + self.failing_s + self.hanging_s
+
+
+class Answer(Struct, frozen=True):
+    """What is done with a request: answered with `status` after `after_s`; never where that is infinite.
+    `hung`: it arrives only when it is answered."""
+
+    status: int = 200
+    after_s: float = 0.0
+    hung: bool = False
+
+
+WELL = Answer()
+NEVER = Answer(after_s=math.inf)
+
+
+class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How all paths are answered, or those below a prefix of `paths`; the longest prefix counts.
+
+    `fail`: the share of requests that get `fail_status`; `fail_every`: each so many-th does. `dead`: it
+    takes requests and never answers. Whatever hangs in a `flap` is answered when that is well again.
+    """
+
+    latency: Latency = Latency()
+    fail: float = 0.0
+    fail_every: int = 0
+    fail_status: int = 500
+    flap: Flap | None = None
+    dead: bool = False
+    paths: dict[str, "Behaviour"] = {}
+    seed: int = 7
+
+    def __post_init__(self) -> None:
+        """Raise ValueError with what makes no sense."""
+        if not 0 <= self.fail <= 1:
+            raise ValueError("fail is a share of 0 to 1")
+        if self.fail_every < 0:
+            raise ValueError("failEvery must not be below 0")
+        if not 400 <= self.fail_status <= 599:
+            raise ValueError("failStatus is 400 to 599")
+        if any(each.paths for each in self.paths.values()):
+            raise ValueError("paths are not within paths")
+
+    def of(self, path: str) -> "Behaviour":
+        """Return what applies to a path."""
+        found = [prefix for prefix in self.paths if path.startswith(prefix)]
+        return self.paths[max(found, key=len)] if found else self
+
+    @property
+    def plain(self) -> bool:
+        """Whether everything is answered with success at once."""
+        return not (
+            self.fail
+            or self.fail_every
+            or self.flap
+            or self.dead
+            or (self.latency.kind != "none" and self.latency.ms)
+        )
+
+    def answer(self, since_s: float, number: int, chance: random.Random) -> Answer:
+        """Decide about the `number`-th request, `since_s` after the reset."""
+        if self.dead:
+            return NEVER
+        if self.flap is not None:
+            at = since_s % self.flap.whole_s
+            if at >= self.flap.well_s + self.flap.failing_s:
+                return Answer(after_s=self.flap.whole_s - at, hung=True)
+            if at >= self.flap.well_s:
+                return Answer(self.fail_status)
+        failing = bool(self.fail) and chance.random() < self.fail
+        if failing or (self.fail_every and number % self.fail_every == 0):
+            return Answer(self.fail_status, self.latency.draw_s(chance))
+        return Answer(after_s=self.latency.draw_s(chance))
+
+
+def read(body: bytes) -> Behaviour:
+    """Return the behaviour that JSON describes. Raises ValueError with what is wrong with it."""
+    try:
+        return msgspec.json.decode(body or b"{}", type=Behaviour)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from None
+
+
+def written(behaviour: dict[str, Any]) -> bytes:
+    """Return a behaviour as JSON, after reading it as the receiver will. Raises ValueError."""
+    body = msgspec.json.encode(behaviour)
+    read(body)
+    return body

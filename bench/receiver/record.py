@@ -1,0 +1,151 @@
+"""What arrived since the last reset. An arrival costs 28 bytes and its number in a set: millions fit."""
+
+import random
+import re
+import time
+from array import array
+from collections.abc import Iterator
+from typing import Any
+
+from bench.checks import disorder
+from bench.latency import encoded, histogram, seconds, told
+from bench.receiver.behaviour import WELL, Answer, Behaviour
+
+# Mostly one stands behind the other, and one search finds both.
+_BOTH = re.compile(rb'"n"\s*:\s*(\d+)(?:,"sentAt":([0-9.]+))?')
+_SENT = re.compile(rb'"sentAt"\s*:\s*([0-9.]+)')
+NO_LATENCY = -1e9  # of an arrival that does not say when it was sent
+CPU_EVERY = 64  # arrivals between looks at the CPU clock, which is a system call
+
+
+class Place:
+    """A path, and what came there."""
+
+    def __init__(self, name: str, number: int, behaviour: Behaviour) -> None:
+        self.name = name
+        self.number = number
+        self.behaviour = None if behaviour.plain else behaviour
+        self.arrivals = 0
+        self.seen: set[int] = set()
+
+
+class Record:
+    """Arrivals, failures and what they cost."""
+
+    def __init__(self, behaviour: Behaviour | None = None) -> None:
+        self._behaviour = behaviour or Behaviour()
+        self._chance = random.Random(self._behaviour.seed)
+        self._since = time.monotonic()
+        self._places: dict[str, Place] = {}
+        self._names: list[str] = []
+        self._where = array("I")
+        self._numbers = array("q")
+        self._at = seconds()
+        self._latencies_s = seconds()
+        self._cpu_first = self._cpu_last = 0.0
+        self._cpu_until = 0.0  # when the CPU clock was read last
+        self._cpu_requests = 0
+        self._began = 0.0
+        self.requests = 0
+        self.failed = 0
+
+    def place(self, path: str) -> Place:
+        """Return the record of a path."""
+        found = self._places.get(path)
+        if found is None:
+            behaviour = self._behaviour.of(path)
+            if path.startswith("/never"):
+                behaviour = Behaviour(dead=True)
+            found = self._places[path] = Place(path, len(self._names), behaviour)
+            self._names.append(path)
+        return found
+
+    def ask(self, place: Place) -> Answer:
+        """Note that a request came, and say how it is answered."""
+        if self.requests % CPU_EVERY == 0:
+            self._look()
+        self.requests += 1
+        if place.behaviour is None:
+            return WELL
+        answer = place.behaviour.answer(time.monotonic() - self._since, self.requests, self._chance)
+        if answer.status >= 400:
+            self.failed += 1
+        return answer
+
+    def _look(self) -> None:
+        now, cpu = time.time(), time.process_time()
+        if not self.requests:
+            self._began, self._cpu_first = now, cpu
+        self._cpu_until, self._cpu_last, self._cpu_requests = now, cpu, self.requests
+
+    def arrive(self, place: Place, body: bytes) -> None:
+        """Note a delivery that is answered with success."""
+        now = time.time()
+        found = _BOTH.search(body)
+        number, sent = (-1, None) if found is None else (int(found[1]), found[2])
+        if sent is None and (other := _SENT.search(body)):
+            sent = other[1]
+        place.arrivals += 1
+        place.seen.add(number)
+        self._where.append(place.number)
+        self._numbers.append(number)
+        self._at.append(now)
+        self._latencies_s.append(NO_LATENCY if sent is None else now - float(sent))
+
+    def log(self) -> Iterator[tuple[str, int, float]]:
+        """Give path, number and time of every arrival, in order."""
+        for where, number, at in zip(self._where, self._numbers, self._at, strict=True):
+            yield self._names[where], number, at
+
+    def counts(self) -> dict[str, Any]:
+        """Return how many came; cheap enough to be asked again and again."""
+        arrived = len(self._at)
+        served = [place for place in self._places.values() if place.arrivals]
+        unique = sum(len(place.seen) for place in served)
+        by_path = [place.arrivals for place in served]
+        return {
+            "requests": self.requests,
+            "received": arrived,
+            "unique": unique,
+            "duplicates": arrived - unique,
+            "failed": self.failed,
+            "first": self._at[0] if arrived else 0.0,
+            "last": self._at[-1] if arrived else 0.0,
+            "paths": len(by_path),
+            "leastOfAPath": min(by_path, default=0),
+            "mostOfAPath": max(by_path, default=0),
+        }
+
+    def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
+        """Return counts, what a request cost, and latencies from `sentAt` to arrival: of all, or of
+        numbers from `first` to below `end`."""
+        low = -1 if first is None else first
+        high = 2**63 if end is None else end
+        found = histogram(
+            latency
+            for number, latency in zip(self._numbers, self._latencies_s, strict=True)
+            if latency != NO_LATENCY and low <= number < high
+        )
+        wall, cpu = self._cpu_until - self._began, self._cpu_last - self._cpu_first
+        return {
+            **self.counts(),
+            **told(found),
+            "latency": encoded(found),
+            "cpuMicrosPerRequest": round(cpu / self._cpu_requests * 1e6, 2)
+            if self._cpu_requests
+            else None,
+            "busy": round(cpu / wall, 3) if wall > 0 else 0.0,
+        }
+
+    def by_path(self) -> dict[str, int]:
+        """Return how many arrived, by path."""
+        return {place.name: place.arrivals for place in self._places.values() if place.arrivals}
+
+    def disorder(self, *, lanes: int = 0, span: int = 0) -> int:
+        """Count first arrivals that came behind a later number of their path and lane: lane n mod
+        `lanes`, or n // `span`, or one for all of a path."""
+        if lanes:
+            return disorder(self.log(), lambda number: number % lanes)
+        if span:
+            return disorder(self.log(), lambda number: number // span)
+        return disorder(self.log(), lambda _number: 0)
