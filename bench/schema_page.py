@@ -12,8 +12,8 @@ PAGE = Path(__file__).parent.parent / "docs" / "bench-results.md"
 _HEAD = f"""# What a run of the bench writes
 
 `python -m bench run SCENARIO --json FILE` writes one JSON document, of the format `{FORMAT}`. Names do
-not change their meaning within a format, and objects may gain fields. A field that is not required is left
-out where there is nothing to say. Times are milliseconds (`Ms`), seconds (`S`) or CPU microseconds
+not change their meaning within a format, and objects may gain fields. A field that is not required is
+left out where there is nothing to say. Times are milliseconds (`Ms`), seconds (`S`) or CPU microseconds
 (`Micros`), as the last word of a name says. This page is made of `bench/results.py` by
 `python -m bench.schema_page`.
 """
