@@ -1,0 +1,95 @@
+"""A scenario: a named measurement of fresh servers, with the sizes that the project's bars stand for.
+
+Where it comes from, a file that declares it or a function, makes no difference to who runs it.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bench.checks import Broken
+from bench.results import Measurement
+from bench.service import Figures, Receiver, Service
+
+Sizes = dict[str, Any]  # numbers, and names of what is measured
+Bars = dict[str, dict[str, float]]  # of figures: `atMost` or `atLeast` a number, and `stretch`
+
+
+class Serve(Protocol):
+    """Starts a server with variables of its environment: another program, or one that is there."""
+
+    def __call__(
+        self, settings: Mapping[str, str] | None = None
+    ) -> AbstractContextManager[Service]: ...
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A measurement. `measured` takes sizes and how to serve (None: as it itself does), and raises
+    `Broken` when anything was lost, invented or out of order."""
+
+    name: str
+    about: str
+    measured: Callable[[Sizes, Serve | None], Measurement]
+    sizes: Sizes = field(default_factory=dict)
+    tiny: Sizes = field(default_factory=dict)  # those that tests use
+    better: dict[str, str] = field(default_factory=dict)  # compared figures: `less` or `more`
+    bars: Bars = field(default_factory=dict)
+    minutes: float = 1.0  # that one measurement takes, floors and set-up included
+
+    def with_sizes(self, changes: Mapping[str, Any], *, tiny: bool = False) -> Sizes:
+        """Return its sizes, or the tiny ones, with changes. Raises ValueError for one that it has not."""
+        known = self.sizes | self.tiny
+        if strange := sorted(changes.keys() - known.keys()):
+            listed = ", ".join(known) or "none at all"
+            raise ValueError(f"{self.name} has no size {', '.join(strange)}; it has {listed}")
+        return self.sizes | (self.tiny if tiny else {}) | dict(changes)
+
+    def measure(self, sizes: Sizes, serve: Serve | None = None) -> Measurement:
+        """Measure once. A broken promise is a measurement too, one that says so."""
+        try:
+            return self.measured(sizes, serve)
+        except Broken as verdict:
+            return Measurement(figures={}, verdict="broken", reason=str(verdict))
+
+
+def program(
+    run: Callable[..., Figures | Measurement],
+    sizes: Sizes,
+    tiny: Sizes,
+    *,
+    name: str,
+    about: str,
+    serve: Callable[[], Service] = Service,
+    better: dict[str, str] | None = None,
+    bars: Bars | None = None,
+    minutes: float = 1.0,
+) -> Scenario:
+    """Return the scenario that a function is: of a fresh server, a receiver and sizes. Its figures that
+    are no numbers become notes; a `Measurement` that it returns stays as it is. One that needs a server
+    of its own kind (`serve`) gets that one, however else it shall be served."""
+
+    def measured(sizes: Sizes, other: Serve | None) -> Measurement:
+        if other is None or serve is not Service:
+            served: AbstractContextManager[Service] = serve()
+        else:
+            served = other()
+        with Receiver() as receiver, served as service:
+            found = run(service, receiver, **sizes)
+        return found if isinstance(found, Measurement) else told(found)
+
+    return Scenario(
+        name, about, measured, sizes, tiny, dict(better or {}), dict(bars or {}), minutes
+    )
+
+
+def told(figures: Figures) -> Measurement:
+    """Return a measurement of a function's figures."""
+    numbers = {name: float(each) for name, each in figures.items() if _is_number(each)}
+    notes = {name: str(each) for name, each in figures.items() if not _is_number(each)}
+    return Measurement(figures=numbers, notes=notes)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
