@@ -16,7 +16,6 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
@@ -101,13 +100,10 @@ def measure(url: str, requests: int) -> dict[str, float]:
     return {"cpuMicros": round(cpu / requests * 1e6, 3), "perSecond": round(requests / wall)}
 
 
-def insert_micros(folder: Path, groups: int) -> float:
-    """Insert groups of rows into a table of its own in the database of a running server; return what a
-    row costs its client and its backend."""
-    url = running_url(folder)
-    if url is None:
-        raise RuntimeError(f"no database runs in {folder}")
-    return asyncio.run(_insert(url, groups))
+def insert_micros(database_url: str, groups: int) -> float:
+    """Insert groups of rows into a table of its own, which is gone afterwards; return what a row costs
+    its client and its backend."""
+    return asyncio.run(_insert(database_url, groups))
 
 
 async def _insert(url: str, groups: int) -> float:
@@ -149,10 +145,13 @@ def floors(service: bench.service.Service) -> Floor:
 
     They are posted to a receiver of their own: what a run has counted, and how its receiver behaves,
     stays as it is. Takes about two seconds."""
+    database_url = running_url(service.folder)
+    if database_url is None:
+        raise RuntimeError(f"no database runs in {service.folder}")
     with bench.service.Receiver() as receiver:
         plan = {
             "url": f"{receiver.url}/floor",
-            "folder": str(service.folder),
+            "databaseUrl": database_url,
             "requests": bench.service.FLOOR_REQUESTS,
         }
         found: dict[str, float] = bench.service.Module.run("bench.calibration", plan=plan)
@@ -193,7 +192,7 @@ def _planned(plan: dict[str, Any]) -> dict[str, float]:
     return {
         "sendMicros": measure(plan["url"], requests)["cpuMicros"],
         "insertMicros": round(
-            insert_micros(Path(plan["folder"]), max(1, requests // REQUESTS_A_GROUP)), 3
+            insert_micros(plan["databaseUrl"], max(1, requests // REQUESTS_A_GROUP)), 3
         ),
         "syscallMicros": round(syscall_micros(requests * CALLS_A_REQUEST), 4),
     }

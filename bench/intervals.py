@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CONFIDENCE = 0.95
-_SLICES = 400  # of Simpson's rule over a smooth function: exact to 1e-9 and better
-_HALVINGS = 60
+_SLICES = 100  # of Simpson's rule over a smooth function: exact to 1e-7 and better
+_HALVINGS = 45
 
 
 @dataclass(frozen=True, slots=True)
