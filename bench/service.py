@@ -3,13 +3,10 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -18,73 +15,14 @@ from typing import Any, Self
 import trustme
 
 from bench.processes import cpu_s, descriptors, rss_mb
+from bench.programs import ROOT, STOP_S, Module, call, free_port
+
+__all__ = ["STOP_S", "Figures", "Module", "Receiver", "Service", "call", "free_port"]
 
 Figures = dict[str, Any]
 
 START_S = 60.0  # the first start makes a database
 FLOOR_REQUESTS = 60_000  # about half a second of CPU, of which the start is nothing
-STOP_S = 40.0
-_ROOT = Path(__file__).parent.parent
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
-def call(method: str, url: str, body: object = None, key: str | None = None) -> Any:
-    """Make one JSON request; raise RuntimeError with the answer when it is an error."""
-    headers = {"content-type": "application/json"}
-    if key is not None:
-        headers["authorization"] = f"Bearer {key}"
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data, headers, method=method)
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(request, timeout=30) as answer:
-            return json.loads(answer.read() or b"null")
-    except urllib.error.HTTPError as error:
-        raise RuntimeError(f"{method} {url}: {error.code} {error.read().decode()}") from None
-
-
-class Module:
-    """A module of the bench in a process of its own, that prints JSON lines."""
-
-    @staticmethod
-    def run(name: str, *arguments: str, plan: object = None, timeout_s: float = 600) -> Any:
-        """Run it to its end; return its last line."""
-        done = subprocess.run(
-            [sys.executable, "-m", name, *arguments],
-            input=None if plan is None else json.dumps(plan),
-            capture_output=True,
-            text=True,
-            cwd=_ROOT,
-            timeout=timeout_s,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"{name} failed: {done.stderr[-2000:]}")
-        return json.loads(done.stdout.strip().splitlines()[-1])
-
-    @staticmethod
-    def start(name: str, *arguments: str, plan: object = None) -> subprocess.Popen[str]:
-        """Start it; its plan is written to it."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", name, *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=_ROOT,
-        )
-        assert process.stdin is not None
-        if plan is not None:
-            process.stdin.write(json.dumps(plan))
-        process.stdin.close()
-        process.stdin = None  # or communicate() would flush it
-        return process
 
 
 class Receiver:
@@ -175,16 +113,21 @@ class Receiver:
         return [(path, number, at) for path, number, at in call("GET", f"{self.url}/log")]
 
     def wait(self, count: int, still_s: float = 30.0) -> dict[str, Any]:
+        """Wait for so many, as `wait_for` does; return what arrived."""
+        self.wait_for(count, still_s)
+        return self.stats()
+
+    def wait_for(self, count: int, still_s: float = 30.0) -> None:
         """Wait until `count` different deliveries arrived, or nothing more comes for `still_s`."""
         last, since = -1, time.monotonic()
         while True:
             counts = self.counts()
             if counts["unique"] >= count:
-                return self.stats()
+                return
             if counts["received"] != last:
                 last, since = counts["received"], time.monotonic()
             if time.monotonic() - since > still_s:
-                return self.stats()
+                return
             time.sleep(0.05)
 
     def floor(self) -> float:
@@ -206,7 +149,7 @@ class Service:
     ) -> None:
         """`root`: the source tree that the server runs from, by default this one. `program`: the module
         that is run as `angarium`."""
-        self.root = root or _ROOT
+        self.root = root or ROOT
         self.program = program
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
