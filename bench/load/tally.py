@@ -73,6 +73,7 @@ class Part:
             "sentBytes": self.sent_bytes,
             "doubtful": self.doubtful,
             "acceptedPerSecond": round(self.accepted / span_s, 1),
+            "cpuS": round(self.cpu_s, 4),
             "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
             **told(found, "ack"),
         }

@@ -1,0 +1,143 @@
+"""What generator and receiver can do by themselves, and whether it was them that a run has measured.
+
+Both are single threads, so that their limit is a core of their own. On a machine of two cores they
+share those with the server and its database: throughput and latency are those of all together, and only
+CPU an event is the server's alone. A run in which one of them had nothing left to give is void.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
+
+from bench.programs import Module, serving
+from bench.service import Receiver
+
+# In a thread that is busy for 0.8 of the time a request waits for two others on average (an M/D/1 queue),
+# some 50 us; at 0.9 for five, and beyond it for anything.
+BUSY = 0.8
+NEAR = 0.8  # of the limit: the same, where it is throughput that is looked at
+LATE_MS = (
+    1.0  # what is later than that, and need not have been, shows in a p99 of some milliseconds
+)
+OWN_SHARE = (
+    0.5  # of a p99 may be the generator's lateness: with more it is no figure of the server's
+)
+LEAST_REQUESTS = 1_000  # fewer are a burst, in which everything is near its limit
+REQUESTS = 20_000  # of a measurement: half a second
+LEAST_MEASURED = 200
+LARGE = 16_384  # bytes of a payload above which copying costs more than the request
+_SHAPE = {  # what of a plan says how dear its requests are to make
+    *("connections", "batch", "sizes", "types", "zipf", "stem", "event_type"),
+    *("lanes", "own_lanes", "seed"),
+}
+
+
+class Limits(Struct, frozen=True, rename="camel"):
+    """Requests a second and CPU microseconds a request, of each alone."""
+
+    generator_per_second: float
+    generator_micros: float
+    receiver_per_second: float
+    receiver_micros: float
+
+
+def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
+    """Measure both: the generator with requests as `plan` makes them, against a server that does nothing;
+    the receiver fed by the bare client of the calibration. The receiver is reset."""
+    per_second, micros = generator(plan or {})
+    fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
+    cost = receiver.stats()["cpuMicrosPerRequest"]
+    receiver.reset()
+    return Limits(per_second, micros, float(fed["perSecond"]), float(cost))
+
+
+def generator(plan: Mapping[str, Any]) -> tuple[float, float]:
+    """Return requests a second and CPU microseconds a request of the generator, closed loop."""
+    shape = {name: value for name, value in plan.items() if name in _SHAPE}
+    batch, sizes = int(shape.get("batch", 1)), shape.get("sizes", 0)
+    weights = sum(weight for _, weight in sizes) if isinstance(sizes, list) else 1
+    mean = (
+        sum(size * weight for size, weight in sizes) / weights if isinstance(sizes, list) else sizes
+    )
+    requests = max(LEAST_MEASURED, int(REQUESTS / batch / (1 + mean / LARGE)))
+    with serving("bench.null_server") as ports:
+        whole = {**shape, "url": f"http://127.0.0.1:{ports['port']}", "key": "none"}
+        sent = Module.run("bench.load", plan={**whole, "events": requests * batch})
+    return sent["requests"] / sent["wallS"], sent["cpuS"] / sent["requests"] * 1e6
+
+
+def verdict(
+    sent: Mapping[str, Any], stats: Mapping[str, Any], limits: Limits | None = None
+) -> tuple[str, str]:
+    """Return `void` and why, when the generator's report and the receiver's `stats` say that one of them
+    was the bottleneck; else `ok` and nothing."""
+    parts = sent.get("steps") or [sent]
+    reason = next(filter(None, (_generator(part, limits) for part in parts)), "")
+    if not reason and not sent.get("steps"):
+        reason = _lateness(sent)
+    reason = reason or _receiver(stats, limits)
+    return ("void", reason) if reason else ("ok", "")
+
+
+def _generator(part: Mapping[str, Any], limits: Limits | None) -> str:
+    if part["requests"] < LEAST_REQUESTS:
+        return ""
+    at = f" at {part['rate']:g}/s" if "rate" in part else ""
+    busy = part["busy"] > BUSY
+    worked = f"the generator was busy for {part['busy']:.0%} of the time{at}"
+    if (late := part.get("lateP99Ms")) is not None:
+        if busy and late > LATE_MS:
+            return f"{worked}, and {late:.1f} ms late"
+        return ""
+    per_second = part["requests"] / part["wallS"]
+    if limits is not None and per_second > NEAR * limits.generator_per_second:
+        return (
+            f"{per_second:.0f} requests/s is {per_second / limits.generator_per_second:.0%} of what"
+            " the generator can do"
+        )
+    return worked if busy else ""
+
+
+def _lateness(sent: Mapping[str, Any]) -> str:
+    late, whole = sent.get("lateP99Ms"), sent.get("ackP99Ms")
+    if late is None or whole is None or late <= max(LATE_MS, OWN_SHARE * whole):
+        return ""
+    return f"of a p99 of {whole:.1f} ms {late:.1f} ms are the generator's own lateness"
+
+
+def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
+    if stats["requests"] < LEAST_REQUESTS:
+        return ""
+    if stats["busy"] > BUSY:
+        return f"the receiver was busy for {stats['busy']:.0%} of the time"
+    span = stats["last"] - stats["first"]
+    if limits is None or span <= 0:
+        return ""
+    share = stats["requests"] / span / limits.receiver_per_second
+    return f"what arrived is {share:.0%} of what the receiver can take" if share > NEAR else ""
+
+
+def show() -> None:
+    """Measure and print the limits, for requests of several shapes."""
+    table = Table(title="what the bench itself can do, each alone", title_justify="left")
+    for name in ("", "requests/s", "CPU, us a request"):
+        table.add_column(name, justify="left" if not name else "right")
+    shapes: dict[str, dict[str, Any]] = {
+        "generator, single events": {},
+        "generator, batches of 100": {"connections": 8, "batch": 100},
+        "generator, payloads of 200 KiB": {"connections": 8, "sizes": 204_800},
+    }
+    for name, plan in shapes.items():
+        per_second, micros = generator(plan)
+        table.add_row(name, f"{per_second:,.0f}", f"{micros:.1f}")
+    with Receiver() as receiver:
+        found = measure(receiver)
+    table.add_row("receiver", f"{found.receiver_per_second:,.0f}", f"{found.receiver_micros:.1f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    show()
