@@ -31,7 +31,9 @@ class Bodies:
             else [plan.event_type]
         )
         self._starts = [f'{{"eventType":"{name}","payload":{{"n":'.encode() for name in names]
-        self._type_of = self._types()
+        draws = self._draws()
+        self._type_of = draws if plan.types else _first
+        self._lane_of = draws if plan.lanes and not plan.types else self._in_turns
         sizes = plan.weighted_sizes()
         self._size = (
             drawn([size for size, _ in sizes], [weight for _, weight in sizes], plan.seed)
@@ -39,18 +41,23 @@ class Bodies:
             else None
         )
         self._fillings: dict[int, bytes] = {}
+        self.lane = 0
 
-    def _types(self) -> Callable[[int], int]:
+    def _draws(self) -> Callable[[int], int]:
+        """Return what spreads numbers over types, or over lanes if there are none."""
         plan = self._plan
-        if not plan.types:
-            return lambda _number: 0
+        count = plan.types or plan.lanes or 1
         if not plan.zipf:
-            return lambda number: number % plan.types
-        draws = drawn(range(plan.types), zipf(plan.types, plan.zipf), plan.seed + 1)
+            return lambda number: number % count
+        draws = drawn(range(count), zipf(count, plan.zipf), plan.seed + 1)
         return lambda _number: next(draws)
 
+    def _in_turns(self, number: int) -> int:
+        return number % self._plan.lanes
+
     def body(self, first: int, count: int, sent_at: float) -> bytes:
-        """Return the body of a request with events `first` to `first + count - 1`, sent at that time."""
+        """Return the body of a request with events `first` to `first + count - 1`, sent at that time.
+        `lane` is then that of the last of them."""
         sent = b"%.6f" % sent_at
         if self._plan.batch == 1:
             return self._event(first, sent)
@@ -69,7 +76,8 @@ class Bodies:
         if plan.own_lanes:
             lane = b',"customerExternalId":"c%d"' % (number // LANE_SPAN)
         elif plan.lanes:
-            lane = b',"customerExternalId":"c%d"' % (number % plan.lanes)
+            self.lane = self._lane_of(number)
+            lane = b',"customerExternalId":"c%d"' % self.lane
         return b'%b%b,"sentAt":%b%b%b}' % (
             self._starts[self._type_of(number)],
             digits,
@@ -87,6 +95,10 @@ class Bodies:
             found = _FRAME % (listed, b"x" * (size - _FRAME_BYTES - len(listed)))
             self._fillings[size] = found  # few: sizes of the plan, with numbers of so many digits
         return found
+
+
+def _first(_number: int) -> int:
+    return 0
 
 
 def zipf(count: int, exponent: float) -> list[float]:

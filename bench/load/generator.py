@@ -32,10 +32,12 @@ class Generator:
         assert parts.hostname is not None
         self.address = (parts.hostname, parts.port or 80)
         path = parts.path.rstrip("/") + ("/events/batch" if plan.batch > 1 else "/events")
-        self._head = (
-            f"POST {path} HTTP/1.1\r\nHost: {self.address[0]}:{self.address[1]}\r\n"
-            f"Authorization: Bearer {plan.key}\r\nContent-Type: application/json\r\nContent-Length: "
-        ).encode()
+        host = f"{self.address[0]}:{self.address[1]}"
+        self._heads = [
+            f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n"
+            "Content-Type: application/json\r\nContent-Length: ".encode()
+            for key in plan.keys or [plan.key]
+        ]
         self._bodies = Bodies(plan)
         self._idle: list[Connection] = []
         self._idle_since = 0.0  # since when there has been one that rests
@@ -107,7 +109,8 @@ class Generator:
             first = connection.own
             connection.own += count
         body = self._bodies.body(first, count, intended + self._clock)
-        request = b"%b%d\r\n\r\n%b" % (self._head, len(body), body)
+        whose = self._bodies.lane // self.plan.lanes_per_key if self.plan.keys else 0
+        request = b"%b%d\r\n\r\n%b" % (self._heads[whose], len(body), body)
         if part.rate:
             part.late_s.append(time.perf_counter() - max(intended, self._idle_since))
         part.requests += 1

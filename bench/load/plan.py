@@ -17,10 +17,12 @@ class Plan:
     `types` spreads events over `bench.0`, `bench.1` ... (or another `stem`) instead of `event_type`,
     evenly or, with an exponent `zipf`, the k-th of them 1/k^zipf times as often as the first. `sizes`:
     bytes of the payload, a number or `[[bytes, weight], ...]`; without it all are the 260 bytes of old.
-    `lanes` gives event n the customerExternalId `c<n mod lanes>`. With `own_lanes` every connection has
-    a lane of its own, `c<k>`, and posts its numbers k * LANE_SPAN + 0, 1, 2 ... one after another. `ids`
-    asks for the numbers that were accepted, and for those of which nothing is known; `hdr` for all
-    latencies, encoded. Sizes and types are drawn by `seed`.
+    `lanes` gives event n the customerExternalId `c<n mod lanes>`; with `zipf` and no types, one by that
+    law. With `keys` the first `lanes_per_key` customers are posted with the first of them, and so on.
+    With `own_lanes` every connection has a lane of its own, `c<k>`, and posts its numbers k * LANE_SPAN
+    + 0, 1, 2 ... one after another.
+    `ids` asks for the numbers that were accepted, and for those of which nothing is known; `hdr` for all
+    latencies, encoded. Sizes, and what Zipf's law spreads, are drawn by `seed`.
     """
 
     url: str
@@ -36,6 +38,8 @@ class Plan:
     event_type: str = "bench.event"
     sizes: int | list[list[float]] = 0
     lanes: int = 0
+    keys: list[str] = field(default_factory=list)
+    lanes_per_key: int = 0
     own_lanes: bool = False
     first: int = 0
     ids: bool = False
@@ -58,8 +62,17 @@ class Plan:
         _require(self.batch > 0, "batch must be above 0")
         _require(self.rate >= 0, "rate must not be below 0")
         _require(self.zipf >= 0, "zipf must not be below 0")
-        _require(self.types > 0 or not self.zipf, "zipf spreads over types: how many are there?")
+        _require(
+            bool(self.types or self.lanes) or not self.zipf,
+            "zipf spreads over types or lanes: how many are there?",
+        )
         _require(not (self.lanes and self.own_lanes), "either lanes or own_lanes")
+        if self.keys:
+            _require(self.batch == 1, "a batch is posted with one key")
+            _require(
+                0 < self.lanes <= len(self.keys) * self.lanes_per_key,
+                "keys are for lanes: lanes_per_key of them each",
+            )
         for size, weight in self.weighted_sizes():
             _require(
                 LEAST_SIZE <= size <= MOST_SIZE, f"sizes are {LEAST_SIZE} to {MOST_SIZE} bytes"
