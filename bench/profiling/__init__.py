@@ -1,5 +1,18 @@
 """Where the time goes: CPU by stage, module and statement, allocations, and the depths of queues.
 
-`bench.profiling.profile.Profile` is what a run uses. What runs within the server is `sampler`, `depths`
-and `recording`; the rest reads what they wrote.
+`profiled` measures a scenario with all of it. What runs within the server is `sampler`, `depths` and
+`recording`, which import nothing else of the bench; the rest reads what they wrote.
 """
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bench.results import Measurement
+    from bench.scenario import Scenario, Sizes
+
+
+def profiled(scenario: "Scenario", sizes: "Sizes") -> "Measurement":
+    """Measure once, profiled; then, at a small size, what memory is taken. See `bench.profiling.run`."""
+    from bench.profiling.run import measured  # not in the server, which imports this package too
+
+    return measured(scenario, sizes)

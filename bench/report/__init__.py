@@ -1,0 +1,1 @@
+"""Reports of what was measured: tables for a terminal, and a page that stands alone."""

@@ -1,0 +1,105 @@
+"""A flame graph as SVG: every frame as wide as the share of samples that it was in, its callees above.
+
+Frames are told by module and function; a pointer finds name and share. `collapsed` is the same for other
+tools: a line a stack, with its count.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bench.profiling.sampler import CALL
+from bench.profiling.stages import part_of
+from bench.report.chart import framed
+from bench.report.markup import Markup, joined, tag
+
+WIDTH, ROW = 1100, 17
+LETTER = 6.2
+LEAST_SHARE = 0.003  # of all samples: what is narrower is no pixel that a pointer finds
+DEEPEST = 40
+
+
+@dataclass
+class Frame:
+    """A frame and what it called: samples in all, and the samples by what they are counted as."""
+
+    name: str
+    samples: int = 0
+    parts: dict[str, int] = field(default_factory=dict)
+    callees: dict[str, "Frame"] = field(default_factory=dict)
+
+    def add(self, samples: int, part: str) -> None:
+        """Count samples."""
+        self.samples += samples
+        self.parts[part] = self.parts.get(part, 0) + samples
+
+    @property
+    def part(self) -> str:
+        """What most of its samples are counted as."""
+        return max(self.parts, key=self.parts.__getitem__)
+
+
+def collapsed(stacks: Mapping[str, int]) -> str:
+    """Return the stacks as flame graph tools read them: frames by `;`, a space, the count."""
+    return "".join(f"{stack} {count}\n" for stack, count in sorted(stacks.items()))
+
+
+def tree(stacks: Mapping[str, int]) -> Frame:
+    """Return the frame that all stacks are in."""
+    root = Frame("all")
+    for stack, count in stacks.items():
+        frames = stack.split(";")
+        part, here = part_of(frames), root
+        here.add(count, part)
+        for name in frames[:DEEPEST]:
+            here = here.callees.setdefault(name, Frame(name))
+            here.add(count, part)
+    return root
+
+
+def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) -> Markup:
+    """Return the flame graph of samples by stack, in the colours of what they are counted as."""
+    root = tree(stacks)
+    rows: list[Markup] = []
+    depth = _draw(root, 0.0, 0, root.samples, colours, rows)
+    height = (depth + 1) * ROW
+    upright = tag("g", joined(*rows), transform=f"translate(0 {height})")
+    return framed(
+        title,
+        tag("svg", upright, viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=title,
+            class_="flames"),
+        Markup(""),
+    )  # fmt: skip
+
+
+def _draw(
+    frame: Frame,
+    left: float,
+    depth: int,
+    whole: int,
+    colours: Mapping[str, str],
+    rows: list[Markup],
+) -> int:
+    """Add a frame and what it called to the rows; return how deep that went."""
+    share = frame.samples / whole
+    width = share * WIDTH
+    y = -(depth + 1) * ROW
+    name = frame.name.removeprefix(CALL)
+    letters = int((width - 6) / LETTER)
+    shown = name if len(name) <= letters else name[: letters - 1] + "…" if letters > 3 else None
+    rows.append(
+        tag(
+            "g",
+            tag("title", f"{name}: {share:.1%}, {frame.samples} samples, {frame.part}"),
+            tag(
+                "rect", x=round(left, 1), y=y, width=round(max(width - 0.6, 0.4), 1), height=ROW - 1
+            ),
+            None if shown is None else tag("text", shown, x=round(left + 3, 1), y=y + 12),
+            class_=colours.get(frame.part, "c-rest"),
+        )
+    )
+    deepest = depth
+    for callee in sorted(frame.callees.values(), key=lambda each: each.name):
+        if callee.samples >= whole * LEAST_SHARE:
+            deepest = max(deepest, _draw(callee, left, depth + 1, whole, colours, rows))
+        left += callee.samples / whole * WIDTH
+    return deepest

@@ -1,0 +1,30 @@
+"""Elements of HTML and SVG as text: everything that is not markup already is escaped."""
+
+from html import escape
+
+
+class Markup(str):
+    """Text that is markup."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: str | None, **attributes: object) -> Markup:
+    """Return an element. Of attributes None is left out, a last `_` in a name too, others become `-`."""
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Markup(f"<{name}{written}>{joined(*children)}</{name}>")
+
+
+def joined(*children: str | None) -> Markup:
+    """Return these one after another."""
+    return Markup(
+        "".join(
+            each if isinstance(each, Markup) else escape(each, quote=False)
+            for each in children
+            if each is not None
+        )
+    )

@@ -1,0 +1,49 @@
+"""Parts of a CPU split: their order from the request to the record, their colours, and what they are."""
+
+from collections.abc import Iterable
+
+from bench.profiling.stages import ABOUT, DATABASE, SYSTEM_CALLS
+
+_STAGES = (*ABOUT, "other")
+_TINTS = 5  # of a family in style.css
+_HUES = 8
+_GREY = {"threads", "measuring", "other", "control", "loop"}
+_SIDES = {
+    "clients": "sockets of those who post",
+    "receivers": "sockets of receivers",
+    "database": "the sockets to PostgreSQL",
+    "waiting": "the selectors",
+    "other": "elsewhere",
+}
+
+
+def colours(parts: Iterable[str]) -> dict[str, str]:
+    """Return a class of the page's for each part, in their order: a hue for a stage, and the tints of one
+    for system calls, of another for PostgreSQL."""
+    given = set(parts)
+    found: dict[str, str] = {}
+    hue = 0
+    for stage in _STAGES:
+        if stage in _GREY:
+            colour = "c-rest"
+        else:
+            colour, hue = f"c{hue % _HUES}", hue + 1
+        if stage in given:
+            found[stage] = colour
+    for letter, family in (("k", SYSTEM_CALLS), ("d", DATABASE)):
+        own = sorted(part for part in given if part.startswith(family))
+        found |= {part: f"{letter}{place % _TINTS}" for place, part in enumerate(own)}
+    return found | dict.fromkeys(sorted(given - found.keys()), "c-rest")
+
+
+def about(part: str) -> str:
+    """Return what a part is."""
+    for stage, said in ABOUT.items():
+        if stage == part:
+            return said
+    family, _, name = part.partition(", ")
+    if family == SYSTEM_CALLS:
+        return f"what the kernel does for {_SIDES.get(name, name)}, and the way there"
+    if family == DATABASE:
+        return "its process, or its connection's" if name else "all of it"
+    return "parts that are too small to tell"

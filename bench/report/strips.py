@@ -1,0 +1,107 @@
+"""Bars as SVG: what parts make up a whole, one bar a measurement; and figures of several side by side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.report.chart import framed
+from bench.report.markup import Markup, joined, tag
+from bench.report.numbers import number, short
+from bench.report.scale import scale
+
+WIDTH = 720
+BAR, GAP = 26, 12
+NAMES = 130  # pixels for the names of bars
+ROOM = 60  # behind a bar, for its number
+LETTER = 6.3  # pixels of a letter, about: whether a name fits within its part
+AXIS = 26
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A bar of parts. `colours` are classes of the page's, by part."""
+
+    name: str
+    parts: Mapping[str, float]
+
+
+def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], unit: str) -> Markup:
+    """Return bars whose parts stand one behind another, in the order of `colours`."""
+    whole = max(sum(each.parts.values()) for each in strips)
+    across = scale([whole], NAMES, WIDTH - ROOM)
+    height = len(strips) * (BAR + GAP) + AXIS
+    content = [_axis(across.ticks(), across, height, unit)]
+    for row, strip in enumerate(strips):
+        y, so_far = row * (BAR + GAP), 0.0
+        content.append(_named(strip.name, y))
+        for part in (name for name in colours if name in strip.parts):
+            value = strip.parts[part]
+            left, right = across(so_far), across(so_far + value)
+            content.append(_part(part, value, left, right, y, colours[part], unit))
+            so_far += value
+        content.append(
+            tag("text", number(so_far), x=across(so_far) + 6, y=y + BAR / 2 + 4, class_="value")
+        )
+    return framed(title, _svg(title, height, content), Markup(""))
+
+
+def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -> Markup:
+    """Return a bar for each, on a logarithmic scale, ours told apart."""
+    across = scale([*values.values()], NAMES, WIDTH - ROOM, log=True)
+    if across.low * 1.5 > min(values.values()):  # or the shortest would have no length
+        across = scale([*values.values(), min(values.values()) / 2], NAMES, WIDTH - ROOM, log=True)
+    height = len(values) * (BAR + GAP) + AXIS
+    content = [_axis(across.ticks(), across, height, unit)]
+    for row, (name, value) in enumerate(values.items()):
+        y = row * (BAR + GAP)
+        content.append(_named(name, y))
+        end = max(across(value), NAMES + 2)
+        content.append(
+            tag(
+                "rect",
+                tag("title", f"{name}: {number(value)} {unit}"),
+                x=NAMES,
+                y=y,
+                width=round(end - NAMES, 1),
+                height=BAR,
+                rx=3,
+                class_="ours" if name == ours else "theirs",
+            )
+        )
+        content.append(tag("text", number(value), x=end + 6, y=y + BAR / 2 + 4, class_="value"))
+    return framed(title, _svg(title, height, content), Markup(""))
+
+
+def _svg(title: str, height: float, content: Sequence[Markup]) -> Markup:
+    return tag(
+        "svg", joined(*content), viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=title
+    )
+
+
+def _named(name: str, y: float) -> Markup:
+    return tag("text", name, x=NAMES - 10, y=y + BAR / 2 + 4, text_anchor="end", class_="value")
+
+
+def _part(
+    name: str, value: float, left: float, right: float, y: float, colour: str, unit: str
+) -> Markup:
+    width = max(round(right - left - 1.5, 1), 0.5)  # a gap tells neighbours apart
+    told = f"{name}: {number(value)} {unit}"
+    within = None
+    if len(name) * LETTER < width - 6:
+        within = tag("text", name, x=left + 5, y=y + BAR / 2 + 4, class_="within")
+    return tag(
+        "g", tag("title", told),
+        tag("rect", x=left, y=y, width=width, height=BAR), within, class_=colour,
+    )  # fmt: skip
+
+
+def _axis(ticks: Sequence[float], across: object, height: float, unit: str) -> Markup:
+    assert callable(across)
+    bottom = height - AXIS
+    parts = []
+    for value in ticks:
+        x = across(value)
+        parts.append(tag("line", x1=x, x2=x, y1=0, y2=bottom, class_="grid"))
+        parts.append(tag("text", short(value), x=x, y=bottom + 14, text_anchor="middle"))
+    parts.append(tag("text", unit, x=WIDTH - 4, y=bottom + 14, text_anchor="end", class_="name"))
+    return joined(*parts)

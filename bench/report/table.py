@@ -1,0 +1,120 @@
+"""A run as tables of a terminal: figures with their spread, bars, floors, and where the CPU went."""
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from bench.baseline import baseline
+from bench.report.figures import Row, floors, good, medians, rows, troubles
+from bench.report.numbers import number, spread
+from bench.report.parts import about
+from bench.results import Document, Run
+
+MODULES = 12  # that are told; all of them are in the file and on the page
+
+
+def show_document(document: Document, console: Console | None = None) -> None:
+    """Print all runs."""
+    for run in document.runs:
+        show(run, console)
+
+
+def show(run: Run, console: Console | None = None) -> None:
+    """Print a run."""
+    console = console or Console()
+    console.print()
+    console.print(_title(run))
+    found = rows(run)
+    if found:
+        console.print(_figures(run, found))
+    for name, value in _notes(run).items():
+        console.print(Text(f"  {name}: {value}"))
+    for word, reason in troubles(run):
+        console.print(
+            Text(f"  {word}: {reason}", style="bold red" if word != "drifted" else "yellow")
+        )
+    for name, values in floors(run):
+        console.print(
+            Text(
+                f"  floor, {name}: {spread(min(values), max(values)) or number(values[0])} µs",
+                "dim",
+            )
+        )
+    _split(run, console)
+
+
+def _title(run: Run) -> Text:
+    sizes = ", ".join(f"{name} {value}" for name, value in run.sizes.items())
+    title = Text(run.scenario, style="bold").append(f": {run.about}", style="not bold")
+    times = len(run.measurements)
+    repeated = f"{times} measurements" if times != 1 else "one measurement"
+    return title.append(f"\n  {'; '.join(filter(None, (sizes, repeated)))}", style="dim")
+
+
+def _figures(run: Run, found: list[Row]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("  figure")
+    table.add_column("median" if len(good(run)) > 1 else "value", justify="right")
+    table.add_column("")
+    repeated, barred = len(good(run)) > 1, any(row.bar for row in found)
+    if repeated:
+        table.add_column("least to most", style="dim")
+    if barred:
+        table.add_column("bar")
+    systems = list(dict.fromkeys(name for row in found for name in row.others))
+    for system in systems:
+        table.add_column(system, justify="right", style="dim")
+    for row in found:
+        cells: list[str | Text] = [
+            Text(f"  {row.figure}", style="" if row.compared else "dim"),
+            number(row.median),
+            row.unit,
+        ]
+        if repeated:
+            cells.append(spread(row.low, row.high))
+        if barred:
+            cells.append(_bar(row))
+        cells += [number(row.others[name]) if name in row.others else "" for name in systems]
+        table.add_row(*cells)
+    if systems:
+        table.caption = f"others: {baseline().measured}, {baseline().machine}"
+        table.caption_style, table.caption_justify = "dim", "left"
+    return table
+
+
+def _bar(row: Row) -> Text:
+    bar = row.bar
+    if bar is None:
+        return Text("")
+    if not bar.held:
+        return Text(f"{bar}: not held", style="bold red")
+    if bar.stretched:
+        return Text(f"{bar}: held, and {bar.stretch:g} too", style="bold green")
+    strives = "" if bar.stretch is None else f" ({bar.stretch:g} is striven for)"
+    return Text(f"{bar}: held{strives}", style="green")
+
+
+def _notes(run: Run) -> dict[str, str]:
+    """Return the words that go with the figures: those of the last measurement stand for all."""
+    return {name: said for each in good(run) for name, said in each.notes.items()}
+
+
+def _split(run: Run, console: Console) -> None:
+    for what, title, unit in (
+        ("split", "where the CPU goes", "µs an event"),
+        ("modules", "the server's by module", "µs an event"),
+        ("allocations", "blocks of memory taken, by module", "an event"),
+    ):
+        parts = medians(run.measurements, what)
+        if not parts:
+            continue
+        whole = sum(parts.values())
+        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column(f"  {title}")
+        table.add_column(unit, justify="right")
+        table.add_column("share", justify="right")
+        table.add_column("", style="dim")
+        for name, value in list(parts.items())[: None if what == "split" else MODULES]:
+            said = about(name) if what == "split" else ""
+            table.add_row(f"  {name}", number(value), f"{value / whole:.1%}", said)
+        console.print(table)
