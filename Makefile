@@ -73,8 +73,8 @@ check: $(VENV)/.dev  ## formatting, lint, types, and audits of code and dependen
 	@$(BIN)/python -m tests.security.static
 	@$(BIN)/python -m tests.security.advisories
 
-bench: $(VENV)/.dev  ## run the benchmarks (ARGS="--list" shows them)
-	@$(BIN)/python -m bench $(ARGS)
+bench: $(VENV)/.dev  ## measure, about 10 minutes (ARGS="list" names what there is, ARGS="run single")
+	@$(BIN)/python -m bench $(or $(ARGS),run all)
 
 chaos: $(VENV)/.dev  ## kill, freeze, cut and crowd real processes under load (MINUTES=10 SEED=...)
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)

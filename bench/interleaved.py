@@ -4,13 +4,13 @@ What is stated is the ratio of CPU an event, each over the floor of its minute, 
 interval over the rounds.
 """
 
-import math
 import os
 import statistics
 from collections.abc import Callable
 from pathlib import Path
 
 from bench.checks import require
+from bench.intervals import paired
 from bench.posting import posted
 from bench.service import Figures, Receiver, Service
 
@@ -40,22 +40,17 @@ SCHEMA = {
         },
     },
 }
-# Two-sided 95 % quantiles of Student's t, by degrees of freedom.
-_T = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26, 10: 2.23}
-_T_MANY = 2.2  # somewhat more than of 11 and above
 
 
 def ratio(first: list[float], second: list[float]) -> Figures:
     """Return second / first, paired by round: the geometric mean with its confidence interval."""
-    logs = [math.log(b / a) for a, b in zip(first, second, strict=True)]
-    middle = statistics.fmean(logs)
-    if len(logs) == 1:
-        return {"ratio": round(math.exp(middle), 3)}
-    half = _T.get(len(logs) - 1, _T_MANY) * statistics.stdev(logs) / math.sqrt(len(logs))
+    if len(first) == 1:
+        return {"ratio": round(second[0] / first[0], 3)}
+    found = paired(first, second)
     return {
-        "ratio": round(math.exp(middle), 3),
-        "ratioLow": round(math.exp(middle - half), 3),
-        "ratioHigh": round(math.exp(middle + half), 3),
+        "ratio": round(found.ratio, 3),
+        "ratioLow": round(found.low, 3),
+        "ratioHigh": round(found.high, 3),
     }
 
 
