@@ -64,6 +64,8 @@ def compare(first: Document, second: Document, threshold: float = THRESHOLD) -> 
         before, after = ones[key], others[key]
         for which, runs in (("first", before), ("second", after)):
             found.warnings += _of_measurements(key[0], which, runs)
+        if _profiled(before) != _profiled(after):
+            found.warnings.append(f"{key[0]}: only one of them was profiled, which costs CPU")
         if any(each.verdict == "broken" for run in after for each in run.measurements):
             found.broken.append(key[0])
         found.rows += _figures(key[0], before, after, found.warnings)
@@ -147,7 +149,7 @@ def _verdict(row: Compared, interval: Interval, stands: bool, threshold: float) 
 
 def _of_measurements(scenario: str, which: str, runs: Sequence[Run]) -> Iterator[str]:
     measured = [each for run in runs for each in run.measurements]
-    for verdict in ("broken", "void"):
+    for verdict in ("broken", "failed", "void"):
         bad = [each for each in measured if each.verdict == verdict]
         if bad:
             yield (
@@ -159,6 +161,10 @@ def _of_measurements(scenario: str, which: str, runs: Sequence[Run]) -> Iterator
             f"{scenario}: the floor drifted in {drifted} of {len(measured)} in the {which}:"
             " something else ran on the machine"
         )
+
+
+def _profiled(runs: Sequence[Run]) -> bool:
+    return any(each.split for run in runs for each in run.measurements)
 
 
 def _of_sizes(ones: set[Key], others: set[Key]) -> Iterator[str]:
@@ -231,6 +237,15 @@ _WORDS = {"scenario", "figure", "verdict"}
 _COLOURS = {"better": "green", "worse": "red", "same": "default", "unclear": "yellow"}
 
 
+def _sources(document: Document) -> str:
+    """Return what was measured, in words."""
+    sources = dict.fromkeys(run.source for run in document.runs)
+    return ", ".join(
+        f"{each.version} at {each.commit[:12] or 'no commit'}{' and changes' if each.changed else ''}"
+        for each in sources
+    )
+
+
 def main(arguments: Sequence[str]) -> int:
     """Compare two files. Exit code 1 when the second is worse, 2 when there is nothing to compare."""
     parser = argparse.ArgumentParser(prog="python -m bench compare", description=__doc__)
@@ -252,6 +267,8 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(str(error))
     found = compare(first, second, given.threshold / 100)
     console = Console()
+    for which, document in (("first", first), ("second", second)):
+        console.print(f"{which}: {_sources(document)}", highlight=False)
     show(found, console)
     if not found.rows and not found.broken:
         sys.stderr.write(
