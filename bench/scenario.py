@@ -55,12 +55,12 @@ class Scenario:
 
 
 def program(
+    name: str,
+    about: str,
     run: Callable[..., Figures | Measurement],
     sizes: Sizes,
     tiny: Sizes,
     *,
-    name: str,
-    about: str,
     serve: Callable[[], Service] = Service,
     better: dict[str, str] | None = None,
     bars: Bars | None = None,

@@ -1,19 +1,71 @@
 """Every scenario once, with tiny sizes, against a real server: they must run, and find nothing broken."""
 
+import re
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
 import pytest
 
+import bench.measure
 import bench.service
-from bench.__main__ import run
+from bench.results import Floor, Measurement
+from bench.scenario import Scenario
 from bench.scenarios import SCENARIOS
+from bench.scenarios.programs import PROGRAMS
+from bench.service import Service
+
+ROOT = Path(__file__).parent.parent.parent
+DECLARED = [name for name in SCENARIOS if name not in PROGRAMS]
+FLOOR = Floor(5.0, 5.0, 0.1)  # what it tells is of no interest here
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_a_scenario_runs_and_finds_nothing_broken(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bench.service, "FLOOR_REQUESTS", 2_000)  # what it tells is of no interest
+@pytest.fixture(autouse=True)
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.service, "FLOOR_REQUESTS", 2_000)
+    monkeypatch.setattr(bench.measure, "floors", lambda _service: FLOOR)
     # What a scenario leaves in flight, a receiver never answers: its server need not wait for it.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
+
+
+def hold(scenario: Scenario, found: Measurement) -> None:
+    """Check that a measurement is whole: what is compared and demanded is there."""
+    assert found.verdict != "broken", f"{scenario.name}: {found.reason}"
+    named = {*scenario.better, *scenario.bars}
+    assert not named - found.figures.keys(), f"{scenario.name}: {found.figures}"
+    assert scenario.bars.keys() <= scenario.better.keys()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
     scenario = SCENARIOS[name]
-    figures = run(scenario, scenario.tiny)
-    assert figures
+    found = scenario.measure(scenario.with_sizes({}, tiny=True))
+    hold(scenario, found)
+    assert found.figures or found.notes
+
+
+def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
+    """All on one server, where none needs one of its own: a start takes longer than all of its events."""
+    with Service() as shared:
+
+        def serve(settings: Mapping[str, str] | None = None) -> AbstractContextManager[Service]:
+            return Service(settings=settings) if settings else nullcontext(shared)
+
+        for name in DECLARED:
+            scenario = SCENARIOS[name]
+            found = scenario.measure(scenario.with_sizes({}, tiny=True), serve)
+            hold(scenario, found)
+            assert found.latencies
+            assert len(found.floors) > 1
+
+
+def test_every_scenario_is_in_the_page() -> None:
+    page = (ROOT / "bench/README.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \|", page, re.M)
+    assert sorted(listed) == sorted(SCENARIOS)
+    assert len(listed) == len(set(listed))
+
+
+def test_a_size_that_a_scenario_has_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="single has no size evnets; it has events, connections"):
+        SCENARIOS["single"].with_sizes({"evnets": 3})

@@ -1,102 +1,22 @@
-"""The scenarios: what is posted to whom, what must be true of it, and what it cost.
+"""The scenarios that are programs: what they do cannot be declared, or is a story of its own.
 
 Each is a function of a fresh service, a receiver and sizes; it returns figures and raises `Broken` when
 anything was lost, invented or out of order. Sizes are parameters, so that tests run them tiny.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 from bench.checks import disorder, require
 from bench.interleaved import against, features
 from bench.isolation import Neighbourhood, isolation
 from bench.kills import kills
-from bench.posting import load, posted
+from bench.posting import load
 from bench.reads import reads
 from bench.replays import replay
+from bench.scenario import Scenario, program
 from bench.service import Figures, Receiver, Service
 from bench.soak import Watched, soak
 from bench.transforms import transforms
-
-Sizes = dict[str, Any]  # numbers, and names of what is measured
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A named measurement with the sizes that the project's bars are stated for."""
-
-    name: str
-    about: str
-    run: Callable[..., Figures]
-    sizes: Sizes = field(default_factory=dict)
-    tiny: Sizes = field(default_factory=dict)
-    serve: Callable[[], Service] = Service
-
-
-def single(service: Service, receiver: Receiver, *, events: int, connections: int) -> Figures:
-    """Post one event a request, closed loop."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
-    return posted(service, receiver, events=events, connections=connections)
-
-
-def batches(
-    service: Service, receiver: Receiver, *, events: int, connections: int, batch: int
-) -> Figures:
-    """Post batches, closed loop."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
-    return posted(service, receiver, events=events, connections=connections, batch=batch)
-
-
-def paced(service: Service, receiver: Receiver, *, rate: int, seconds: int) -> Figures:
-    """Post at a fixed rate, open loop; latency counts from the intended time."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
-    posted(service, receiver, events=rate, connections=16)  # warm
-    receiver.reset()
-    return posted(service, receiver, events=rate * seconds, connections=16, rate=rate, first=rate)
-
-
-def full_tables(
-    service: Service, receiver: Receiver, *, filler: int, events: int, connections: int
-) -> Figures:
-    """Post single events with many rows in the tables already; compare with the same when empty."""
-    service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
-    empty = posted(service, receiver, events=events, connections=connections)
-    receiver.reset()
-    done = load(service, events=filler, connections=8, batch=100, first=10_000_000, give_up_s=900)
-    require(done["accepted"] == filler, f"filler: {done['answers']}")
-    receiver.wait(filler, 120)
-    require(service.settled(120), "filler stays unrecorded")
-    receiver.reset()
-    full = posted(service, receiver, events=events, connections=connections, first=20_000_000)
-    ratio = full["timesFloor"] / empty["timesFloor"]
-    return full | {"emptyTimesFloor": empty["timesFloor"], "timesEmpty": round(ratio, 3)}
-
-
-def many_destinations(
-    service: Service, receiver: Receiver, *, destinations: int, events: int, delay_ms: int
-) -> Figures:
-    """Spread events over many slow destinations; none may starve, memory must stay bounded."""
-    for number in range(destinations):
-        service.destination(f"{receiver.url}/hook/{number}", [f"bench.{number}"], concurrency=4)
-    receiver.reset(delay_ms=delay_ms)
-    before = service.rss_mb()
-    sent = load(service, events=events, connections=16, types=destinations)
-    peak = service.rss_mb()
-    stats = receiver.wait(events)
-    peak = max(peak, service.rss_mb())
-    require(stats["unique"] == events, f"received {stats['unique']} of {events}")
-    require(stats["paths"] == destinations, f"{stats['paths']} of {destinations} were served")
-    require(stats["leastOfAPath"] >= events // destinations, "a destination starved")
-    return {
-        "events": events,
-        "destinations": destinations,
-        "deliveredPerSecond": round(events / (stats["last"] - sent["began"]), 1),
-        "p50Ms": stats["p50Ms"],
-        "p99Ms": stats["p99Ms"],
-        "rssGrowthMb": round(peak - before, 1),
-    }
 
 
 def neighbour(
@@ -162,87 +82,52 @@ def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int
     }
 
 
-SCENARIOS = {
+PROGRAMS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
-        Scenario(
-            "single",
-            "single events over kept connections",
-            single,
-            {"events": 60_000, "connections": 64},
-            {"events": 300, "connections": 8},
-        ),
-        Scenario(
-            "batch",
-            "batches of 100",
-            batches,
-            {"events": 100_000, "connections": 8, "batch": 100},
-            {"events": 600, "connections": 2, "batch": 100},
-        ),
-        Scenario(
-            "paced",
-            "a fixed rate, open loop: latency from request to receiver",
-            paced,
-            {"rate": 200, "seconds": 20},
-            {"rate": 50, "seconds": 1},
-        ),
-        Scenario(
-            "tables",
-            "single events with 2,000,000 in the tables",
-            full_tables,
-            {"filler": 2_000_000, "events": 60_000, "connections": 64},
-            {"filler": 500, "events": 200, "connections": 8},
-        ),
-        Scenario(
-            "destinations",
-            "1,000 destinations whose receivers take 200 ms",
-            many_destinations,
-            {"destinations": 1_000, "events": 20_000, "delay_ms": 200},
-            {"destinations": 5, "events": 100, "delay_ms": 20},
-        ),
-        Scenario(
+        program(
             "neighbour",
             "a healthy destination beside one that never answers",
             neighbour,
             {"stuck": 5_000, "rate": 20, "seconds": 20},
             {"stuck": 50, "rate": 20, "seconds": 1},
         ),
-        Scenario(
+        program(
             "backlog",
             "a backlog of 300,000 for a disabled destination, then drained in order",
             backlog,
             {"deliveries": 300_000, "lanes": 1_000},
             {"deliveries": 2_000, "lanes": 20},
         ),
-        Scenario(
+        program(
             "kills",
             "kill -9 under full load, every other time with the database",
             kills,
             {"rounds": 20, "connections": 16},
             {"rounds": 2, "connections": 4},
         ),
-        Scenario(
+        program(
             "replay",
             "all of 1,000,000 deliveries replayed, beside live events",
             replay,
             {"deliveries": 1_000_000, "rate": 100, "seconds": 20},
             {"deliveries": 500, "rate": 20, "seconds": 1},
         ),
-        Scenario(
+        program(
             "reads",
             "every list, filter and view with 1,000,000 deliveries, beside GET /livez",
             reads,
             {"deliveries": 1_000_000, "days": 29, "requests": 100},
             {"deliveries": 400, "days": 1, "requests": 2},
         ),
-        Scenario(
+        program(
             "features",
             "events that a filter and an active schema judge, over events that nothing judges",
             features,
             {"events": 30_000, "connections": 64, "rounds": 6},
             {"events": 200, "connections": 8, "rounds": 1},
         ),
-        Scenario(
+        program(
             "transforms",
             "20 scripts over 20 destinations, over plain ones; then beside hostile scripts",
             transforms,
@@ -265,7 +150,7 @@ SCENARIOS = {
                 "hostile_rate": 10,
             },
         ),
-        Scenario(
+        program(
             "isolation",
             "a healthy tenant alone and beside each worst neighbour, or worst=NAME",
             isolation,
@@ -280,7 +165,7 @@ SCENARIOS = {
             },
             serve=Neighbourhood,
         ),
-        Scenario(
+        program(
             "soak",
             "half of the full rate beside flapping receivers: what creeps, by the hour",
             soak,
@@ -288,7 +173,7 @@ SCENARIOS = {
             {"minutes": 3, "rate": 60, "flapping_percent": 10, "seconds": 1},
             serve=Watched,
         ),
-        Scenario(
+        program(
             "against",
             "this source tree over the one that ANGARIUM_BENCH_BASE names, both running",
             against,

@@ -1,0 +1,201 @@
+"""Makes thousands of customers' destinations by SQL: copies of one that the API made, and of its rule.
+
+An environment has at most a thousand rules, and a rule names one destination: so they are spread over
+environments of workspaces of their own, each with a key. By the API that would be 40,000 requests, which
+take minutes; the copies take seconds, and the server reads them at a new start.
+"""
+
+import asyncio
+import math
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from bench.service import Service
+from engine.control.keys import PREFIX_OF
+from engine.control.rules import MAX_RULES
+from engine.core.vocabulary import Environment
+from engine.identity import Identity
+from engine.models import digest_of
+from storage.embedded import attached
+from storage.key_file import KEY_FILE, KeyFile
+from storage.secretbox import SecretBox
+
+# A row like another, but for what JSON says: whatever columns a migration adds are copied too.
+_COPY = """
+INSERT INTO {table} SELECT (jsonb_populate_record(t, change)).*
+FROM {table} t, jsonb_array_elements($1::text::jsonb) change WHERE {where}"""
+_NUMBERS = """
+INSERT INTO environments (workspace, name)
+SELECT w, n FROM unnest($1::uuid[]) w, unnest($2::smallint[]) n RETURNING number, workspace, name"""
+_ACCOUNTS = """
+INSERT INTO customer_accounts (environment, external_id, id)
+SELECT * FROM unnest($1::integer[], $2::text[], $3::uuid[])"""
+_TALLIES = """
+INSERT INTO routing_tallies (environment, rules)
+SELECT environment, count(*) FROM routing_rules WHERE environment = ANY($1) GROUP BY 1"""
+_COUNTED = """
+UPDATE environments e SET destinations =
+    (SELECT count(*) FROM destinations d WHERE d.environment = e.number)
+WHERE number = ANY($1)"""
+_TEMPLATE = """
+SELECT d.sealed, r.id AS rule, k.id AS key, k.workspace
+FROM destinations d, routing_rules r, api_keys k JOIN key_secrets s ON s.key = k.id
+WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Destinations of customers `c0`, `c1` ...: the first `per_environment` of them are reached with the
+    first key, and so on."""
+
+    keys: Sequence[str]
+    per_environment: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """An environment, with the key to it."""
+
+    number: int
+    workspace: str
+    name: Environment
+    key: str
+
+
+def crowd(service: Service, template: str, url: str, count: int) -> Crowd:
+    """Make `count` destinations like one of the server's first environment, each for a customer, with a
+    rule like its rule; `url` has `{}` for their numbers. The server starts anew."""
+    box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
+    with attached(service.folder) as database:
+        made = asyncio.run(_crowd(database, service.key, box, template, url, count))
+    service.stop()
+    service.start()
+    return made
+
+
+async def _crowd(
+    database: str, key: str, box: SecretBox, template: str, url: str, count: int
+) -> Crowd:
+    connection = await asyncpg.connect(database, ssl="disable", command_timeout=300)
+    identity = Identity()
+    try:
+        async with connection.transaction():
+            like = await connection.fetchrow(_TEMPLATE, template, digest_of(key.encode()))
+            assert like is not None, "the destination to copy is not there"
+            places = await _places(connection, identity, like, math.ceil(count / MAX_RULES))
+            ids = [identity.other() for _ in range(count)]
+            where = [places[number // MAX_RULES].number for number in range(count)]
+            names = [f"c{number}" for number in range(count)]
+            accounts = [identity.other() for _ in range(count)]
+            await connection.execute(_ACCOUNTS, where, names, accounts)
+            plain = box.open(like["sealed"], f"destinations/{template}")
+            await _copy(
+                connection,
+                "destinations",
+                f"t.id = '{template}'",
+                [
+                    {
+                        "id": ids[number],
+                        "environment": where[number],
+                        "url": url.format(number),
+                        "customer": names[number],
+                        "customer_account": accounts[number],
+                        "sealed": _hex(box.seal(plain, f"destinations/{ids[number]}")),
+                    }
+                    for number in range(count)
+                ],
+            )
+            await _copy(
+                connection,
+                "destination_versions",
+                f"t.destination = '{template}'",
+                [
+                    {
+                        "destination": ids[number],
+                        "environment": where[number],
+                        "url": url.format(number),
+                    }
+                    for number in range(count)
+                ],
+            )
+            await _copy(
+                connection,
+                "routing_rules",
+                f"t.id = '{like['rule']}'",
+                [
+                    {
+                        "id": identity.other(),
+                        "environment": where[number],
+                        "destination": ids[number],
+                    }
+                    for number in range(count)
+                ],
+            )
+            numbers = [place.number for place in places]
+            await connection.execute(_TALLIES, numbers)
+            await connection.execute(_COUNTED, numbers)
+        await connection.execute("VACUUM ANALYZE")
+    finally:
+        await connection.close()
+    return Crowd([place.key for place in places], MAX_RULES)
+
+
+async def _places(connection: Any, identity: Identity, like: Any, number: int) -> list[Place]:
+    """Make environments with a key each, three to a workspace, as everywhere."""
+    names = list(Environment)
+    workspaces = [identity.other() for _ in range(math.ceil(number / len(names)))]
+    await _copy(
+        connection,
+        "workspaces",
+        f"t.id = '{like['workspace']}'",
+        [{"id": each, "name": f"crowd {each}", "transforms": 0} for each in workspaces],
+    )
+    rows = await connection.fetch(_NUMBERS, workspaces, [int(each) for each in names])
+    places = []
+    for row in sorted(rows, key=lambda row: int(row["number"]))[:number]:
+        name = Environment(row["name"])
+        secret = PREFIX_OF[name] + secrets.token_hex(20)
+        places.append(Place(row["number"], str(row["workspace"]), name, secret))
+    ids = [identity.other() for _ in places]
+    await _copy(
+        connection,
+        "api_keys",
+        f"t.id = '{like['key']}'",
+        [
+            {"id": each, "workspace": place.workspace, "environment": place.number}
+            for each, place in zip(ids, places, strict=True)
+        ],
+    )
+    await _copy(
+        connection,
+        "key_secrets",
+        f"t.key = '{like['key']}'",
+        [
+            {
+                "key": each,
+                "digest": _hex(digest_of(place.key.encode())),
+                "prefix": PREFIX_OF[place.name],
+            }
+            for each, place in zip(ids, places, strict=True)
+        ],
+    )
+    return places
+
+
+async def _copy(
+    connection: Any, table: str, where: str, changes: Sequence[Mapping[str, Any]]
+) -> None:
+    """Copy the one row of a table that is meant, once for each change."""
+    done = await connection.execute(
+        _COPY.format(table=table, where=where), msgspec.json.encode(changes).decode()
+    )
+    assert done == f"INSERT 0 {len(changes)}", f"{table}: {done}"
+
+
+def _hex(content: bytes) -> str:
+    return "\\x" + content.hex()

@@ -1,0 +1,239 @@
+"""The form of scenarios that are files: what there is, what is posted, what is compared, what must hold.
+
+A file of `bench/scenarios` is TOML. `"$name"` stands for a size of that name, so that `--set` and the
+tests' tiny sizes change it. Nothing here runs anything; a key or a type that is not of the form is
+refused with its place.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from bench.receiver.behaviour import Behaviour
+from bench.scenario import Bars, Sizes
+
+Positive = Annotated[int, Meta(ge=1)]
+Count = Annotated[int, Meta(ge=0)]
+Least = Annotated[float, Meta(ge=0)]
+Name = Annotated[str, Meta(pattern="^[a-z][A-Za-z0-9]*$")]
+
+
+class Form(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What all parts of a file are."""
+
+
+class Delivery(Form, rename="camel"):
+    """How a destination is delivered to, in the API's own words."""
+
+    concurrency: Positive = 64
+    ordering: Literal["NONE", "KEY", "STRICT"] = "NONE"
+    timeout_ms: Positive = 30_000
+    retry_schedule: list[Positive] | None = None
+    rate_per_second: float | None = None
+
+    def document(self) -> dict[str, Any]:
+        """Return the API's object."""
+        found: dict[str, Any] = msgspec.to_builtins(self)
+        return found
+
+
+class Group(Form):
+    """Destinations that are alike. Each is posted events of its own, or, with `fanout`, all get all.
+
+    `takes`: the group whose events they get besides. `dead`: what is due to them is not waited for.
+    `customers`: each belongs to a customer of its own, and they are spread over as many environments
+    as their rules need; made by SQL.
+    """
+
+    name: Name
+    count: Positive = 1
+    fanout: bool = False
+    takes: str = ""
+    customers: bool = False
+    scheme: Literal["http", "https"] = "http"
+    dead: bool = False
+    delivery: Delivery = Delivery()
+
+
+class Load(Form):
+    """What is posted to the events' first group, `to`: see `bench.load.Plan`. `seconds` at a `rate` are
+    as good as `events`. `warm`: how many events go ahead, before anything is measured."""
+
+    to: str
+    events: Count = 0
+    seconds: Least = 0
+    rate: Least = 0
+    connections: Positive = 64
+    batch: Positive = 1
+    zipf: Least = 0
+    lanes: Count = 0
+    own_lanes: bool = False
+    sizes: list[tuple[Positive, Positive]] = []  # bytes of payloads, with weights
+    warm: Count = 0
+
+    @property
+    def number(self) -> int:
+        """How many events are posted."""
+        return self.events or round(self.rate * self.seconds)
+
+
+class Receivers(Form):
+    """How the receivers of a group answer, or of all."""
+
+    behaviour: Behaviour
+    group: str = ""
+
+
+class Variant(Form):
+    """One way to do the work. `fill`: deliveries that are in the tables of its server from the start.
+    `value`: what it is plotted over."""
+
+    load: Load
+    name: Annotated[str, Meta(pattern="^([a-z][A-Za-z0-9]*)?$")] = ""
+    receivers: list[Receivers] = []
+    fill: Count = 0
+    value: float | None = None
+
+
+class Bar(Form):
+    """What is demanded of a figure, and what is striven for."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+    stretch: float | None = None
+
+
+class Declaration(Form):
+    """A scenario. Its variants are taken in turns, `rounds` times, and stated over the first one: as
+    ratios of the `compared` figures, with an interval. `step` names what their `value` is.
+
+    `duplicates`: what arrives twice breaks no promise, since attempts are judged failed that were not.
+    """
+
+    about: str
+    minutes: Least
+    groups: Annotated[list[Group], Meta(min_length=1)]
+    variants: Annotated[list[Variant], Meta(min_length=1)]
+    rounds: Positive = 1
+    compared: tuple[str, ...] = ("timesFloor",)
+    step: str = ""
+    duplicates: bool = False
+    better: dict[str, Literal["less", "more"]] = {}
+    bars: dict[str, Bar] = {}
+
+    def group(self, name: str) -> Group:
+        """Return a group by its name."""
+        return next(each for each in self.groups if each.name == name)
+
+    def takers(self, name: str) -> list[Group]:
+        """Return the groups that get what is posted to one."""
+        return [each for each in self.groups if name in (each.name, each.takes)]
+
+    def demands(self) -> Bars:
+        """Return the bars as results state them."""
+        named = {"at_most": "atMost", "at_least": "atLeast", "stretch": "stretch"}
+        return {
+            figure: {
+                named[key]: value
+                for key, value in msgspec.structs.asdict(bar).items()
+                if value is not None
+            }
+            for figure, bar in self.bars.items()
+        }
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Return a file as it is written. Raises ValueError when it is no TOML, or its sizes are none."""
+    try:
+        raw = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"{path.name}: {error}") from None
+    sizes, tiny = raw.get("sizes", {}), raw.get("tiny", {})
+    if not isinstance(sizes, dict) or not isinstance(tiny, dict):
+        # one error for whatever a file says that it must not
+        raise ValueError(f"{path.name}: sizes and tiny are tables")  # noqa: TRY004
+    if strange := sorted(tiny.keys() - sizes.keys()):
+        raise ValueError(f"{path.name}: tiny has {', '.join(strange)}, which sizes has not")
+    return raw
+
+
+def declaration(name: str, raw: Mapping[str, Any], sizes: Sizes) -> Declaration:
+    """Return the scenario that a file declares, at these sizes. Raises ValueError with what is wrong."""
+    try:
+        whole = _filled_in({key: raw[key] for key in raw if key not in ("sizes", "tiny")}, sizes)
+        found = msgspec.convert(_merged(whole), Declaration)
+        _check(found)
+    except ValueError as error:  # msgspec's is one
+        raise ValueError(f"{name}: {error}") from None
+    return found
+
+
+def _filled_in(value: Any, sizes: Sizes) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled_in(each, sizes) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_filled_in(each, sizes) for each in value]
+    if isinstance(value, str) and value.startswith("$"):
+        if value[1:] not in sizes:
+            raise ValueError(f"there is no size {value[1:]!r}")
+        return sizes[value[1:]]
+    return value
+
+
+def _merged(raw: dict[str, Any]) -> dict[str, Any]:
+    """Give every variant what `load` and `receivers` say of all; without variants there is one."""
+    raw = dict(raw)
+    groups = raw.get("groups") or [{}]
+    load = {"to": groups[0].get("name", "")} | raw.pop("load", {})
+    receivers = raw.pop("receivers", [])
+    variants = raw.get("variants", [{}])
+    if not isinstance(variants, list):
+        raise ValueError("variants is an array of tables")  # noqa: TRY004
+    raw["variants"] = [
+        {"receivers": receivers, **each, "load": load | each.get("load", {})} for each in variants
+    ]
+    return raw
+
+
+def _check(found: Declaration) -> None:
+    """Raise ValueError for what the form alone does not see."""
+    groups = {each.name for each in found.groups}
+    names = [each.name for each in found.variants]
+    _require(len(groups) == len(found.groups), "two groups have one name")
+    _require(len(set(names)) == len(names), "two variants have one name")
+    _require(len(names) == 1 or all(names), "each of several variants needs a name")
+    for group in found.groups:
+        _require(group.takes in {"", *groups}, f"there is no group {group.takes!r} to take from")
+        _require(not (group.fanout and group.customers), f"{group.name}: fanout or customers")
+    for variant in found.variants:
+        load = variant.load
+        _require(load.to in groups, f"there is no group {load.to!r} to post to")
+        _require(
+            load.number > 0, f"variant {variant.name!r} posts nothing: events, or rate and seconds"
+        )
+        _require(not (load.lanes and load.own_lanes), "lanes or own_lanes")
+        _require(
+            not found.group(load.to).customers
+            or not (load.lanes or load.own_lanes or load.batch > 1),
+            "events of customers' destinations have those customers, and no batches",
+        )
+        for receivers in variant.receivers:
+            _require(receivers.group in {"", *groups}, f"there is no group {receivers.group!r}")
+            _require(
+                not receivers.behaviour.paths, "receivers are named by their group, not by paths"
+            )
+    for figure, bar in found.bars.items():
+        _require(
+            (bar.at_most is None) != (bar.at_least is None),
+            f"{figure}: at_most or at_least a number",
+        )
+        _require(figure in found.better, f"{figure} has a bar: better says whether less or more is")
+
+
+def _require(truth: bool, otherwise: str) -> None:
+    if not truth:
+        raise ValueError(otherwise)

@@ -1,0 +1,37 @@
+"""The scenarios by name: those that files here declare, and those that are programs."""
+
+from functools import partial
+from pathlib import Path
+
+from bench import declared, measure
+from bench.scenario import Scenario, Sizes
+from bench.scenarios.programs import PROGRAMS
+
+__all__ = ["SCENARIOS", "Scenario", "Sizes"]
+
+
+def _read(path: Path) -> Scenario:
+    """Return the scenario of a file. Raises ValueError with what is wrong with it."""
+    name, raw = path.stem, declared.read(path)
+    sizes, tiny = raw.get("sizes", {}), raw.get("tiny", {})
+    found = declared.declaration(name, raw, sizes)
+    declared.declaration(name, raw, sizes | tiny)
+    return Scenario(
+        name,
+        found.about,
+        partial(measure.measured, name, raw),
+        sizes,
+        tiny,
+        dict(found.better),
+        found.demands(),
+        found.minutes,
+    )
+
+
+SCENARIOS: dict[str, Scenario] = {
+    scenario.name: scenario
+    for scenario in (
+        *map(_read, sorted(Path(__file__).parent.glob("*.toml"))),
+        *PROGRAMS.values(),
+    )
+}

@@ -1,0 +1,164 @@
+"""What a declared scenario stands on: servers, a receiver, destinations with their rules.
+
+Each group has event types of its own, named by scenario and group, so that scenarios can share a server.
+"""
+
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from bench.crowding import Crowd, crowd
+from bench.declared import Declaration, Group, Receivers, Variant
+from bench.filling import Filled, fill
+from bench.scenario import Serve
+from bench.service import Receiver, Service
+from bench.work import recorded
+
+# Rows that are there from the start are of the last hour: they lie in the partition that is written to,
+# next to what is written. Spread over a month, a run would meet a thirtieth of them.
+FILL_DAYS = 1 / 24
+FIRST_ENVIRONMENT = 1  # of the first workspace, which is that of the server's key
+ASKED_ONE_BY_ONE = 20  # destinations; of more, whether anything at all is on its way is asked
+
+
+class Stage:
+    """Servers, one for each filling of the tables, and one receiver for all of them."""
+
+    def __init__(self, name: str, declared: Declaration, serve: Serve) -> None:
+        self._name = name
+        self._declared = declared
+        self._serve = serve
+        self._stack = ExitStack()
+        self._services: dict[int, Service] = {}
+        self._crowds: dict[tuple[int, str], Crowd] = {}  # by filling and group, as the ids
+        self._ids: dict[tuple[int, str], list[str]] = {}
+
+    def __enter__(self) -> Self:
+        try:
+            self._build()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def _build(self) -> None:
+        secure = any(group.scheme == "https" for group in self._declared.groups)
+        self.receiver = self._stack.enter_context(Receiver(tls=secure))
+        settings = {"SSL_CERT_FILE": self.receiver.authority} if secure else None
+        for number in dict.fromkeys(each.fill for each in self._declared.variants):
+            service = self._stack.enter_context(self._serve(settings))
+            self._services[number] = service
+            made = [each for group in self._declared.groups for each in self._made(number, group)]
+            if number:
+                workspace = service.api("GET", "/auth/context")["workspaceId"]
+                fill(service.folder, Filled(workspace, FIRST_ENVIRONMENT, made), number, FILL_DAYS)
+
+    def _made(self, fill_number: int, group: Group) -> list[str]:
+        """Make a group's destinations; return the ids of those that the first environment has."""
+        service = self._services[fill_number]
+        if group.customers:
+            url, kind = self._address(group, 0), self.event_type(group.name)
+            first = service.destination(url, [kind], **group.delivery.document())
+            made = crowd(service, first, self._address(group, -1), group.count)
+            self._crowds[fill_number, group.name] = made
+            return [first]
+        self._ids[fill_number, group.name] = [
+            service.destination(
+                self._address(group, number),
+                self._event_types(group, number),
+                **group.delivery.document(),
+            )
+            for number in range(group.count)
+        ]
+        return self._ids[fill_number, group.name]
+
+    def _event_types(self, group: Group, number: int) -> list[str]:
+        found = []
+        for name in (group.name, group.takes):
+            if name:
+                spread = not self._declared.group(name).fanout
+                found.append(f"{self._stem(name)}.{number if spread else 0}")
+        return found
+
+    def _stem(self, group: str) -> str:
+        return f"{self._name}.{group}"
+
+    def event_type(self, group: str) -> str:
+        """Return the event type of a group that has only one."""
+        return f"{self._stem(group)}.0"
+
+    def path(self, group: str) -> str:
+        """Return what the paths of a group's destinations begin with."""
+        return f"/{self._name}/{group}/"
+
+    def _address(self, group: Group, number: int) -> str:
+        """Return the address of a destination; below 0: of all, with `{}` for their number."""
+        url = self.receiver.https if group.scheme == "https" else self.receiver.url
+        return url + self.path(group.name) + ("{}" if number < 0 else str(number))
+
+    # --- what a variant is measured with
+
+    def service(self, variant: Variant) -> Service:
+        """Return the server of a variant."""
+        return self._services[variant.fill]
+
+    def behave(self, receivers: list[Receivers]) -> None:
+        """Have the receiver count anew, and behave like this."""
+        whole: dict[str, Any] = {}
+        paths: dict[str, Any] = {}
+        for each in receivers:
+            document = msgspec.to_builtins(each.behaviour)
+            if each.group:
+                paths[self.path(each.group)] = document
+            else:
+                whole = document
+        self.receiver.reset({**whole, "paths": paths})
+
+    def plan(self, variant: Variant) -> dict[str, Any]:
+        """Return what the load generator is told of a variant, but for where events begin."""
+        load = variant.load
+        group = self._declared.group(load.to)
+        plan: dict[str, Any] = {
+            "events": load.number,
+            "connections": load.connections,
+            "batch": load.batch,
+            "rate": load.rate,
+            "lanes": load.lanes,
+            "own_lanes": load.own_lanes,
+            "sizes": [list(each) for each in load.sizes],
+            "zipf": load.zipf,
+            "hdr": True,
+        }
+        if group.customers:
+            made = self._crowds[variant.fill, group.name]
+            plan |= {"event_type": self.event_type(load.to), "lanes": group.count}
+            plan |= {"keys": list(made.keys), "lanes_per_key": made.per_environment}
+        elif group.fanout or group.count == 1:
+            plan["event_type"] = self.event_type(load.to)
+        else:
+            plan |= {"types": group.count, "stem": self._stem(load.to)}
+        return plan
+
+    def recorded(self, variant: Variant) -> bool:
+        """Return whether all that a variant was posted is recorded, but for what is due to the dead."""
+        service, load = self.service(variant), variant.load
+        living = [group for group in self._declared.takers(load.to) if not group.dead]
+        for group in living:
+            if group.customers:
+                made = self._crowds[variant.fill, group.name]
+                if not all(recorded(service, key) for key in made.keys):
+                    return False
+        ids = [each for group in living for each in self._ids.get((variant.fill, group.name), ())]
+        if len(ids) > ASKED_ONE_BY_ONE:
+            return recorded(service)
+        return all(recorded(service, destination=each) for each in ids)

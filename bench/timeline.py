@@ -1,0 +1,67 @@
+"""How a run went: samples of what arrived, of CPU, memory, descriptors and queues, twice a second.
+
+It looks from outside, at /proc and at the receiver, and takes nothing of the server; queues are there
+where the server is one that tells their depths by itself (`bench.profiling`).
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from bench.results import Sample
+from bench.service import Receiver, Service
+
+EVERY_S = 0.5  # a look at /proc takes some 5 ms of the machine: a hundredth of one core
+
+
+class Timeline:
+    """Samples while something is watched; one thread at a time, which owns the samples until it ends."""
+
+    def __init__(self) -> None:
+        self.samples: list[Sample] = []
+        self._began = time.monotonic()
+        self._accepted = self._delivered = 0  # of what was watched before
+        self._cpu = (0.0, 0.0)
+
+    @contextmanager
+    def watching(self, service: Service, receiver: Receiver) -> Iterator[None]:
+        """Sample for as long as the block runs, counting on from what was watched before."""
+        over = threading.Event()
+        thread = threading.Thread(
+            target=self._sample, args=(service, receiver, over), name="timeline", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _sample(self, service: Service, receiver: Receiver, over: threading.Event) -> None:
+        before = service.cpu_s()
+        profile: Any = getattr(service, "profile", None)
+        depths: Callable[[], dict[str, int]] = dict if profile is None else profile.depths
+        while not over.wait(EVERY_S):
+            # a server that is being killed, or a receiver that stands still, has no sample now
+            with suppress(OSError, ValueError, IndexError, RuntimeError):
+                server_s, database_s = service.cpu_s()
+                self.samples.append(
+                    Sample(
+                        at_s=round(time.monotonic() - self._began, 3),
+                        accepted=self._accepted,
+                        delivered=self._delivered + int(receiver.counts()["received"]),
+                        server_cpu_s=round(self._cpu[0] + server_s - before[0], 2),
+                        database_cpu_s=round(self._cpu[1] + database_s - before[1], 2),
+                        rss_mb=round(service.rss_mb(), 1),
+                        descriptors=service.descriptors(),
+                        depths=depths(),
+                    )
+                )
+
+    def ended(self, accepted: int, delivered: int, server_s: float, database_s: float) -> None:
+        """Take what a part came to, which the next one counts on from."""
+        self._accepted += accepted
+        self._delivered += delivered
+        self._cpu = (self._cpu[0] + server_s, self._cpu[1] + database_s)
