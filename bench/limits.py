@@ -5,7 +5,9 @@ share those with the server and its database: throughput and latency are those o
 CPU an event is the server's alone. A run in which one of them had nothing left to give is void.
 """
 
-from collections.abc import Mapping
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -120,8 +122,11 @@ def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
     return f"what arrived is {share:.0%} of what the receiver can take" if share > NEAR else ""
 
 
-def show() -> None:
+def main(arguments: Sequence[str]) -> int:
     """Measure and print the limits, for requests of several shapes."""
+    argparse.ArgumentParser(prog="python -m bench limits", description=__doc__).parse_args(
+        arguments
+    )
     table = Table(title="what the bench itself can do, each alone", title_justify="left")
     for name in ("", "requests/s", "CPU, us a request"):
         table.add_column(name, justify="left" if not name else "right")
@@ -137,7 +142,8 @@ def show() -> None:
         found = measure(receiver)
     table.add_row("receiver", f"{found.receiver_per_second:,.0f}", f"{found.receiver_micros:.1f}")
     Console().print(table)
+    return 0
 
 
 if __name__ == "__main__":
-    show()
+    sys.exit(main(sys.argv[1:]))

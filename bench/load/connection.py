@@ -83,7 +83,7 @@ class Connection:
         elif self._busy:
             self._lost("closed", sent=True)
         else:
-            self._close()  # it was kept for nothing for too long; the next post connects anew
+            self.close()  # it was kept for nothing for too long; the next post connects anew
 
     def on_message_complete(self) -> None:
         """Count an answer; called by the parser."""
@@ -99,7 +99,7 @@ class Connection:
         elif status not in (503, 429):
             self._doubt()
         if not self._parser.should_keep_alive():
-            self._close()
+            self.close()
         self._busy = False
         self._generator.rest(self, now)
 
@@ -117,7 +117,7 @@ class Connection:
         return range(self._first, self._first + self._count)
 
     def _lost(self, reason: str, *, sent: bool) -> None:
-        self._close()
+        self.close()
         if not self._busy:
             return
         self._part.answers[reason] += 1
@@ -128,7 +128,8 @@ class Connection:
         self._busy = False
         self._generator.rest(self, time.perf_counter())
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Close what is open."""
         if self._sock is not None:
             self._generator.connections.pop(self._sock.fileno(), None)
             self._generator.poll.unregister(self._sock.fileno())

@@ -74,6 +74,8 @@ class Generator:
             self._wait(LOOK_S)
         for connection in list(self.connections.values()):
             connection.abandon()
+            connection.close()
+        self.poll.close()
         wall, cpu = time.perf_counter() - start, time.process_time() - cpu
         if not self.plan.steps:  # it lasts until the last answer
             self._parts[0].cpu_s, self._parts[0].wall_s = cpu, wall

@@ -75,6 +75,8 @@ class Part:
             "acceptedPerSecond": round(self.accepted / span_s, 1),
             "cpuS": round(self.cpu_s, 4),
             "busy": round(self.cpu_s / self.wall_s, 3) if self.wall_s else 0.0,
+            # what it could do with a core of its own, at what a request has cost
+            "limitPerSecond": round(self.requests / self.cpu_s) if self.cpu_s else None,
             **told(found, "ack"),
         }
         if hdr:

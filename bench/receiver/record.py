@@ -1,10 +1,12 @@
 """What arrived since the last reset. An arrival costs 28 bytes and its number in a set: millions fit."""
 
+import math
 import random
 import re
 import time
 from array import array
 from collections.abc import Iterator
+from heapq import heappop, heappush
 from typing import Any
 
 from bench.checks import disorder
@@ -27,6 +29,15 @@ class Place:
         self.behaviour = None if behaviour.plain else behaviour
         self.arrivals = 0
         self.seen: set[int] = set()
+        self.taken: list[float] = []  # when each place that is taken is free again
+
+    def in_turn(self, answer: Answer, places: int, now: float) -> Answer:
+        """Return an answer as late as it is where so many are worked on at once."""
+        while self.taken and self.taken[0] <= now:
+            heappop(self.taken)
+        begins = now if len(self.taken) < places else heappop(self.taken)
+        heappush(self.taken, begins + answer.after_s)
+        return Answer(answer.status, begins - now + answer.after_s)
 
 
 class Record:
@@ -42,6 +53,7 @@ class Record:
         self._numbers = array("q")
         self._at = seconds()
         self._latencies_s = seconds()
+        self._held_s = seconds()
         self._cpu_first = self._cpu_last = 0.0
         self._cpu_until = 0.0  # when the CPU clock was read last
         self._cpu_requests = 0
@@ -67,7 +79,12 @@ class Record:
         self.requests += 1
         if place.behaviour is None:
             return WELL
-        answer = place.behaviour.answer(time.monotonic() - self._since, self.requests, self._chance)
+        behaviour, now = place.behaviour, time.monotonic()
+        answer = behaviour.answer(now - self._since, self.requests, self._chance)
+        if behaviour.places and 0 < answer.after_s < math.inf and not answer.hung:
+            answer = place.in_turn(answer, behaviour.places, now)
+        if 0 < answer.after_s < math.inf:
+            self._held_s.append(answer.after_s)
         if answer.status >= 400:
             self.failed += 1
         return answer
@@ -118,7 +135,7 @@ class Record:
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
         """Return counts, what a request cost, and latencies from `sentAt` to arrival: of all, or of
-        numbers from `first` to below `end`."""
+        numbers from `first` to below `end`. `held`: how late what was answered late was answered."""
         low = -1 if first is None else first
         high = 2**63 if end is None else end
         found = histogram(
@@ -131,10 +148,13 @@ class Record:
             **self.counts(),
             **told(found),
             "latency": encoded(found),
+            "held": encoded(histogram(self._held_s)),
             "cpuMicrosPerRequest": round(cpu / self._cpu_requests * 1e6, 2)
             if self._cpu_requests
             else None,
             "busy": round(cpu / wall, 3) if wall > 0 else 0.0,
+            # what it could do with a core of its own, at what a request has cost
+            "limitPerSecond": round(self._cpu_requests / cpu) if cpu > 0 else None,
         }
 
     def by_path(self) -> dict[str, int]:
