@@ -5,8 +5,8 @@ from bench.profiling.profile import Observed
 from bench.results import Measurement
 from bench.scenario import Scenario, Sizes
 
-# Enough that the start of a connection is nothing of an event, and no more: each allocation is written down,
-# and an event takes some hundreds.
+# Enough that the start of a connection is nothing of an event, and no more: each allocation is written
+# down, and an event takes some hundreds.
 EVENTS = 2_000
 _NUMBER = "events"  # the size that says how much is posted
 

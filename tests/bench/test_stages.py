@@ -1,0 +1,171 @@
+"""Every module has a stage, a stack is its innermost stage's, and system calls are told by their name."""
+
+import ast
+import dis
+import inspect
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from trio._core import _io_epoll
+
+from bench.profiling.profile import lines
+from bench.profiling.sampler import call_at
+from bench.profiling.stages import (
+    ABOUT,
+    SHARED,
+    STAGES,
+    by_module,
+    part_of,
+    prefix_of,
+    split,
+    system_call_of,
+)
+
+ROOT = Path(__file__).parent.parent.parent
+TRIO = "trio._core._run:unrolled_run"
+REACTOR = f"{TRIO};engine.reactor:Reactor.run;engine.reactor:Reactor._pass"
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules(package: str) -> list[str]:
+    return sorted(module_of(path) for path in (ROOT / package).rglob("*.py"))
+
+
+@pytest.mark.parametrize("package", ["engine", "api", "storage"])
+def test_every_module_has_a_stage(package: str) -> None:
+    without = [
+        name
+        for name in modules(package)
+        if prefix_of(name, STAGES) is None and prefix_of(name, SHARED) is None
+    ]
+    assert not without
+
+
+def test_every_name_in_the_tables_is_a_module_or_begins_one() -> None:
+    there = [name for package in ("engine", "api", "storage", "bench") for name in modules(package)]
+    libraries = {"asyncio", "asyncpg", "trio", "trio_asyncio"}
+    names = {*STAGES, *SHARED} - libraries
+    assert not [name for name in names if not any(prefix_of(each, {name: 0}) for each in there)]
+    assert {*STAGES.values(), *SHARED.values()} <= ABOUT.keys()
+
+
+def test_the_path_of_an_event_has_its_own_stages() -> None:
+    path = {
+        "api.door.connection": "parse",
+        "api.gate": "parse",
+        "engine.ingest": "parse",
+        "engine.router": "route",
+        "engine.filters.program": "route",
+        "engine.intake_queue": "commit",
+        "storage.intake_statement": "commit",
+        "engine.actors.actor": "actors",
+        "engine.core.machine": "actors",
+        "engine.wire.signing": "sign",
+        "engine.wire.connection": "send",
+        "engine.recorder": "settle",
+        "storage.settle": "settle",
+        "api.resources.events": "control",
+    }
+    assert {name: part_of([TRIO, f"{name}:work"]) for name in path} == path
+
+
+@pytest.mark.parametrize(
+    ("stack", "part"),
+    [
+        (TRIO, "loop"),
+        ("threads", "threads"),
+        (f"{REACTOR};api.door.connection:Connection.ready", "parse"),
+        (f"{REACTOR};api.door.connection:Connection.ready;json.decoder:decode", "parse"),
+        (f"{REACTOR};engine.wire.connection:Connection.send;engine.clock:Clock.now", "send"),
+        (f"{REACTOR};engine.wire.connection:Connection.ready;engine.wire.signing:sign", "sign"),
+        (f"{TRIO};engine.intake:Intake.run;storage.connection:Connection.fetch", "commit"),
+        (f"{TRIO};engine.recorder:Recorder.run;storage.columns:rows", "settle"),
+        (f"{TRIO};storage.crossing:Crossing._read;!self._protocol.data_received", "driver"),
+        (f"{TRIO};trio_asyncio._base:run;asyncio.events:Handle._run", "driver"),
+        (f"{REACTOR};!registrations.get", "loop"),
+        (f"{TRIO};!self._epoll.poll", "system calls, waiting"),
+        (
+            f"{TRIO};engine.reactor:Reactor.run;!poll",
+            "system calls, waiting",
+        ),
+        (
+            f"{REACTOR};engine.wire.connection:Connection._flush;!self._sock.send",
+            "system calls, receivers",
+        ),
+        (
+            f"{REACTOR};api.door.transport:PlainTransport.read;!self.sock.recv",
+            "system calls, clients",
+        ),
+        (
+            f"{TRIO};asyncio.selector_events:_SelectorSocketTransport.write;!self._sock.send",
+            "system calls, database",
+        ),
+        (f"{TRIO};engine.core.machine:Machine.apply;!self._queue.send", "actors"),
+    ],
+)
+def test_a_stack_counts_as_its_innermost_stage_or_the_call_it_ends_in(
+    stack: str, part: str
+) -> None:
+    assert part_of(stack.replace(TRIO, "trio._core._run:unrolled_run").split(";")) == part
+
+
+def test_shares_are_of_all_samples() -> None:
+    stacks = {f"{TRIO};engine.router:Router.route": 3, f"{TRIO};engine.router:Router.route;a:b": 1}
+    assert split(stacks) == {"route": 1.0}
+    assert by_module({**stacks, TRIO: 4}) == {"engine.router": 0.5, "trio": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("module", "path"),
+    [
+        ("engine.reactor", "engine/reactor.py"),
+        ("engine.wire.connection", "engine/wire/connection.py"),
+        ("api.door.transport", "api/door/transport.py"),
+        ("storage.crossing", "storage/crossing.py"),
+        ("trio._core._io_epoll", inspect.getfile(_io_epoll)),
+    ],
+)
+def test_system_calls_are_found_where_they_are_made(module: str, path: str) -> None:
+    source = ast.parse((ROOT / path).read_text())
+    called = {ast.unparse(each.func) for each in ast.walk(source) if isinstance(each, ast.Call)}
+    assert any(system_call_of([f"{module}:work", f"!{each}"]) for each in called)
+
+
+def test_an_instruction_is_told_by_what_it_calls_as_it_is_written() -> None:
+    def work(sock: socket.socket, many: list[int]) -> int:
+        return len(many) + sum(
+            each  # over several lines
+            for each in many
+        ) + hash(sock.recv(10))  # fmt: skip
+
+    code = work.__code__
+    told = {call_at(code, each.offset) for each in dis.get_instructions(code)}
+    assert told >= {"len", "sum", "hash", "sock.recv"}
+    assert call_at(code, -1) == ""
+
+
+def test_a_process_samples_itself(tmp_path: Path) -> None:
+    program = f"""
+import sys, time
+from bench.profiling.sampler import Sampler
+def burn():
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        sum(range(50))
+sampler = Sampler({str(tmp_path / "samples")!r})
+sampler.start()
+burn()
+sampler.stop()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, timeout=60)
+    (line,) = lines(tmp_path / "samples")
+    burning = {stack: count for stack, count in line["stacks"].items() if ":burn" in stack}
+    assert sum(burning.values()) > 10
+    assert any(stack.endswith(":burn;!sum") for stack in burning)
