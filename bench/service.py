@@ -268,10 +268,6 @@ class Service:
         assert self.process is not None
         return descriptors(self.process.pid)
 
-    def depths(self) -> dict[str, int]:
-        """Return how deep its queues are, where it says so: see `bench.profiling.profile.Observed`."""
-        return {}
-
     def api(self, method: str, path: str, body: object = None) -> Any:
         """Call the control plane with a manage key."""
         return call(method, self.url + path, body, self.key)

@@ -122,10 +122,6 @@ class Observed(Service):
         super().__init__(settings=settings)
         self.profile = Profile(self)
 
-    def depths(self) -> dict[str, int]:
-        """Return how deep the queues were when the server last said so."""
-        return self.profile.depths()
-
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """Return the whole lines of a file of JSON lines, which may be written to meanwhile."""
