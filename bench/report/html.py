@@ -43,7 +43,7 @@ def _where(run: Run) -> str:
     changed = ", changed since" if source.changed else ""
     return (
         f"{run.at[:10]} · version {source.version}, commit {source.commit[:12] or 'unknown'}{changed}"
-        f" · {machine.cpu}, {machine.cores} cores · Linux {machine.kernel} · CPython {machine.python}"
+        f" · {machine.cpu}, {machine.cores} cores · {machine.kernel} · {machine.python}"
         f" · PostgreSQL {machine.postgres}"
     )
 

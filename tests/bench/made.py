@@ -15,7 +15,7 @@ from bench.results import (
     Step,
 )
 
-MACHINE = Machine("A <processor>", 2, "6.1", "3.11.7", "18.1")
+MACHINE = Machine("A <processor>", 2, "Linux 6.1 x86_64", "CPython 3.11.7", "18.1")
 SOURCE = Source("0.1.0", "0123456789abcdef", changed=True)
 _SPLIT = {
     "parse": 9.1,
