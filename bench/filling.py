@@ -1,9 +1,11 @@
 """Fills a server's database as months of use would: by SQL, since the bench is of what reads it.
 
-Deliveries over a month of partitions, most delivered, some dead, discarded or retrying; their events;
-counters of every minute for some destinations; an audit log, schemas and finished replay jobs.
+Deliveries over a month of partitions, or over an hour, most delivered, some dead, discarded or retrying;
+their events and attempts; counters of every minute for some destinations; an audit log, schemas and
+finished replay jobs.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,6 +50,11 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k > 8 OR k BETWEEN 6 AND 7 THEN {_AT} + 9 END,
     CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
+_ATTEMPTS = f"""
+INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
+    success, response_status)
+SELECT {_AT}, $4::integer, 1, 9, 1, {_DELIVERY}, k >= 6, CASE WHEN k < 6 THEN 503 ELSE 200 END
+FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
 _COUNTERS = """
 INSERT INTO destination_minutes (environment, destination, minute, attempts, failed, retried, delivered,
     dead_lettered, error_09, latency_03, latency_05, latency_09)
@@ -83,28 +90,29 @@ class Filled:
     destinations: Sequence[str]
 
 
-def fill(folder: Path, filled: Filled, deliveries: int, days: int) -> None:
+def fill(folder: Path, filled: Filled, deliveries: int, days: float) -> None:
     """Fill the database of a running server with so many deliveries over so many days."""
     with attached(folder) as url:
         trio.run(_fill, url, filled, deliveries, days)
 
 
-async def _fill(url: str, filled: Filled, deliveries: int, days: int) -> None:
+async def _fill(url: str, filled: Filled, deliveries: int, days: float) -> None:
     now = int(time.time() * 1000) - 60_000
-    start = now - days * 86_400_000
+    start = now - int(days * 86_400_000)
     environment, ids = filled.environment, list(filled.destinations)
     async with open_bridge(url) as bridge:
         connection = bridge.connection(UPKEEP)
         await connection.ensure()
-        await make_partitions(connection, now, back=days + 1)
+        await make_partitions(connection, now, back=math.ceil(days) + 1)
         for first in range(0, deliveries, _PORTION):
             number = min(_PORTION, deliveries - first)
             until = start + (now - start) * (first + number) // deliveries
             since = start + (now - start) * first // deliveries
             await connection.fetch(_EVENTS, until, since, number, environment)
             await connection.fetch(_DELIVERIES, until, since, number, environment, ids)
+            await connection.fetch(_ATTEMPTS, until, since, number, environment)
         minute = now // 60_000
-        await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], days)
+        await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], math.ceil(days))
         others = max(1, min(OTHERS, deliveries))
         place = (now, start, others * 100, environment, filled.workspace, ids)
         await connection.fetch(_AUDIT, *place)

@@ -6,13 +6,15 @@ anything was lost, invented or out of order. Sizes are parameters, so that tests
 
 import time
 
-from bench.checks import disorder, require
+from bench.checks import require
 from bench.interleaved import against, features
 from bench.isolation import Neighbourhood, isolation
 from bench.kills import kills
 from bench.posting import load
 from bench.reads import reads
+from bench.recovery import recovery
 from bench.replays import replay
+from bench.saturation import overload, steps
 from bench.scenario import Scenario, program
 from bench.service import Figures, Receiver, Service
 from bench.soak import Watched, soak
@@ -71,7 +73,7 @@ def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int
     took = time.monotonic() - began
     require(stats["unique"] == deliveries, f"received {stats['unique']} of {deliveries}")
     require(stats["duplicates"] == 0, f"{stats['duplicates']} duplicates")
-    out_of_order = disorder(receiver.log(), lambda number: number % lanes)
+    out_of_order = receiver.disorder(lanes=lanes)
     require(out_of_order == 0, f"{out_of_order} out of order")
     return {
         "deliveries": deliveries,
@@ -82,6 +84,24 @@ def backlog(service: Service, receiver: Receiver, *, deliveries: int, lanes: int
     }
 
 
+# From below any server's knee in steps of a quarter; a step's p99 needs some thousand events.
+_CLIMB = {
+    "start": 2_000,
+    "growth": 1.25,
+    "most": 50_000,
+    "seconds": 5,
+    "connections": 128,
+    "warm": 5_000,
+}
+_CLIMB_TINY = {
+    "start": 50,
+    "growth": 2.0,
+    "most": 100,
+    "seconds": 0.5,
+    "connections": 8,
+    "warm": 20,
+}
+
 PROGRAMS: dict[str, Scenario] = {
     scenario.name: scenario
     for scenario in (
@@ -91,13 +111,49 @@ PROGRAMS: dict[str, Scenario] = {
             neighbour,
             {"stuck": 5_000, "rate": 20, "seconds": 20},
             {"stuck": 50, "rate": 20, "seconds": 1},
+            better={"p99Ratio": "less"},
         ),
         program(
             "backlog",
-            "a backlog of 300,000 for a disabled destination, then drained in order",
+            "1,000,000 deliveries wait for a disabled destination, then drain in order",
             backlog,
-            {"deliveries": 300_000, "lanes": 1_000},
+            {"deliveries": 1_000_000, "lanes": 1_000},
             {"deliveries": 2_000, "lanes": 20},
+            better={"rssGrowthWaitingMb": "less", "drainedPerSecond": "more"},
+            bars={"rssGrowthWaitingMb": {"atMost": 80.0, "stretch": 30.0}},
+            minutes=3.0,
+        ),
+        program(
+            "recovery",
+            "kill -9 with 1,000 to 100,000 deliveries unsettled: seconds to the first delivery",
+            recovery,
+            {"backlogs": "1000,10000,100000"},
+            {"backlogs": "20,200"},
+            better={"firstDeliveryS": "less", "lastDeliveryS": "less"},
+            bars={"firstDeliveryS": {"atMost": 2.0, "stretch": 0.5}},
+            minutes=1.0,
+        ),
+        program(
+            "steps",
+            "rates go up, open loop, until one is not kept up with: the knee",
+            steps,
+            _CLIMB,
+            _CLIMB_TINY,
+            better={"kneePerSecond": "more", "kneeTimesFloor": "less"},
+            minutes=2.0,
+        ),
+        program(
+            "overload",
+            "twice as much as the knee, open loop: what arrives, and how late the accepted are answered",
+            overload,
+            _CLIMB | {"times": 2.0, "overload_connections": 1_024},
+            _CLIMB_TINY | {"times": 2.0, "overload_connections": 16},
+            better={"goodputOverKnee": "more", "ackP99OverKnee": "less"},
+            bars={
+                "goodputOverKnee": {"atLeast": 0.95, "stretch": 1.0},
+                "ackP99OverKnee": {"atMost": 3.0},
+            },
+            minutes=2.5,
         ),
         program(
             "kills",
@@ -105,6 +161,7 @@ PROGRAMS: dict[str, Scenario] = {
             kills,
             {"rounds": 20, "connections": 16},
             {"rounds": 2, "connections": 4},
+            minutes=2.0,
         ),
         program(
             "replay",
@@ -112,6 +169,8 @@ PROGRAMS: dict[str, Scenario] = {
             replay,
             {"deliveries": 1_000_000, "rate": 100, "seconds": 20},
             {"deliveries": 500, "rate": 20, "seconds": 1},
+            better={"replayedPerSecond": "more", "besideP99Ms": "less", "rssGrowthMb": "less"},
+            minutes=6.0,
         ),
         program(
             "reads",
@@ -119,6 +178,8 @@ PROGRAMS: dict[str, Scenario] = {
             reads,
             {"deliveries": 1_000_000, "days": 29, "requests": 100},
             {"deliveries": 400, "days": 1, "requests": 2},
+            better={"worstTimesLivez": "less", "worstViewTimesLivez": "less"},
+            minutes=4.0,
         ),
         program(
             "features",
@@ -126,6 +187,8 @@ PROGRAMS: dict[str, Scenario] = {
             features,
             {"events": 30_000, "connections": 64, "rounds": 6},
             {"events": 200, "connections": 8, "rounds": 1},
+            better={"ratio": "less"},
+            minutes=2.5,
         ),
         program(
             "transforms",
@@ -149,6 +212,8 @@ PROGRAMS: dict[str, Scenario] = {
                 "seconds": 1,
                 "hostile_rate": 10,
             },
+            better={"ratio": "less", "plainP99Ratio": "less", "madeP99Ratio": "less"},
+            minutes=8.0,
         ),
         program(
             "isolation",
@@ -164,6 +229,8 @@ PROGRAMS: dict[str, Scenario] = {
                 "held": 0,
             },
             serve=Neighbourhood,
+            better={"worstRatio": "less"},
+            minutes=30.0,
         ),
         program(
             "soak",
@@ -172,6 +239,7 @@ PROGRAMS: dict[str, Scenario] = {
             {"minutes": 30, "rate": 5_000, "flapping_percent": 10},
             {"minutes": 3, "rate": 60, "flapping_percent": 10, "seconds": 1},
             serve=Watched,
+            minutes=35.0,
         ),
         program(
             "against",
@@ -179,6 +247,8 @@ PROGRAMS: dict[str, Scenario] = {
             against,
             {"events": 30_000, "connections": 64, "batch": 1, "rounds": 6},
             {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
+            better={"ratio": "less"},
+            minutes=2.5,
         ),
     )
 }

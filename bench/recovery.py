@@ -1,0 +1,52 @@
+"""How long a server that was killed takes until it delivers again, by how much was unsettled."""
+
+import time
+
+from bench.checks import require, whole
+from bench.posting import load
+from bench.results import Measurement, Step
+from bench.service import Receiver, Service
+from bench.work import recorded, resting
+
+TIMEOUT_MS = 60_000  # no attempt ends before the kill: all that was accepted is unsettled then
+
+
+def recovery(service: Service, receiver: Receiver, *, backlogs: str | int) -> Measurement:
+    """Kill -9 with so many deliveries unsettled, start again, and wait for the first and the last.
+
+    `backlogs`: numbers with commas between. Seconds count from when the new process is started: its
+    interpreter, its migrations and its taking over are in them. `firstDeliveryS` is that of the last."""
+    service.destination(
+        receiver.url + "/hook", ["bench.*"], concurrency=64, timeoutMs=TIMEOUT_MS, retrySchedule=[]
+    )
+    steps: list[Step] = []
+    first = 0
+    for number in map(int, str(backlogs).split(",")):
+        receiver.reset({"dead": True})
+        batch = min(100, number)
+        sent = load(service, events=number, first=first, connections=8, batch=batch, give_up_s=600)
+        require(sent["accepted"] == number, f"accepted {sent['accepted']} of {number}")
+        first += number
+        service.kill()
+        receiver.reset()
+        began = time.time()
+        ready_s = service.start()
+        receiver.wait_for(number)
+        stats = receiver.stats()
+        whole(sent, stats)
+        resting(service, lambda: recorded(service))
+        steps.append(
+            Step(
+                "unsettled",
+                number,
+                {
+                    "firstDeliveryS": round(stats["first"] - began, 3),
+                    "readyS": round(ready_s, 3),
+                    "lastDeliveryS": round(stats["last"] - began, 3),
+                    "drainedPerSecond": round(
+                        number / max(0.001, stats["last"] - stats["first"]), 1
+                    ),
+                },
+            )
+        )
+    return Measurement(figures={"unsettled": steps[-1].value, **steps[-1].figures}, steps=steps)

@@ -1,0 +1,206 @@
+"""Where the knee is: rates go up, open loop, until one is not kept up with; and what comes beyond.
+
+Beyond the knee a queue grows for as long as the load lasts, and p99 is a share of that time: hundreds of
+milliseconds. So the bound that tells the two apart may be anything between them.
+"""
+
+from bench.calibration import around, drifted, floors
+from bench.checks import whole
+from bench.latency import decoded, latency
+from bench.limits import verdict
+from bench.results import Floor, Latency, Measurement, Step
+from bench.service import Receiver, Service
+from bench.timeline import Timeline
+from bench.work import Done, work
+
+KNEE_P99_MS = (
+    50.0  # from when an event is due to its arrival: some ten times that of an idle server
+)
+KEPT_UP = (
+    0.95  # of the rate must have arrived by the end: the last tenths of a second are on their way
+)
+HALVINGS = 3  # between the last rate that held and the first that did not: a fortieth of it is left
+WARM = 5_000
+
+
+class Climb:
+    """Goes up in rates, each over a server that rests."""
+
+    def __init__(
+        self, service: Service, receiver: Receiver, seconds: float, connections: int
+    ) -> None:
+        service.destination(receiver.url + "/hook", ["bench.*"], concurrency=64)
+        self._service, self._receiver = service, receiver
+        self._seconds, self._connections = seconds, connections
+        self._first = 0
+        self.timeline = Timeline()
+        self.steps: list[Step] = []
+        self.void = ""
+
+    def warm(self, events: int) -> None:
+        """Have connections opened and what is compiled compiled, in a closed loop."""
+        plan = {
+            "events": events,
+            "connections": min(events, self._connections),
+            "first": self._first,
+        }
+        self._first += events
+        work(self._service, self._receiver, plan, lambda accepted: accepted)
+
+    def step(self, rate: float, connections: int = 0) -> tuple[Done, dict[str, float]]:
+        """Offer a rate; return what came of it. What cannot be begun in its time is not posted."""
+        self._receiver.reset()
+        plan = {
+            "steps": [[rate, self._seconds]],
+            "connections": connections or self._connections,
+            "first": self._first,
+            "hdr": True,
+            "give_up_s": self._seconds + 60,
+        }
+        self._first += round(rate * self._seconds) + 1
+        done = work(
+            self._service,
+            self._receiver,
+            plan,
+            lambda accepted: accepted,
+            timeline=self.timeline,
+        )
+        sent, stats = done.sent, done.stats
+        whole(sent, stats)
+        in_time = self._arrived(sent["began"] + self._seconds)
+        figures: dict[str, float] = {
+            "offeredPerSecond": rate,
+            "acceptedPerSecond": round(sent["accepted"] / self._seconds, 1),
+            "goodputPerSecond": round(in_time / self._seconds, 1),
+            "refused": sum(
+                count for status, count in sent["answers"].items() if status in ("429", "503")
+            ),
+            "unsent": sent["unsent"],
+            "cpuMicrosPerEvent": round(done.cpu_s / max(1, stats["unique"]) * 1e6, 1),
+            "p50Ms": stats["p50Ms"] or 0.0,
+            "p99Ms": stats["p99Ms"] or 0.0,
+            "ackP99Ms": sent["ackP99Ms"] or 0.0,
+            "generatorBusy": sent["steps"][0]["busy"],
+        }
+        self.steps.append(Step("rate", rate, figures, _latency(done)))
+        return done, figures
+
+    def _arrived(self, until: float) -> int:
+        return sum(at <= until for _, _, at in self._receiver.log())
+
+    def knee(self, start: float, growth: float, most: float) -> Step:
+        """Return the step of the highest rate that was kept up with, and go no higher than `most`. The
+        first rate stands for one where even that is too much."""
+        held, failed, rate = 0.0, 0.0, start
+        best: Step | None = None
+        halvings = 0
+        while not failed or halvings < HALVINGS:
+            done, figures = self.step(rate)
+            if self._kept_up(figures):
+                held, best = rate, self.steps[-1]
+            else:
+                failed = rate
+                self.void = self.void or verdict(done.sent, done.stats)[1]
+            if not failed:
+                if rate >= most:
+                    break
+                rate = min(most, rate * growth)
+            elif not held:
+                break
+            else:
+                halvings += 1
+                rate = (held + failed) / 2
+        self.steps.sort(key=lambda step: step.value)
+        return best or self.steps[0]
+
+    @staticmethod
+    def _kept_up(figures: dict[str, float]) -> bool:
+        return (
+            figures["goodputPerSecond"] >= KEPT_UP * figures["offeredPerSecond"]
+            and figures["p99Ms"] <= KNEE_P99_MS
+        )
+
+
+def _latency(done: Done) -> Latency:
+    return latency(decoded(done.stats["latency"]))
+
+
+def steps(
+    service: Service,
+    receiver: Receiver,
+    *,
+    start: float,
+    growth: float,
+    most: float,
+    seconds: float,
+    connections: int,
+    warm: int,
+) -> Measurement:
+    """Go up to the knee; return all steps, and figures of the knee."""
+    climb = Climb(service, receiver, seconds, connections)
+    climb.warm(warm)
+    measured = [floors(service)]
+    knee = climb.knee(start, growth, most)
+    measured.append(floors(service))
+    return _told(climb, measured, _knee(knee, measured))
+
+
+def overload(
+    service: Service,
+    receiver: Receiver,
+    *,
+    start: float,
+    growth: float,
+    most: float,
+    seconds: float,
+    connections: int,
+    overload_connections: int,
+    times: float,
+    warm: int,
+) -> Measurement:
+    """Find the knee, and measure it before and after `times` as much: what arrives in time, and how late
+    what is accepted is answered."""
+    climb = Climb(service, receiver, seconds, connections)
+    climb.warm(warm)
+    measured = [floors(service)]
+    knee = climb.knee(start, growth, most)
+    steps = list(climb.steps)
+    _, alone = climb.step(knee.value)
+    measured.append(floors(service))
+    _, beyond = climb.step(knee.value * times, overload_connections)
+    measured.append(floors(service))
+    _, again = climb.step(knee.value)
+    goodput = (alone["goodputPerSecond"] + again["goodputPerSecond"]) / 2
+    p99 = (alone["ackP99Ms"] + again["ackP99Ms"]) / 2
+    figures = _knee(knee, measured) | {
+        "kneeGoodputPerSecond": round(goodput, 1),
+        "overloadGoodputPerSecond": beyond["goodputPerSecond"],
+        "overloadRefused": beyond["refused"],
+        "overloadUnsent": beyond["unsent"],
+        "overloadAckP99Ms": beyond["ackP99Ms"],
+        "goodputOverKnee": round(beyond["goodputPerSecond"] / goodput, 3),
+        "ackP99OverKnee": round(beyond["ackP99Ms"] / p99, 2),
+    }
+    climb.steps = [*steps, climb.steps[-2]]
+    return _told(climb, measured, figures)
+
+
+def _knee(knee: Step, measured: list[Floor]) -> dict[str, float]:
+    micros = knee.figures["cpuMicrosPerEvent"]
+    return {
+        "kneePerSecond": knee.value,
+        "kneeP99Ms": knee.figures["p99Ms"],
+        "kneeTimesFloor": round(micros / around(measured).send_micros, 2),
+    }
+
+
+def _told(climb: Climb, measured: list[Floor], figures: dict[str, float]) -> Measurement:
+    return Measurement(
+        figures=figures,
+        verdict="void" if climb.void else "ok",
+        reason=climb.void,
+        floors=measured,
+        drifted=drifted(measured),
+        timeline=climb.timeline.samples,
+        steps=climb.steps,
+    )
