@@ -76,6 +76,11 @@ def test_the_path_of_an_event_has_its_own_stages() -> None:
     assert {name: part_of([TRIO, f"{name}:work"]) for name in path} == path
 
 
+def test_every_stage_is_explained() -> None:
+    told = (ROOT / "bench/README.md").read_text()
+    assert not [stage for stage in ABOUT if f"`{stage}`" not in told]
+
+
 @pytest.mark.parametrize(
     ("stack", "part"),
     [
