@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bench.baseline import baseline
 from bench.latency import merged
-from bench.report.chart import Chart, Series, figure
+from bench.report.chart import COLOURS, Chart, Series, figure
 from bench.report.figures import OURS, good, medians, rows
 from bench.report.markup import Markup
 from bench.report.numbers import unit_of
@@ -20,7 +20,8 @@ _PER_DECADE = 8  # points of a percentile line
 # Values that lie further apart are shown by magnitude: by length the lower ones would be one.
 _WIDE = 20.0
 _SMOOTH_S = 1.0  # rates are over so long: a batch that comes at once is no peak
-_KNEE = "kneePerSecond"
+_KNEE = "knee"  # begins the name of the rate from which on more is not served
+_FIRST = "delivery"  # the latency that is shown where there is no room for all
 
 
 def splits(runs: Sequence[Run]) -> Markup | None:
@@ -50,6 +51,8 @@ def _percentiles(run: Run) -> Iterator[Markup]:
         found = [each.latencies[name] for each in good(run) if name in each.latencies]
         if points := _percentile_line([each.encoded for each in found if each.encoded]):
             series.append(Series(name, points))
+    if len(series) > COLOURS:  # of several variants: what they are compared by
+        series = [each for each in series if each.name.lower().endswith(_FIRST)][:COLOURS]
     if series:
         most = max(x for each in series for x, _ in each.points)
         ticks = {at: label for at, label in _NINES.items() if at <= most * 10}
@@ -149,7 +152,12 @@ def _latencies_by_step(steps: dict[float, list[Step]]) -> list[Series]:
 
 
 def _knee(run: Run, name: str) -> tuple[float, str] | None:
-    values = [each.figures[_KNEE] for each in good(run) if _KNEE in each.figures]
+    values = [
+        value
+        for each in good(run)
+        for figure, value in each.figures.items()
+        if figure.startswith(_KNEE) and unit_of(figure) == "/s"
+    ]
     if name != "rate" or not values:
         return None
     knee = statistics.median(values)
