@@ -107,9 +107,9 @@ class Run:
         whole(done.sent, done.stats, deliveries, repeats=declared.duplicates, disorder=disorder)
         group = declared.group(variant.load.to)
         if not (warm or variant.load.zipf or group.fanout or len(takers) > 1):
-            least = events // group.count
-            require(done.stats["leastOfAPath"] >= min(1, least), "a destination starved")
-            require(done.stats["paths"] == min(events, group.count), "a destination was left out")
+            served, least = done.stats["paths"], done.stats["leastOfAPath"]
+            require(served == min(events, group.count), f"{served} of {group.count} were served")
+            require(least >= events // group.count, f"a destination got {least}")
         return done
 
     # --- what it came to

@@ -4,9 +4,9 @@ import time
 
 from bench.checks import require, whole
 from bench.posting import load
+from bench.resting import recorded, resting
 from bench.results import Measurement, Step
 from bench.service import Receiver, Service
-from bench.work import recorded, resting
 
 TIMEOUT_MS = 60_000  # no attempt ends before the kill: all that was accepted is unsettled then
 

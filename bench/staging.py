@@ -12,9 +12,9 @@ import msgspec
 from bench.crowding import Crowd, crowd
 from bench.declared import Declaration, Group, Receivers, Variant
 from bench.filling import Filled, fill
+from bench.resting import recorded
 from bench.scenario import Serve
 from bench.service import Receiver, Service
-from bench.work import recorded
 
 # Rows that are there from the start are of the last hour: they lie in the partition that is written to,
 # next to what is written. Spread over a month, a run would meet a thirtieth of them.

@@ -1,7 +1,8 @@
 """How a run went: samples of what arrived, of CPU, memory, descriptors and queues, twice a second.
 
 It looks from outside, at /proc and at the receiver, and takes nothing of the server; queues are there
-where the server is one that tells their depths by itself (`bench.profiling`).
+where the server is one that tells their depths by itself (`bench.profiling`). How much was accepted is
+known only in the end, from the generator.
 """
 
 import threading
@@ -22,7 +23,7 @@ class Timeline:
     def __init__(self) -> None:
         self.samples: list[Sample] = []
         self._began = time.monotonic()
-        self._accepted = self._delivered = 0  # of what was watched before
+        self._delivered = 0  # of what was watched before, as is the CPU
         self._cpu = (0.0, 0.0)
 
     @contextmanager
@@ -50,7 +51,6 @@ class Timeline:
                 self.samples.append(
                     Sample(
                         at_s=round(time.monotonic() - self._began, 3),
-                        accepted=self._accepted,
                         delivered=self._delivered + int(receiver.counts()["received"]),
                         server_cpu_s=round(self._cpu[0] + server_s - before[0], 2),
                         database_cpu_s=round(self._cpu[1] + database_s - before[1], 2),
@@ -60,8 +60,7 @@ class Timeline:
                     )
                 )
 
-    def ended(self, accepted: int, delivered: int, server_s: float, database_s: float) -> None:
+    def ended(self, delivered: int, server_s: float, database_s: float) -> None:
         """Take what a part came to, which the next one counts on from."""
-        self._accepted += accepted
         self._delivered += delivered
         self._cpu = (self._cpu[0] + server_s, self._cpu[1] + database_s)

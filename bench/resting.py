@@ -1,0 +1,58 @@
+"""When a server has done what there was to do: seen by its CPU, since asking again and again costs some.
+
+Whether all is recorded is asked only after the last look at the clock.
+"""
+
+import time
+from collections.abc import Callable
+
+from bench.checks import Broken
+from bench.service import Service, call
+
+LOOK_S = 0.05
+# A server rests when it and its database used no more than this for three looks: a tick of the clock
+# each. What wakes them by itself (timers, leases, the background writer) takes milliseconds a second.
+RESTING_S = 0.021
+RESTING_LOOKS = 3
+UPKEEP_S = 1.0  # that a database's own work after a run is waited for, such as autovacuum
+SETTLE_S = 60.0  # until all is recorded; retries are due within that, where there are any
+
+
+def resting(service: Service, settled: Callable[[], bool]) -> tuple[float, float]:
+    """Wait until a server rests and all is recorded; return its CPU and its database's at that time."""
+    give_up = time.monotonic() + SETTLE_S
+    while True:
+        found = _rests(service, give_up)
+        if settled():
+            return found
+        if time.monotonic() > give_up:
+            raise Broken("deliveries stay unrecorded")
+
+
+def _rests(service: Service, give_up: float) -> tuple[float, float]:
+    looks: list[tuple[float, float]] = [service.cpu_s()]
+    upkeep = time.monotonic() + UPKEEP_S
+    while True:
+        time.sleep(LOOK_S)
+        looks.append(service.cpu_s())
+        if len(looks) <= RESTING_LOOKS:
+            continue
+        then, now = looks[-1 - RESTING_LOOKS], looks[-1]
+        patient = time.monotonic() < upkeep
+        spent = now[0] - then[0] + (now[1] - then[1] if patient else 0.0)
+        if spent <= RESTING_S or time.monotonic() > give_up:
+            return then
+
+
+def recorded(service: Service, key: str = "", destination: str = "") -> bool:
+    """Return whether nothing is on its way any more: of a key's environment, or of one destination."""
+    narrowed = f"&destinationId={destination}" if destination else ""
+    return not any(
+        call(
+            "GET",
+            f"{service.url}/deliveries?status={status}&limit=1{narrowed}",
+            None,
+            key or service.key,
+        )["items"]
+        for status in ("PENDING", "DELIVERING")
+    )
