@@ -27,6 +27,7 @@ from storage.partitions import bounds_of
 
 FLAP_S = (8.0, 4.0, 1.0)  # well, failing, hanging: again and again; quicker in a run below a minute
 SAMPLES = 360  # over the whole: one every 5 s in half an hour
+CONNECTIONS = 128  # so many that a post does not wait for the answer to another, at 5,000 a second
 OLD_DAYS = 40  # beyond what any plan keeps: the day that housekeeping is to remove again and again
 DRAIN_S = 300.0  # a circuit that has opened asks again within a minute, and then there is a backlog
 VERDICT_S = 600.0  # a shorter run is of a server that still warms up
@@ -39,6 +40,7 @@ ALLOWED: dict[str, float] = {
     "descriptors": 24.0,
     "threads": 4.0,
     "tasks": 12.0,
+    "blocks": 60_000.0,  # of Python's allocator: what memory cannot say, which also holds what is free
 }
 ALLOWED_P99_SHARE = 0.2  # of its own median: minutes differ by as much
 _TABLES = """
@@ -112,8 +114,7 @@ class Sampler(threading.Thread):
                 "threads": int(threads.split()[1]),
             }
             told = self._service.told()
-            if "tasks" in told:
-                seen["tasks"] = told["tasks"]
+            seen |= {name: told[name] for name in ("tasks", "blocks") if name in told}
             for name, value in seen.items():
                 self.samples[name].append((at, value))
 
@@ -192,8 +193,14 @@ def _minutes(
             _make_old_day(service)
             rotated += number > 0
         plans: list[dict[str, Any]] = [
-            {"event_type": "steady", "rate": rate - unsteady_rate, "connections": 32},
-            {"types": 2, "stem": "unsteady", "lanes": 50, "rate": unsteady_rate, "connections": 8},
+            {"event_type": "steady", "rate": rate - unsteady_rate, "connections": CONNECTIONS},
+            {
+                "types": 2,
+                "stem": "unsteady",
+                "lanes": 50,
+                "rate": unsteady_rate,
+                "connections": CONNECTIONS // 4,
+            },
         ]
         receiver.reset()
         posts = [_post(service, plan, seconds, number) for plan in plans]

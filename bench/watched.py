@@ -1,9 +1,9 @@
 """`angarium` that tells how it does: `python -m bench.watched` takes the same arguments.
 
 With BENCH_WATCH a line of JSON goes to that file every half second, from within the loop: how many tasks
-there are, and how deep the queues. BENCH_PROFILE names a file for samples of where its CPU goes,
-BENCH_ALLOCATIONS one for what memory it takes. BENCH_HOUSEKEEPING_S has housekeeping come more often than
-every ten minutes.
+and blocks of memory there are, and how deep the queues. BENCH_PROFILE names a file for samples of where
+its CPU goes, BENCH_ALLOCATIONS one for what memory it takes. BENCH_HOUSEKEEPING_S has housekeeping come
+more often than every ten minutes.
 """
 
 import json
@@ -56,6 +56,7 @@ class Telling:
         told: dict[str, Any] = {
             "at": time.time(),
             "tasks": trio.lowlevel.current_statistics().tasks_living,
+            "blocks": sys.getallocatedblocks(),
         }
         if self.server is not None:
             told["depths"] = depths(self.server)
