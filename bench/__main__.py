@@ -1,90 +1,36 @@
-"""The bench's command line: `python -m bench run SCENARIO [--set k=v] [--repeat N] [--json FILE]`."""
+"""The bench's command line: `python -m bench COMMAND`; a command is a module, imported when asked for."""
 
 import argparse
-import json
-import statistics
 import sys
-from pathlib import Path
+from collections.abc import Sequence
+from importlib import import_module
 
-from rich.console import Console
-from rich.table import Table
-
-from bench.checks import Broken
-from bench.scenarios import SCENARIOS, Scenario, Sizes
-from bench.service import Figures, Receiver
-
-
-def run(scenario: Scenario, sizes: Sizes) -> Figures:
-    """Run a scenario once, on a fresh service."""
-    with Receiver() as receiver, scenario.serve() as service:
-        return scenario.run(service, receiver, **sizes)
-
-
-def repeated(scenario: Scenario, sizes: Sizes, times: int) -> Figures:
-    """Run a scenario several times; return the median of every figure and the spread of the ratio."""
-    runs = [run(scenario, sizes) for _ in range(times)]
-    figures: Figures = {
-        key: statistics.median([each[key] for each in runs])
-        if isinstance(value, int | float)
-        else value
-        for key, value in runs[0].items()
-    }
-    if times > 1 and "timesFloor" in figures:
-        ratios = [each["timesFloor"] for each in runs]
-        figures["timesFloorSpread"] = f"{min(ratios)}-{max(ratios)}"
-    return figures
+# What a command does, and the module whose `main(arguments)` does it.
+COMMANDS = {
+    "run": ("run a scenario, or all of the curated set", "bench.runs"),
+    "list": ("name the scenarios, with their sizes", "bench.listing"),
+    "compare": ("is the second file of results better than the first?", "bench.compare"),
+    "report": ("show a file of results again, or make its page", "bench.reporting"),
+    "history": ("the figures at each release", "bench.history"),
+    "limits": ("what generator and receiver can do on this machine", "bench.limits"),
+    "tune": ("which concurrency a destination needs", "bench.tune"),
+}
 
 
-def show(results: dict[str, Figures]) -> None:
-    """Print a table a scenario."""
-    console = Console()
-    for name, figures in results.items():
-        table = Table(title=f"{name}: {SCENARIOS[name].about}", title_justify="left")
-        table.add_column("figure")
-        table.add_column("value", justify="right")
-        for key, value in figures.items():
-            table.add_row(key, str(value))
-        console.print(table)
-
-
-def main() -> int:
-    """Parse the command line and do as it says. Exit code 1: a promise was broken."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("list", help="name the scenarios")
-    runner = commands.add_parser("run", help="run one scenario, or all of them")
-    runner.add_argument("scenario", choices=[*SCENARIOS, "all"])
-    runner.add_argument(
-        "--set", action="append", default=[], metavar="SIZE=N", help="another size, or name"
+def main(arguments: Sequence[str]) -> int:
+    """Hand the arguments to the command that they name; return its exit code."""
+    width = max(map(len, COMMANDS))
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description="Measure the running service against the floor of this machine.",
+        epilog="\n".join(f"{name:{width}}  {about}" for name, (about, _) in COMMANDS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    runner.add_argument("--tiny", action="store_true", help="the sizes that the tests use")
-    runner.add_argument("--repeat", type=int, default=1, metavar="N", help="medians of N runs")
-    runner.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
-    arguments = parser.parse_args()
-    if arguments.command == "list":
-        for scenario in SCENARIOS.values():
-            sys.stdout.write(f"{scenario.name:14} {scenario.about}  {scenario.sizes}\n")
-        return 0
-    changes: Sizes = {
-        key: int(value) if value.isdigit() else value
-        for key, _, value in (each.partition("=") for each in arguments.set)
-    }
-    names = list(SCENARIOS) if arguments.scenario == "all" else [arguments.scenario]
-    results: dict[str, Figures] = {}
-    broken = False
-    for name in names:
-        scenario = SCENARIOS[name]
-        sizes = (scenario.tiny if arguments.tiny else scenario.sizes) | changes
-        try:
-            results[name] = repeated(scenario, sizes, arguments.repeat)
-        except Broken as verdict:
-            broken = True
-            results[name] = {"broken": str(verdict)}
-        show({name: results[name]})
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
-    return 1 if broken else 0
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
+    given = parser.parse_args(arguments[:1])
+    _, module = COMMANDS[given.command]
+    return int(import_module(module).main(list(arguments[1:])))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

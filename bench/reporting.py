@@ -1,0 +1,28 @@
+"""A file of results, shown again: `python -m bench report FILE [--html PAGE]`."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.report.html import page
+from bench.report.table import show
+from bench.results import read
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables of a file, or write its page."""
+    parser = argparse.ArgumentParser(prog="python -m bench report", description=__doc__)
+    parser.add_argument("file", type=Path, help="a file that `run --json` wrote")
+    parser.add_argument(
+        "--html", type=Path, metavar="PAGE", help="write one page that needs nothing"
+    )
+    given = parser.parse_args(arguments)
+    try:
+        document = read(given.file)
+    except ValueError as error:
+        parser.error(str(error))
+    for run in document.runs:
+        show(run)
+    if given.html is not None:
+        given.html.write_text(page(document), "utf-8")
+    return 0

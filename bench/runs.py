@@ -1,0 +1,216 @@
+"""Running scenarios: `python -m bench run SCENARIO`, or `run all` for those of bench/curated.toml.
+
+What was measured is written after each scenario, so that one who stops a long run keeps what there is.
+"""
+
+import argparse
+import sys
+import time
+import tomllib
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bench.bars import bars_of
+from bench.machine import machine, source
+from bench.report.html import page
+from bench.report.table import show
+from bench.results import Document, Measurement, Run, write
+from bench.scenario import Scenario, Sizes
+from bench.scenarios import SCENARIOS
+
+ALL = "all"
+CURATED = Path(__file__).parent / "curated.toml"
+RESULTS = Path(__file__).parent / "results"  # not kept in the repository
+
+
+class Chosen(Struct, frozen=True, forbid_unknown_fields=True):
+    """A scenario of the curated set: how often, at which other sizes, and the minutes of it all."""
+
+    scenario: str
+    minutes: float
+    repeat: int = 1
+    sizes: dict[str, Any] = {}
+
+
+def curated() -> list[Chosen]:
+    """Return what `run all` runs. Raises ValueError when the file is wrong."""
+    raw = tomllib.loads(CURATED.read_text("utf-8"))
+    try:
+        return msgspec.convert(raw.get("run"), list[Chosen])
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{CURATED.name}: {error}") from None
+
+
+def measured(scenario: Scenario, sizes: Sizes, repeat: int = 1, *, profile: bool = False) -> Run:
+    """Measure a scenario so many times, each on servers that are new.
+
+    What keeps the bench itself from measuring is a measurement too: a run of many goes on."""
+    measure: Callable[[Sizes], Measurement] = scenario.measure
+    if profile:
+        from bench.profiling.run import measured as measured_with_profile  # nobody else needs it
+
+        measure = partial(measured_with_profile, scenario)
+    run = Run(
+        scenario=scenario.name,
+        about=scenario.about,
+        at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        machine=machine(),
+        source=source(),
+        sizes=dict(sizes),
+        measurements=[],
+        better=scenario.better,
+        bars=scenario.bars,
+    )
+    for _ in range(repeat):
+        try:
+            run.measurements.append(measure(sizes))
+        except Exception as error:
+            traceback.print_exc()
+            reason = f"{type(error).__name__}: {error}"
+            run.measurements.append(Measurement(figures={}, verdict="failed", reason=reason))
+    return run
+
+
+def running(
+    chosen: Iterable[tuple[Scenario, Sizes, int]], files: "Files", *, profile: bool
+) -> list[Run]:
+    """Run what was chosen, one after another; show and write what is there after each."""
+    document = Document([])
+    for scenario, sizes, repeat in chosen:
+        run = measured(scenario, sizes, repeat, profile=profile)
+        document.runs.append(run)
+        show(run)
+        files.write(document)
+    return document.runs
+
+
+class Files:
+    """Where results go; None for nowhere."""
+
+    def __init__(self, json: Path | None, html: Path | None) -> None:
+        self._json, self._html = json, html
+
+    @classmethod
+    def kept(cls) -> "Files":
+        """Return both, below `bench/results`, named by the time."""
+        stem = RESULTS / time.strftime("%Y%m%d-%H%M%S")
+        return cls(stem.with_suffix(".json"), stem.with_suffix(".html"))
+
+    def write(self, document: Document) -> None:
+        """Write a document, over what was written of it before."""
+        if self._json is not None:
+            write(self._json, document)
+        if self._html is not None:
+            self._html.parent.mkdir(parents=True, exist_ok=True)
+            self._html.write_text(page(document), "utf-8")
+
+    def tell(self) -> None:
+        """Say where they are."""
+        for path in (self._json, self._html):
+            if path is not None:
+                sys.stdout.write(f"{path}\n")
+
+
+def failures(runs: Sequence[Run], *, strict: bool) -> list[str]:
+    """Return what makes the exit code 1: what broke a promise or could not be measured; if it is strict,
+    also what is void, whose floor drifted, and bars that are not held."""
+    found = []
+    bad = {"broken", "failed", *(["void"] if strict else [])}
+    for run in runs:
+        found += [
+            f"{run.scenario} is {each.verdict}: {each.reason}"
+            for each in run.measurements
+            if each.verdict in bad
+        ]
+        if strict and any(each.drifted for each in run.measurements):
+            found.append(f"{run.scenario}: the floor drifted")
+        if strict:
+            found += [
+                f"{run.scenario}: {bar.figure} is {bar.median}, {bar} is demanded"
+                for bar in bars_of(run)
+                if not bar.held
+            ]
+    return found
+
+
+def changes(given: Iterable[str]) -> Sizes:
+    """Return `NAME=VALUE` as sizes: whole numbers, fractions, else words. Raises ValueError."""
+    found: Sizes = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--set {each}: a size is NAME=VALUE")
+        for kind in (int, float, str):
+            try:
+                found[name] = kind(value)
+            except ValueError:
+                continue
+            break
+    return found
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what the command line says. Exit code 1: a promise was broken, or it could not be measured."""
+    given, parser = _given(arguments)
+    try:
+        sizes = changes(given.set)
+        if given.scenario == ALL:
+            if sizes:
+                parser.error("--set needs one scenario")
+            chosen = [
+                (
+                    SCENARIOS[each.scenario],
+                    SCENARIOS[each.scenario].with_sizes(
+                        {} if given.tiny else each.sizes, tiny=given.tiny
+                    ),
+                    given.repeat or (1 if given.tiny else each.repeat),
+                )
+                for each in curated()
+            ]
+        else:
+            scenario = SCENARIOS[given.scenario]
+            chosen = [(scenario, scenario.with_sizes(sizes, tiny=given.tiny), given.repeat or 1)]
+    except ValueError as error:
+        parser.error(str(error))
+    files = Files(given.json, given.html)
+    if given.scenario == ALL and given.json is None and given.html is None:
+        files = Files.kept()
+    failed = failures(running(chosen, files, profile=given.profile), strict=given.strict)
+    files.tell()
+    for each in failed:
+        sys.stderr.write(f"{each}\n")
+    return 1 if failed else 0
+
+
+def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.ArgumentParser]:
+    parser = argparse.ArgumentParser(prog="python -m bench run", description=__doc__)
+    parser.add_argument(
+        "scenario", choices=[*SCENARIOS, ALL], metavar="SCENARIO", help="`list` names them; or all"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SIZE=N", help="another size, or name"
+    )
+    parser.add_argument("--tiny", action="store_true", help="the sizes that the tests use")
+    parser.add_argument("--repeat", type=_count, metavar="N", help="measure N times")
+    parser.add_argument("--profile", action="store_true", help="say where the CPU goes, too")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write all that was measured there"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit 1 also when void, drifted, or over a bar"
+    )
+    return parser.parse_args(arguments), parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of runs")
+    return int(text)
