@@ -21,7 +21,7 @@ _SUB_BUCKET_BITS = 11  # of 2 * 10^DIGITS values below which each has a bucket o
 _PERCENTILES = {50.0: "P50Ms", 90.0: "P90Ms", 95.0: "P95Ms", 99.0: "P99Ms", 99.9: "P999Ms"}
 
 
-def seconds() -> "array[float]":
+def in_seconds() -> "array[float]":
     """Return an array to append latencies to."""
     return array("d")
 

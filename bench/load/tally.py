@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from bench.latency import encoded, histogram, seconds, told
+from bench.latency import encoded, histogram, in_seconds, told
 
 
 @dataclass
@@ -25,8 +25,8 @@ class Part:
     sent_bytes: int = 0
     doubtful: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    latencies_s: "array[float]" = field(default_factory=seconds)
-    late_s: "array[float]" = field(default_factory=seconds)
+    latencies_s: "array[float]" = field(default_factory=in_seconds)
+    late_s: "array[float]" = field(default_factory=in_seconds)
     cpu_s: float = 0.0
     wall_s: float = 0.0
 

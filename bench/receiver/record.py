@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from typing import Any
 
 from bench.checks import disorder
-from bench.latency import encoded, histogram, seconds, told
+from bench.latency import encoded, histogram, in_seconds, told
 from bench.receiver.behaviour import WELL, Answer, Behaviour
 
 # Mostly one stands behind the other, and one search finds both.
@@ -51,9 +51,9 @@ class Record:
         self._names: list[str] = []
         self._where = array("I")
         self._numbers = array("q")
-        self._at = seconds()
-        self._latencies_s = seconds()
-        self._held_s = seconds()
+        self._at = in_seconds()
+        self._latencies_s = in_seconds()
+        self._held_s = in_seconds()
         self._cpu_first = self._cpu_last = 0.0
         self._cpu_until = 0.0  # when the CPU clock was read last
         self._cpu_requests = 0

@@ -1,8 +1,10 @@
 """The verdicts of the bench: a log with a fault is found out."""
 
+from typing import Any
+
 import pytest
 
-from bench.checks import Broken, disorder, require
+from bench.checks import Broken, disorder, require, whole
 from bench.kills import _verdict
 from bench.load import LANE_SPAN
 
@@ -44,3 +46,32 @@ def test_a_broken_promise_is_a_verdict(
 
 def test_require_lets_truth_pass() -> None:
     require(True, "never said")
+
+
+SENT = {"accepted": 10, "doubtful": 0, "answers": {"202": 10}}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stats", "given", "why"),
+    [
+        ({}, {}, {}, ""),
+        ({}, {"unique": 30}, {"fanout": 3}, ""),
+        ({}, {"unique": 9}, {}, "1 lost of 10"),
+        ({}, {"unique": 29}, {"fanout": 3}, "1 lost of 30"),
+        ({}, {"unique": 11}, {}, "1 deliveries beyond 10"),
+        ({"doubtful": 1}, {"unique": 11}, {}, ""),
+        ({"doubtful": 1}, {"unique": 12}, {}, "2 deliveries beyond"),
+        ({}, {"duplicates": 2}, {}, "2 duplicates"),
+        ({}, {"duplicates": 2}, {"repeats": True}, ""),
+        ({}, {}, {"disorder": 3}, "3 out of order"),
+    ],
+)
+def test_a_run_is_whole_when_all_that_was_accepted_arrived_and_nothing_else(
+    sent: dict[str, int], stats: dict[str, int], given: dict[str, Any], why: str
+) -> None:
+    arrived = {"unique": 10, "duplicates": 0} | stats
+    if why:
+        with pytest.raises(Broken, match=why):
+            whole(SENT | sent, arrived, **given)
+    else:
+        whole(SENT | sent, arrived, **given)
