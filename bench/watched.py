@@ -72,7 +72,7 @@ class Telling:
             made(server, *arguments, **named)
             self.server = server
 
-        Server.__init__ = remembered  # type: ignore[method-assign]  # the same, and remembered
+        Server.__init__ = remembered  # type: ignore[assignment, method-assign]  # the same, remembered
 
 
 _run = trio.run

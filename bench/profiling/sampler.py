@@ -24,7 +24,8 @@ INTERVAL_S = 0.003
 ELSEWHERE = "threads"  # the stack of what was not the main thread's
 CALL = "!"  # begins the last element of a stack that has just called something outside of Python
 LONGEST_CALL = 60  # characters of an expression: more of it says no more
-_LOOP = ("trio._core._run", "unrolled_run")  # what is outside of it is the same for all
+# Of trio: what is outside of these is the same for all, and none of it is at work.
+_LOOP = {("trio._core._run", "unrolled_run"), ("trio._core._run", "run")}
 
 Stack = tuple[
     int, tuple[CodeType, ...]
@@ -76,7 +77,7 @@ class Sampler:
             if code not in modules:
                 modules[code] = str(inner.f_globals.get("__name__"))
             frames.append(code)
-            if (modules[code], code.co_name) == _LOOP:
+            if (modules[code], code.co_name) in _LOOP:
                 break
             inner = inner.f_back
         self._counts[offset, tuple(frames)] += 1

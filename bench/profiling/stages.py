@@ -140,6 +140,7 @@ SHARED: Mapping[str, Stage] = {
     "trio_asyncio": "driver",
     "trio": "loop",
 }
+_OURS: Mapping[str, None] = dict.fromkeys(("api", "engine", "storage", "bench"))
 # Of these a system call is said to be where the data go: the other side is what matters.
 _SIDES: Sequence[tuple[str, str]] = (
     ("api.door", "clients"),
@@ -180,13 +181,15 @@ def stage_of(stack: Sequence[str]) -> Stage:
 
 
 def module_of(stack: Sequence[str]) -> str:
-    """Return the innermost module of ours that a stack is in; of libraries alone, the package."""
+    """Return the innermost module of ours that a stack is in; where there is none, the library."""
+    library = None
     for frame in reversed(stack):
         name = frame.partition(":")[0]
-        if prefix_of(name, {"api": 0, "engine": 0, "storage": 0, "bench": 0}):
+        if prefix_of(name, _OURS):
             return name
-    inner = stack[-2] if len(stack) > 1 and stack[-1].startswith(CALL) else stack[-1]
-    return inner.partition(":")[0].partition(".")[0]
+        if library is None and (found := prefix_of(name, SHARED)):
+            library = found
+    return library or "python"
 
 
 def system_call_of(stack: Sequence[str]) -> str | None:

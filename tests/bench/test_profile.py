@@ -11,7 +11,7 @@ from bench.profiling.stages import ABOUT, DATABASE, SYSTEM_CALLS
 from bench.results import Measurement
 from bench.service import Receiver, Service
 
-EVENTS = 3_000  # some 300 ms of CPU: enough samples for the stages that take most of it
+EVENTS = 1_500  # some 200 ms of CPU: enough samples for the stages that take most of it
 
 
 def test_a_profile_says_where_the_cpu_of_a_run_went() -> None:
@@ -34,7 +34,7 @@ def test_a_profile_says_where_the_cpu_of_a_run_went() -> None:
     whole = figures["serverMicrosPerEvent"] + figures["databaseMicrosPerEvent"]
     assert sum(found.split.values()) == pytest.approx(whole, rel=0.02)
     assert sum(found.modules.values()) == pytest.approx(figures["serverMicrosPerEvent"], rel=0.02)
-    assert sum(found.stacks.values()) == figures["samples"] > 20
+    assert sum(found.stacks.values()) == figures["samples"] > 10
     assert len(found.split.keys() & ABOUT.keys()) > 3
     assert any(part.startswith(SYSTEM_CALLS) for part in found.split)
     assert {f"{DATABASE}, intake", f"{DATABASE}, settle"} <= found.split.keys()

@@ -3,6 +3,7 @@
 import ast
 import dis
 import inspect
+import os
 import socket
 import subprocess
 import sys
@@ -169,7 +170,14 @@ sampler.start()
 burn()
 sampler.stop()
 """
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=ROOT, timeout=60)
+    (tmp_path / "burning.py").write_text(program)
+    path = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    subprocess.run(
+        [sys.executable, tmp_path / "burning.py"],
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)},
+        timeout=60,
+    )
     (line,) = lines(tmp_path / "samples")
     burning = {stack: count for stack, count in line["stacks"].items() if ":burn" in stack}
     assert sum(burning.values()) > 10
