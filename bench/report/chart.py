@@ -8,7 +8,7 @@ from bench.report.numbers import number, short
 from bench.report.scale import Scale, scale
 
 WIDTH, HEIGHT = 560, 250
-LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 38  # of the frame: room for labels
+LEFT, RIGHT, TOP, BOTTOM = 48, 28, 12, 38  # of the frame: room for labels
 COLOURS = 8  # of series, in style.css; more would not be told apart
 MARKED = 40  # points: a line of more has no dots, only values under the pointer
 
@@ -62,7 +62,7 @@ def figure(chart: Chart) -> Markup:
     lines = [_line(each, colours[each.name], across, up) for each in chart.series]
     content = joined(_grid(chart, across, up), _mark(chart, across), *lines)
     return framed(
-        chart.title,
+        joined(chart.title, tag("span", f", {chart.up}")),
         tag(
             "svg",
             content,
@@ -115,11 +115,6 @@ def _grid(chart: Chart, across: Scale, up: Scale) -> Markup:
     parts.append(
         tag("text", chart.across, x=middle, y=HEIGHT - 4, text_anchor="middle", class_="name")
     )
-    height = (TOP + bottom) / 2
-    parts.append(
-        tag("text", chart.up, transform=f"translate(11 {height}) rotate(-90)",
-            text_anchor="middle", class_="name")
-    )  # fmt: skip
     return joined(*parts)
 
 

@@ -124,7 +124,7 @@ def _figures(run: Run) -> Markup:
     notes = {name: said for each in good(run) for name, said in each.notes.items()}
     more = [line(row) for row in rest]
     more += [
-        tag("tr", tag("td", tag("code", name)), tag("td", said, colspan="6"))
+        tag("tr", tag("td", tag("code", name)), tag("td", said, colspan="6", class_="words"))
         for name, said in notes.items()
     ]
     return joined(
@@ -179,7 +179,7 @@ def _parts(title: str, unit: str, parts: dict[str, float], classes: dict[str, st
             "tr",
             tag("td", tag("i", class_=classes[name]) if name in classes else None, name,
                 title=about(name) if classes else None),
-            tag("td", number(value), class_="n"),
+            tag("td", f"{value:,.1f}", class_="n"),
             tag("td", f"{value / whole:.1%}", class_="n dim"),
         )
         for name, value in parts.items()

@@ -6,7 +6,7 @@ from bench.profiling.stages import ABOUT, DATABASE, SYSTEM_CALLS
 
 _STAGES = (*ABOUT, "other")
 _TINTS = 5  # of a family in style.css
-_HUES = 8
+_HUES = 9
 _GREY = {"threads", "measuring", "other", "control", "loop"}
 _SIDES = {
     "clients": "sockets of those who post",

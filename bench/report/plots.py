@@ -14,7 +14,7 @@ from bench.report.strips import Strip, compared, stacked
 from bench.results import Latency, Measurement, Run, Sample, Step
 
 # The horizontal axis of a percentile plot is how many to one: each decade is a nine more.
-_NINES = {1.0: "0 %", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
+_NINES = {1.0: "", 2.0: "50 %", 10.0: "90 %", 100.0: "99 %", 1e3: "99.9 %", 1e4: "99.99 %",
           1e5: "99.999 %"}  # fmt: skip
 _PER_DECADE = 8  # points of a percentile line
 # Values that lie further apart are shown by magnitude: by length the lower ones would be one.

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from bench.report.chart import framed
 from bench.report.markup import Markup, joined, tag
 from bench.report.numbers import number, short
-from bench.report.scale import scale
+from bench.report.scale import Scale, scale
 
-WIDTH = 720
+WIDE, NARROW = 1100, 560  # of the whole page, and of a plot beside another
 BAR, GAP = 26, 12
-NAMES = 130  # pixels for the names of bars
+NAMES = 142  # pixels for the names of bars
 ROOM = 60  # behind a bar, for its number
 LETTER = 6.3  # pixels of a letter, about: whether a name fits within its part
 AXIS = 26
@@ -27,9 +27,9 @@ class Strip:
 def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], unit: str) -> Markup:
     """Return bars whose parts stand one behind another, in the order of `colours`."""
     whole = max(sum(each.parts.values()) for each in strips)
-    across = scale([whole], NAMES, WIDTH - ROOM)
+    across = scale([whole], NAMES, WIDE - ROOM)
     height = len(strips) * (BAR + GAP) + AXIS
-    content = [_axis(across.ticks(), across, height, unit)]
+    content = [_axis(across, height)]
     for row, strip in enumerate(strips):
         y, so_far = row * (BAR + GAP), 0.0
         content.append(_named(strip.name, y))
@@ -41,16 +41,16 @@ def stacked(title: str, strips: Sequence[Strip], colours: Mapping[str, str], uni
         content.append(
             tag("text", number(so_far), x=across(so_far) + 6, y=y + BAR / 2 + 4, class_="value")
         )
-    return framed(title, _svg(title, height, content), Markup(""))
+    return framed(_titled(title, unit), _svg(title, WIDE, height, content), Markup(""))
 
 
 def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -> Markup:
     """Return a bar for each, on a logarithmic scale, ours told apart."""
-    across = scale([*values.values()], NAMES, WIDTH - ROOM, log=True)
+    across = scale([*values.values()], NAMES, NARROW - ROOM, log=True)
     if across.low * 1.5 > min(values.values()):  # or the shortest would have no length
-        across = scale([*values.values(), min(values.values()) / 2], NAMES, WIDTH - ROOM, log=True)
+        across = scale([*values.values(), min(values.values()) / 2], NAMES, NARROW - ROOM, log=True)
     height = len(values) * (BAR + GAP) + AXIS
-    content = [_axis(across.ticks(), across, height, unit)]
+    content = [_axis(across, height)]
     for row, (name, value) in enumerate(values.items()):
         y = row * (BAR + GAP)
         content.append(_named(name, y))
@@ -68,12 +68,21 @@ def compared(title: str, values: Mapping[str, float], unit: str, *, ours: str) -
             )
         )
         content.append(tag("text", number(value), x=end + 6, y=y + BAR / 2 + 4, class_="value"))
-    return framed(title, _svg(title, height, content), Markup(""))
+    return framed(_titled(title, unit), _svg(title, NARROW, height, content), Markup(""))
 
 
-def _svg(title: str, height: float, content: Sequence[Markup]) -> Markup:
+def _titled(title: str, unit: str) -> Markup:
+    return joined(title, tag("span", f", {unit}" if unit else ""))
+
+
+def _svg(title: str, width: int, height: float, content: Sequence[Markup]) -> Markup:
     return tag(
-        "svg", joined(*content), viewBox=f"0 0 {WIDTH} {height}", role="img", aria_label=title
+        "svg",
+        joined(*content),
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=title,
+        class_="wide" if width == WIDE else None,
     )
 
 
@@ -95,13 +104,11 @@ def _part(
     )  # fmt: skip
 
 
-def _axis(ticks: Sequence[float], across: object, height: float, unit: str) -> Markup:
-    assert callable(across)
+def _axis(across: Scale, height: float) -> Markup:
     bottom = height - AXIS
     parts = []
-    for value in ticks:
+    for value in across.ticks():
         x = across(value)
         parts.append(tag("line", x1=x, x2=x, y1=0, y2=bottom, class_="grid"))
         parts.append(tag("text", short(value), x=x, y=bottom + 14, text_anchor="middle"))
-    parts.append(tag("text", unit, x=WIDTH - 4, y=bottom + 14, text_anchor="end", class_="name"))
     return joined(*parts)

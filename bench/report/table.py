@@ -116,5 +116,5 @@ def _split(run: Run, console: Console) -> None:
         table.add_column("", style="dim")
         for name, value in list(parts.items())[: None if what == "split" else MODULES]:
             said = about(name) if what == "split" else ""
-            table.add_row(f"  {name}", number(value), f"{value / whole:.1%}", said)
+            table.add_row(f"  {name}", f"{value:,.1f}", f"{value / whole:.1%}", said)
         console.print(table)

@@ -1,5 +1,6 @@
 """Reports say what was measured, whatever there is of it; the page stands alone, and is well formed."""
 
+import io
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -77,7 +78,7 @@ def test_the_page_tells_figures_bars_and_troubles(read: Reader) -> None:
     text = " ".join(read.text)
     for told in (
         "13.6 x",  # the median of three
-        "13.2 to 14.0",
+        "13.2 to 14",
         "at most 14 (striven for: 9)",
         "held, and more",
         "not held",
@@ -139,14 +140,14 @@ def test_a_report_of_next_to_nothing_is_one_too(bare: Document) -> None:
 
 
 def test_the_table_tells_figures_bars_spread_and_parts() -> None:
-    console = Console(width=180, record=True, quiet=True)
+    console = Console(width=180, record=True, file=io.StringIO())
     show_document(document(), console)
     text = console.export_text()
     for told in (
         "13.6",
-        "13.2 to 14.0",
+        "13.2 to 14 ",
         "at most 5: not held",
-        "at least 9,000: held, and 9,500 too",
+        "at least 9000: held, and 9500 too",
         "drifted: the floor moved during 1 of 3",
         "broken: lost 1 of 200",
         "PostgreSQL, intake",
@@ -157,9 +158,9 @@ def test_the_table_tells_figures_bars_spread_and_parts() -> None:
 
 
 def test_what_is_broken_counts_in_no_median() -> None:
-    wrong = Measurement(figures={"timesFloor": 900.0}, verdict="broken", reason="lost")
+    wrong = Measurement(figures={"timesFloor": 98_765.0}, verdict="broken", reason="lost")
     text = page(Document([run("single", [single(0), wrong], better={"timesFloor": "less"})]))
-    assert "900" not in text
+    assert "98,765" not in text
 
 
 def test_a_flame_graph_has_every_sample_once() -> None:
