@@ -75,6 +75,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
 
     `fail`: the share of requests that get `fail_status`; `fail_every`: each so many-th does. `dead`: it
     takes requests and never answers. Whatever hangs in a `flap` is answered when that is well again.
+    `places`: requests of a path that it works on at once, where the others wait in turn; 0: all.
     """
 
     latency: Latency = Latency()
@@ -83,6 +84,7 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
     fail_status: int = 500
     flap: Flap | None = None
     dead: bool = False
+    places: int = 0
     paths: dict[str, "Behaviour"] = {}
     seed: int = 7
 
@@ -90,8 +92,8 @@ class Behaviour(Struct, frozen=True, forbid_unknown_fields=True, rename="camel")
         """Raise ValueError with what makes no sense."""
         if not 0 <= self.fail <= 1:
             raise ValueError("fail is a share of 0 to 1")
-        if self.fail_every < 0:
-            raise ValueError("failEvery must not be below 0")
+        if self.fail_every < 0 or self.places < 0:
+            raise ValueError("failEvery and places must not be below 0")
         if not 400 <= self.fail_status <= 599:
             raise ValueError("failStatus is 400 to 599")
         if any(each.paths for each in self.paths.values()):
