@@ -37,27 +37,38 @@ _SHAPE = {  # what of a plan says how dear its requests are to make
 }
 
 
-class Limits(Struct, frozen=True, rename="camel"):
-    """Requests a second and CPU microseconds a request, of each alone."""
+class Limit(Struct, frozen=True, rename="camel"):
+    """What one of them can do: CPU microseconds a request, and requests a second while it was measured,
+    which is less when others wanted the cores too."""
 
-    generator_per_second: float
-    generator_micros: float
-    receiver_per_second: float
-    receiver_micros: float
+    micros: float
+    measured: float
+
+    @property
+    def per_second(self) -> float:
+        """Requests a second with a core of its own."""
+        return 1e6 / self.micros
+
+
+class Limits(Struct, frozen=True, rename="camel"):
+    """What both can do."""
+
+    generator: Limit
+    receiver: Limit
 
 
 def measure(receiver: Receiver, plan: Mapping[str, Any] | None = None) -> Limits:
     """Measure both: the generator with requests as `plan` makes them, against a server that does nothing;
     the receiver fed by the bare client of the calibration. The receiver is reset."""
-    per_second, micros = generator(plan or {})
+    posting = generator(plan or {})
     fed = Module.run("bench.calibration", f"{receiver.url}/floor", str(REQUESTS))
     cost = receiver.stats()["cpuMicrosPerRequest"]
     receiver.reset()
-    return Limits(per_second, micros, float(fed["perSecond"]), float(cost))
+    return Limits(posting, Limit(float(cost), float(fed["perSecond"])))
 
 
-def generator(plan: Mapping[str, Any]) -> tuple[float, float]:
-    """Return requests a second and CPU microseconds a request of the generator, closed loop."""
+def generator(plan: Mapping[str, Any]) -> Limit:
+    """Measure the generator, closed loop."""
     shape = {name: value for name, value in plan.items() if name in _SHAPE}
     batch, sizes = int(shape.get("batch", 1)), shape.get("sizes", 0)
     weights = sum(weight for _, weight in sizes) if isinstance(sizes, list) else 1
@@ -68,7 +79,7 @@ def generator(plan: Mapping[str, Any]) -> tuple[float, float]:
     with serving("bench.null_server") as ports:
         whole = {**shape, "url": f"http://127.0.0.1:{ports['port']}", "key": "none"}
         sent = Module.run("bench.load", plan={**whole, "events": requests * batch})
-    return sent["requests"] / sent["wallS"], sent["cpuS"] / sent["requests"] * 1e6
+    return Limit(sent["cpuS"] / sent["requests"] * 1e6, sent["requests"] / sent["wallS"])
 
 
 def verdict(
@@ -95,9 +106,9 @@ def _generator(part: Mapping[str, Any], limits: Limits | None) -> str:
             return f"{worked}, and {late:.1f} ms late"
         return ""
     per_second = part["requests"] / part["wallS"]
-    if limits is not None and per_second > NEAR * limits.generator_per_second:
+    if limits is not None and per_second > NEAR * limits.generator.per_second:
         return (
-            f"{per_second:.0f} requests/s is {per_second / limits.generator_per_second:.0%} of what"
+            f"{per_second:.0f} requests/s is {per_second / limits.generator.per_second:.0%} of what"
             " the generator can do"
         )
     return worked if busy else ""
@@ -118,7 +129,7 @@ def _receiver(stats: Mapping[str, Any], limits: Limits | None) -> str:
     span = stats["last"] - stats["first"]
     if limits is None or span <= 0:
         return ""
-    share = stats["requests"] / span / limits.receiver_per_second
+    share = stats["requests"] / span / limits.receiver.per_second
     return f"what arrived is {share:.0%} of what the receiver can take" if share > NEAR else ""
 
 
@@ -127,20 +138,22 @@ def main(arguments: Sequence[str]) -> int:
     argparse.ArgumentParser(prog="python -m bench limits", description=__doc__).parse_args(
         arguments
     )
-    table = Table(title="what the bench itself can do, each alone", title_justify="left")
-    for name in ("", "requests/s", "CPU, us a request"):
-        table.add_column(name, justify="left" if not name else "right")
     shapes: dict[str, dict[str, Any]] = {
         "generator, single events": {},
         "generator, batches of 100": {"connections": 8, "batch": 100},
         "generator, payloads of 200 KiB": {"connections": 8, "sizes": 204_800},
     }
-    for name, plan in shapes.items():
-        per_second, micros = generator(plan)
-        table.add_row(name, f"{per_second:,.0f}", f"{micros:.1f}")
+    limits = {name: generator(plan) for name, plan in shapes.items()}
     with Receiver() as receiver:
-        found = measure(receiver)
-    table.add_row("receiver", f"{found.receiver_per_second:,.0f}", f"{found.receiver_micros:.1f}")
+        limits["receiver"] = measure(receiver).receiver
+    table = Table(title="what the bench itself can do, each by itself", title_justify="left")
+    table.add_column("")
+    for name in ("CPU, us a request", "requests/s with a core of its own", "requests/s now"):
+        table.add_column(name, justify="right")
+    for name, limit in limits.items():
+        table.add_row(
+            name, f"{limit.micros:.1f}", f"{limit.per_second:,.0f}", f"{limit.measured:,.0f}"
+        )
     Console().print(table)
     return 0
 

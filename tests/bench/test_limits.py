@@ -5,15 +5,10 @@ from typing import Any
 import pytest
 
 import bench.limits
-from bench.limits import Limits, measure, verdict
+from bench.limits import Limit, Limits, measure, verdict
 from bench.service import Receiver
 
-LIMITS = Limits(
-    generator_per_second=40_000,
-    generator_micros=25,
-    receiver_per_second=50_000,
-    receiver_micros=20,
-)
+LIMITS = Limits(Limit(micros=25, measured=30_000), Limit(micros=20, measured=30_000))
 CLOSED = {"requests": 10_000, "wallS": 1.0, "busy": 0.3, "ackP99Ms": 5.0}
 OPEN = {**CLOSED, "lateP99Ms": 0.3}
 STATS = {"requests": 10_000, "busy": 0.3, "first": 100.0, "last": 101.0}
@@ -71,5 +66,6 @@ def test_the_limits_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     with Receiver() as receiver:
         found = measure(receiver, {"batch": 2, "sizes": [[200, 1], [2_000, 1]], "rate": 10})
         assert receiver.counts()["requests"] == 0
-    assert min(found.generator_per_second, found.generator_micros) > 0
-    assert min(found.receiver_per_second, found.receiver_micros) > 0
+    for limit in (found.generator, found.receiver):
+        assert limit.measured > 0
+        assert limit.per_second == pytest.approx(1e6 / limit.micros)
