@@ -58,6 +58,7 @@ class Record:
         self._cpu_until = 0.0  # when the CPU clock was read last
         self._cpu_requests = 0
         self._began = 0.0
+        self._unique = 0  # all places' numbers
         self.requests = 0
         self.failed = 0
 
@@ -103,7 +104,9 @@ class Record:
         if sent is None and (other := _SENT.search(body)):
             sent = other[1]
         place.arrivals += 1
-        place.seen.add(number)
+        if number not in place.seen:
+            place.seen.add(number)
+            self._unique += 1
         self._where.append(place.number)
         self._numbers.append(number)
         self._at.append(now)
@@ -115,22 +118,16 @@ class Record:
             yield self._names[where], number, at
 
     def counts(self) -> dict[str, Any]:
-        """Return how many came; cheap enough to be asked again and again."""
+        """Return how many came: cheap enough to be asked again and again, of however many paths."""
         arrived = len(self._at)
-        served = [place for place in self._places.values() if place.arrivals]
-        unique = sum(len(place.seen) for place in served)
-        by_path = [place.arrivals for place in served]
         return {
             "requests": self.requests,
             "received": arrived,
-            "unique": unique,
-            "duplicates": arrived - unique,
+            "unique": self._unique,
+            "duplicates": arrived - self._unique,
             "failed": self.failed,
             "first": self._at[0] if arrived else 0.0,
             "last": self._at[-1] if arrived else 0.0,
-            "paths": len(by_path),
-            "leastOfAPath": min(by_path, default=0),
-            "mostOfAPath": max(by_path, default=0),
         }
 
     def stats(self, first: int | None = None, end: int | None = None) -> dict[str, Any]:
@@ -144,8 +141,12 @@ class Record:
             if latency != NO_LATENCY and low <= number < high
         )
         wall, cpu = self._cpu_until - self._began, self._cpu_last - self._cpu_first
+        by_path = self.by_path().values()
         return {
             **self.counts(),
+            "paths": len(by_path),
+            "leastOfAPath": min(by_path, default=0),
+            "mostOfAPath": max(by_path, default=0),
             **told(found),
             "latency": encoded(found),
             "held": encoded(histogram(self._held_s)),

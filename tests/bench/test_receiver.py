@@ -119,7 +119,7 @@ def test_a_record_counts_numbers_paths_and_disorder() -> None:
     record = Record()
     for path, number in (("/a", 0), ("/a", 3), ("/a", 1), ("/b", 1), ("/a", 3)):
         record.arrive(record.place(path), b'{"data":{"n":%d,"sentAt":0.5}}' % number)
-    counts = record.counts()
+    counts = record.stats()
     assert (counts["received"], counts["unique"], counts["duplicates"]) == (5, 4, 1)
     assert (counts["paths"], counts["leastOfAPath"], counts["mostOfAPath"]) == (2, 1, 4)
     assert record.by_path() == {"/a": 4, "/b": 1}
