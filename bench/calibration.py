@@ -16,18 +16,18 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
-import asyncpg
 import httptools
 import msgspec
 
-import bench.service
 from bench.processes import own_cpu_s
 from bench.results import Floor
-from storage.embedded import running_url
+
+if TYPE_CHECKING:
+    from bench.service import Service
 
 CONNECTIONS = 16
 _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
@@ -107,6 +107,8 @@ def insert_micros(database_url: str, groups: int) -> float:
 
 
 async def _insert(url: str, groups: int) -> float:
+    import asyncpg  # takes longer than the first floor alone, which needs none
+
     connection = await asyncpg.connect(url, ssl=False)
     try:
         await connection.execute(_SCHEMA)
@@ -140,11 +142,14 @@ def syscall_micros(calls: int) -> float:
     return (time.process_time() - before) / calls * 1e6
 
 
-def floors(service: bench.service.Service) -> Floor:
+def floors(service: "Service") -> Floor:
     """Measure the floors beside a service, which should have nothing to do meanwhile.
 
     They are posted to a receiver of their own: what a run has counted, and how its receiver behaves,
     stays as it is. Takes about two seconds."""
+    import bench.service  # not above: the process that measures would import all of it each time
+    from storage.embedded import running_url
+
     database_url = running_url(service.folder)
     if database_url is None:
         raise RuntimeError(f"no database runs in {service.folder}")
