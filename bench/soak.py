@@ -212,7 +212,11 @@ def _minutes(
             accepted += each["accepted"]
             refused += each["answers"].get("503", 0)
         steady = receiver.wait(sent[0]["accepted"])
-        require(steady["unique"] == sent[0]["accepted"], f"minute {number}: some did not arrive")
+        require(
+            steady["unique"] == sent[0]["accepted"],
+            f"minute {number}: {steady['unique']} arrived of {sent[0]['accepted']} accepted,"
+            f" answers: {sent[0]['answers']}",
+        )
         late += steady["duplicates"]
         for name, value in (("p50Ms", steady["p50Ms"]), ("p99Ms", steady["p99Ms"])):
             series[name].append((at, value))
