@@ -145,7 +145,12 @@ class Run:
                 for key, value in source.items()
                 if key.endswith("Ms") and value is not None
             }
-        figures["generatorBusy"] = sent["busy"]
+        for name, source in (("generator", sent), ("receiver", stats)):
+            figures[f"{name}Busy"] = source["busy"]
+            if (
+                source["limitPerSecond"] is not None
+            ):  # of a run of less than some requests nothing is known
+                figures[f"{name}LimitPerSecond"] = source["limitPerSecond"]
         return figures
 
     def _whole(self) -> Measurement:
