@@ -145,7 +145,9 @@ class Connection:
             self._release(entered)
 
     async def _roll_back(self, began: "asyncpg.Connection[Record] | None") -> None:
-        if began is None or self._raw is not began or not began.is_in_transaction():
+        if began is None or self._raw is not began or began.is_closed():
+            return  # lost between two of its statements, maybe: then nobody has to say so
+        if not began.is_in_transaction():
             return
         with trio.CancelScope(shield=True):
             try:
