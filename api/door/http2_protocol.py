@@ -21,7 +21,10 @@ from api.door.framing import HOST, MAX_FIELDS, MAX_HEAD, SINGLE, TARGET
 from api.door.http2_inbox import TAKEN
 from api.door.limits import Limits
 
-RESETS = 200  # streams that a client may open and reset on one connection (CVE-2023-44487)
+# Streams that a client may open and reset on one connection (CVE-2023-44487): so many at once, and so
+# many a second over time, so that a connection that is kept for weeks is not ended for a few each hour.
+RESETS = 200
+RESETS_A_SECOND = 10.0
 ACKNOWLEDGED_BYTES = 16 * 1024  # a quarter of a window: news of it is not worth a frame for less
 # Kinds of settings that a client may name on one connection: a dozen are defined, browsers make up one or
 # two. h2 keeps the unknown ones too: all 65,536 of them, named in 400 KB, were 56 MB for each connection.
@@ -55,7 +58,8 @@ class Http2Protocol(H2Protocol):
         # What we said is in force from the start: a client that never confirms it had twice as much.
         self.connection.decoder.max_header_list_size = MAX_HEAD
         self._limits = limits
-        self._resets = 0
+        self._resets = 0.0  # that are not forgiven yet
+        self._reset_at = 0.0
         self._unacknowledged = 0  # bytes of bodies, of the window of the connection
         self._late: dict[int, int] = {}  # bytes that came for streams that were answered already
         self._quiet = trio.Event()
@@ -117,9 +121,8 @@ class Http2Protocol(H2Protocol):
                 continue
             if isinstance(event, h2.events.StreamReset):
                 # Its own, and those that it made us send (CVE-2025-8671).
-                self._resets += 1
                 self._late.pop(event.stream_id, None)
-                if self._resets > RESETS:
+                if self._reset_once() > RESETS:
                     await self._had_enough()
                     return
             elif isinstance(event, h2.events.RemoteSettingsChanged):
@@ -130,6 +133,13 @@ class Http2Protocol(H2Protocol):
                 self._late.pop(event.stream_id, None)
             await super()._handle_events([event])
         await self._flush()
+
+    def _reset_once(self) -> float:
+        now = trio.current_time()
+        forgiven = (now - self._reset_at) * RESETS_A_SECOND
+        self._resets = max(0.0, self._resets - forgiven) + 1
+        self._reset_at = now
+        return self._resets
 
     async def _had_enough(self) -> None:
         self.connection.close_connection(h2.errors.ErrorCodes.ENHANCE_YOUR_CALM)

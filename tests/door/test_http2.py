@@ -180,6 +180,18 @@ async def test_a_flood_of_resets_ends_the_connection() -> None:
             await trio.sleep(0.005)
 
 
+async def test_resets_are_forgiven_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.door.http2_protocol.RESETS", 3)
+    monkeypatch.setattr("api.door.http2_protocol.RESETS_A_SECOND", 1e12)  # any time is enough
+    async with open_house() as house:
+        client = await dial(house)
+        for _ in range(20):
+            number = await client.open("POST", "/events", HEADERS, end=False)
+            client.h2.reset_stream(number)
+            await client.flush()
+        assert (await client.ask("POST", "/events", HEADERS, EVENT)).status == 202
+
+
 async def test_resets_at_any_point_leave_nothing_behind() -> None:
     async with open_house() as house:
         recorder = Http2Client(trio.testing.memory_stream_pair()[0])
