@@ -1,7 +1,7 @@
 """The second way in: deliveries that are requeued or replayed draw their seq between groups of events.
 
-The intake's loop alone calls `admit_next`, one entry after each of its groups: statements that draw a seq
-never overlap, and live events wait for one entry at most.
+The intake's loop alone calls `admit_next`, one entry after each of its groups: of one environment
+statements that draw a seq never overlap, and live events wait for one entry at most.
 """
 
 from collections import deque
@@ -13,6 +13,7 @@ import structlog
 import trio
 
 from engine.core.records import Delivery
+from engine.intake_hands import Hands
 from engine.ports import (
     ContentionError,
     DirtyDestination,
@@ -64,6 +65,7 @@ class _Waiting:
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
+        self.environments = {environment for environment, _ in entry.destinations}
         self.ended = trio.Event()
         self.deliveries: list[Delivery] = []
         self.error: StoreError | None = None
@@ -72,18 +74,26 @@ class _Waiting:
 class Entrance:
     """Owner of the entries that wait, and of the one that is being written."""
 
-    def __init__(self, store: IntakeStore, directory: Directory) -> None:
+    def __init__(
+        self, store: IntakeStore, directory: Directory, hands: Hands | None = None
+    ) -> None:
+        """`hands`: the intake's, where another one writes beside it."""
         self._store = store
         self._directory = directory
+        self._hands = hands or Hands(_nothing)
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
         self.wake: Callable[[], None] = _nothing
 
     @property
-    def waiting(self) -> bool:
-        """Whether there is one to be admitted."""
-        return bool(self._waiting)
+    def ready(self) -> bool:
+        """Whether there is one that may be admitted now."""
+        return self._first() is not None
+
+    def concerns(self, environment: int) -> bool:
+        """Whether one that waits is of an environment."""
+        return any(environment in each.environments for each in self._waiting)
 
     async def enter(self, entry: Entry, within_s: float = inf) -> list[Delivery]:
         """Have an entry written and told to its actors; return what is durable. After `within_s` it is
@@ -131,10 +141,13 @@ class Entrance:
             self._open = None
 
     async def admit_next(self, pause: Pause) -> None:
-        """Write the first entry that waits, pausing while the database is away."""
-        if not self._waiting:
+        """Write the first entry that waits and may be begun, pausing while the database is away."""
+        mine = self._first()
+        if mine is None:
             return
-        mine = self._open = self._waiting.popleft()
+        self._waiting.remove(mine)
+        self._open = mine
+        self._hands.take(mine.environments)
         error: StoreError | None = None
         dirty = self._dirtied(mine.entry.destinations)
         try:
@@ -154,7 +167,12 @@ class Entrance:
         if error is None:
             self._directory.spare(dirty)
         self._open = None  # only now: should one of these break, whoever waits is told
+        self._hands.release()
         self._end(mine, error)
+
+    def _first(self) -> _Waiting | None:
+        barred = self._hands.barred
+        return next((each for each in self._waiting if barred.isdisjoint(each.environments)), None)
 
     async def _written(
         self, entry: Entry, dirty: Sequence[DirtyDestination], pause: Pause

@@ -4,7 +4,6 @@ One door for both lanes: the front door and the Quart routes call `submit` and w
 A single event is worked through at once; a batch in slices, so that nobody waits for a large one.
 """
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
@@ -12,25 +11,27 @@ import structlog
 import trio
 from msgspec import UNSET
 
+from engine.claiming import claim_of
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
 from engine.errors import Refusal
 from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
 from engine.files.attaching import NOTHING_ATTACHED, Attached, Attaching
-from engine.identity import MAX_FANOUT, Identity, created_at_ms, delivery_id
+from engine.identity import MAX_FANOUT, Identity, delivery_id
 from engine.json_members import MAX_DEPTH
+from engine.judge import Judge, Unfinished
 from engine.key_lookup import KeyedRefusal, KeyLookup, duplicates
-from engine.models import EnvironmentModel, PayloadCheck
-from engine.ports import Claimed, KeyClaim
+from engine.models import EnvironmentModel
+from engine.ports import Claimed
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
-from engine.router import Choice, Route, Router
-from engine.submission import KEY_HELD_MS, Fate, Submission
+from engine.router import Choice, Router
+from engine.submission import Fate, Submission
 from engine.turns import Turns
 
 __all__ = ["Done", "Ingest", "Reply"]
 
-SLICE_S = 0.002  # how long a batch may hold the loop at a time
-SLICE_EVENTS = 16  # events between two looks at the clock
+SLICE_S = 0.0005  # how long a batch may hold the loop at a time
+SLICE_EVENTS = 16  # events between two looks at the clock: some 150 us
 # Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
 # slices between any two looks at what others want. Smaller ones are done within one slice anyway.
 SMALL_BYTES = 64 * 1024
@@ -60,10 +61,12 @@ class Ingest:
         spawn: Spawn,
         keys: KeyLookup | None = None,
         attaching: Attaching | None = None,
+        beside: Callable[[int], bool] = lambda _environment: False,
     ) -> None:
         """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
-        place for attachments, and events keep them as they came."""
-        self._judging = router.judging  # one for all that is judged of an event
+        place for attachments, and events keep them as they came. `beside` tells whether another
+        environment than this has sent lately."""
+        self._judge = Judge(router.judging, beside)  # one for all that is judged of an event
         self._router = router
         self._submit = submit
         self._identity = identity
@@ -71,7 +74,6 @@ class Ingest:
         self._keys = keys
         self._attaching = attaching
         self._large = Turns(1, 1, LARGE_WAITING)
-        self._checks = 0  # payloads that were held to a schema or to filters: some take long
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
         """Take one request's body; `done` is called exactly once, now or later."""
@@ -84,11 +86,25 @@ class Ingest:
             self._spawn(self._guard, self._refused_single, done, environment.number, refusal)
         except Refusal as refusal:
             done(refused(refusal))
+        except Unfinished as unfinished:
+            given = unfinished, len(body)
+            self._spawn(self._guard, self._judged_single, done, environment.number, given)
 
     def _single(self, environment: int, body: bytes, done: Done) -> None:
         accepted = self._accept(environment, body, MAX_DEPTH)
+        self._submit_single(environment, accepted, len(body), done)
+
+    async def _judged_single(
+        self, environment: int, given: tuple[Unfinished, int], done: Done
+    ) -> None:
+        """Finish an event's judgement, then submit it."""
+        unfinished, size = given
+        accepted = _accepted(unfinished.event, await self._judge.finish(unfinished))
+        self._submit_single(environment, accepted, size, done)
+
+    def _submit_single(self, environment: int, accepted: Accepted, size: int, done: Done) -> None:
         if accepted.event.attachments is not None and self._attaching is not None:
-            given = accepted, len(body)
+            given = accepted, size
             self._spawn(self._guard, self._attached_single, done, environment, given)
             return
         self._submit(
@@ -96,7 +112,7 @@ class Ingest:
                 [accepted.event],
                 accepted.deliveries,
                 [accepted.claim] if accepted.claim is not None else [],
-                len(body),
+                size,
                 lambda fate: done(receipt(accepted, fate)),
             )
         )
@@ -187,15 +203,20 @@ class Ingest:
     async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
         until = trio.current_time() + SLICE_S
-        checks = self._checks
+        judge = self._judge
+        checks = judge.checks
         for index, part in enumerate(parts):
-            if index % SLICE_EVENTS == 0 or self._checks != checks:
-                checks = self._checks
+            if index % SLICE_EVENTS == 0 or judge.checks != checks:
+                checks = judge.checks
                 if trio.current_time() >= until:
                     await trio.lowlevel.checkpoint()
                     until = trio.current_time() + SLICE_S
             try:
-                entries.append(self._accept(environment, part, _BATCH_DEPTH))
+                try:
+                    entries.append(self._accept(environment, part, _BATCH_DEPTH))
+                except Unfinished as unfinished:
+                    choices = await judge.finish(unfinished)
+                    entries.append(_accepted(unfinished.event, choices))
             except Refusal as refusal:
                 entries.append(refusal)
         return entries
@@ -236,7 +257,7 @@ class Ingest:
         )
 
     def _accept(self, environment: int, body: bytes, max_depth: int) -> Accepted:
-        """Read, check and route one event. Raises Refusal."""
+        """Read, check and route one event. Raises Refusal, and Unfinished."""
         if len(body) > EVENT_BYTES:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
@@ -245,11 +266,8 @@ class Ingest:
         if route.check is None and route.filters is None:
             choices = route.choices(event)
         else:
-            choices = self._judged(route, event)
-        deliveries = deliveries_of(event, choices)
-        if event.idempotency_key is None:
-            return Accepted(event, deliveries, None)
-        return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
+            choices = self._judge.choices(route, event)
+        return _accepted(event, choices)
 
     def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
         """Check and route an event that did not come as one; `digest` is what its key stands for.
@@ -259,39 +277,15 @@ class Ingest:
             if route.check is None and route.filters is None:
                 choices = route.choices(event)
             else:
-                choices = self._judged(route, event)
+                choices = self._judge.choices_at_once(route, event)
         except KeyedRefusal as refusal:
             if refusal.accepted.claim is not None:
                 refusal.accepted.claim.digest = digest
             raise
-        deliveries = deliveries_of(event, choices, kind)
-        if event.idempotency_key is None:
-            return Accepted(event, deliveries, None)
-        claim = claim_of(event, event.idempotency_key, len(deliveries))
-        claim.digest = digest
-        return Accepted(event, deliveries, claim)
-
-    def _judged(self, route: Route, event: Event) -> tuple[Choice, ...]:
-        """Hold an event to its type's schema and filters. Raises Refusal, `overloaded` too."""
-        self._checks += 1
-        judging = self._judging
-        judging.admit(event.environment)
-        began = judging.cpu()
-        try:
-            if route.check is not None:
-                self._check(route.check, event)
-            return route.choices(event)
-        finally:
-            judging.charge(event.environment, judging.cpu() - began, len(event.payload))
-
-    def _check(self, check: PayloadCheck, event: Event) -> None:
-        try:
-            check.check(event.payload)
-        except Refusal as refusal:
-            if event.idempotency_key is None:
-                raise
-            claim = claim_of(event, event.idempotency_key, 0)
-            raise KeyedRefusal(refusal, Accepted(event, [], claim)) from None
+        accepted = _accepted(event, choices, kind)
+        if accepted.claim is not None:
+            accepted.claim.digest = digest
+        return accepted
 
     def _event(self, environment: int, given: EventInput, payload: bytes) -> Event:
         identifier = self._identity.event()
@@ -309,6 +303,15 @@ class Ingest:
             given.idempotencyKey or None,
             bytes(given.attachments) if given.attachments is not UNSET else None,
         )
+
+
+def _accepted(
+    event: Event, choices: tuple[Choice, ...], kind: DeliveryKind = DeliveryKind.EVENT
+) -> Accepted:
+    deliveries = deliveries_of(event, choices, kind)
+    if event.idempotency_key is None:
+        return Accepted(event, deliveries, None)
+    return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
 
 
 def _brings_files(entry: Accepted | Refusal) -> bool:
@@ -347,19 +350,3 @@ def deliveries_of(
 def _with(fate: Fate, known: dict[str, Claimed]) -> Fate:
     """Return a fate that tells of further duplicates."""
     return Fate(fate.refusal, {**(fate.lost or {}), **known}) if known else fate
-
-
-def claim_of(event: Event, key: str, deliveries: int) -> KeyClaim:
-    """Return an event's claim of an idempotency key."""
-    digest = hashlib.sha256()
-    for part in (event.type.encode(), (event.customer or "").encode(), event.payload):
-        digest.update(len(part).to_bytes(8))
-        digest.update(part)
-    return KeyClaim(
-        environment=event.environment,
-        key=key,
-        event=event.id,
-        deliveries=deliveries,
-        digest=digest.digest(),
-        expires_at_ms=created_at_ms(event.id) + KEY_HELD_MS,
-    )

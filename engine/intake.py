@@ -1,10 +1,10 @@
 """The intake: what is waiting becomes durable in one group commit, then its waiters are told.
 
-One group is open at a time; while it commits, the next one gathers. Statements that draw a seq never
-overlap, and the deletion of backlog rows takes its turn between two groups.
+One group is open at a time; while it commits, the next one gathers. Of one environment statements that
+draw a seq never overlap, and the deletion of backlog rows takes its turn between two groups.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 import structlog
@@ -14,6 +14,8 @@ from msgspec import Struct
 from engine.core.records import Delivery, Event
 from engine.entrance import Directory, Entrance
 from engine.identity import Identity
+from engine.intake_hands import Hands
+from engine.intake_pace import Pace
 from engine.intake_queue import IntakeQueue, environment_of
 from engine.ports import (
     Acceptance,
@@ -33,17 +35,6 @@ from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, S
 
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
 RETRY_S = 0.1  # between two tries while the database is away
-# A statement costs some 400 us of CPU before its first row. Under load, that is when the last group was
-# of this many events, the next one gathers for so long; a lone event never waits.
-LINGER_S = 0.002
-BUSY_EVENTS = 8
-# Under load deliveries come before new events: while this many are in memory and are being worked off,
-# the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU.
-# No progress in a step (slow receivers, not a busy process) ends the wait; so does its bound.
-AHEAD = 2_000
-AHEAD_STEP_S = 0.004
-AHEAD_STEP_ATTEMPTS = 20
-AHEAD_LONGEST_S = 0.06
 KNOWN_CUSTOMERS = 100_000  # accounts remembered as open: about 15 MB; then all are asked for again
 
 log = structlog.get_logger("angarium.intake")
@@ -55,8 +46,9 @@ class Destinations(Directory, Protocol):
     def progress(self) -> tuple[int, int]:
         """Return how many deliveries are in memory, and how many attempts have ended so far."""
 
-    def take_forgettable(self) -> list[tuple[int, str]]:
-        """Return backlog rows that may go now; they leave `dirty` in the same call."""
+    def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
+        """Return backlog rows that may go now, of other environments than these; they leave `dirty` in
+        the same call."""
 
 
 class IntakeStatistics(Struct, frozen=True):
@@ -88,15 +80,14 @@ class Intake:
         self._settings = settings
         self._now = now
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
-        self._last_events = 0  # in the last group that was not of light environments alone
-        self._heavy: set[int] = set()  # environments with many of these
-        self._ahead_until: float | None = None  # while deliveries go first
+        self.hands = Hands(self.nudge)
+        self._pace = Pace(self._waiting, self.hands, destinations.progress, settings.group_events)
         self._wake = trio.Event()
         self._away = False
         self._closed = False
         self._open: list[Submission] = []  # being written, their fate not told
         self._customers: set[tuple[int, str]] = set()
-        self.entrance = Entrance(store, destinations)
+        self.entrance = Entrance(store, destinations, self.hands)
         self.entrance.wake = self.nudge
         self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
         self._groups = self._events = self._deliveries = self._refused = 0
@@ -146,63 +137,51 @@ class Intake:
             await self._wake.wait()
             self._wake = trio.Event()
             try:
-                while self._waiting:
-                    await self._linger()
-                    await self._let_deliveries_go_first()
-                    await self._commit(self._gather())
+                while self._anything_waits():
+                    await self._pace.linger()
+                    await self._pace.let_deliveries_go_first()
+                    if group := self._gather():
+                        await self._commit(group)
+                    else:  # what was there is the other intake's by now
+                        await trio.lowlevel.checkpoint()
+                    self.hands.release()
                     await self._forget()
                     await self._admit()
                 await self._forget()
                 await self._admit()
+                self.hands.rest()
+            except BaseException:
+                self._wake.set()  # whoever runs next begins with what waits
+                self.hands.let_go()
+                raise
             finally:
                 self.entrance.abandon()
                 self._fail(self._open, UNKNOWN)
                 self._open = []
-            if self._closed:
+            if self._closed and not self._waiting:
                 return
 
-    async def _linger(self) -> None:
-        """Let more events come, when many do."""
-        busy = self._last_events >= BUSY_EVENTS and not self._light_waits
-        if busy and self._waiting.events < self._settings.group_events:
-            await trio.sleep(LINGER_S)
-
-    @property
-    def _light_waits(self) -> bool:
-        """Whether something waits of an environment that has no part in the load: what the others bring
-        on themselves is not for it to wait for."""
-        return bool(self._heavy) and self._waiting.others(self._heavy)
-
-    async def _let_deliveries_go_first(self) -> None:
-        """Wait while the engine works off what it was given; see `AHEAD`."""
-        if self._last_events < BUSY_EVENTS:
-            return
-        held, ended = self._destinations.progress()
-        if self._ahead_until is None:
-            self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
-        while held >= AHEAD and trio.current_time() < self._ahead_until:
-            if self._light_waits:
-                return
-            await trio.sleep(AHEAD_STEP_S)
-            before = ended
-            held, ended = self._destinations.progress()
-            if ended - before < AHEAD_STEP_ATTEMPTS:
-                break
-        self._ahead_until = None
+    def _anything_waits(self) -> bool:
+        """Whether something waits that may be begun."""
+        hands = self.hands
+        hands.look(lambda each: each in self._waiting or self.entrance.concerns(each))
+        return self._waiting.others(hands.barred)
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions until the group is full; while deliveries go first, only of those
-        environments that are not held up by it."""
-        settings, waiting = self._settings, self._waiting
-        if self._ahead_until is not None and self._light_waits:
-            return waiting.gather(settings.group_events, settings.group_bytes, self._heavy)
-        group = waiting.gather(settings.group_events, settings.group_bytes)
+        """Take whole submissions in hand until the group is full; while deliveries go first, only of
+        those environments that are not held up by it."""
+        settings, pace, barred = self._settings, self._pace, self.hands.barred
+        passed_over = pace.passed_over
+        group = self._waiting.gather(
+            settings.group_events, settings.group_bytes, barred.union(passed_over)
+        )
         counts: dict[int, int] = {}
         for each in group:
             environment = environment_of(each)
             counts[environment] = counts.get(environment, 0) + len(each.events)
-        self._last_events = sum(counts.values())
-        self._heavy = {each for each, count in counts.items() if count >= BUSY_EVENTS}
+        if not passed_over:
+            pace.gathered(counts)
+        self.hands.take(counts)
         return group
 
     async def _commit(self, submissions: list[Submission], *, told: bool = False) -> None:
@@ -377,12 +356,13 @@ class Intake:
         """Let in one entry of those that come otherwise than by ingestion."""
         await self.entrance.admit_next(self._wait_out)
         self._away = False
-        if self.entrance.waiting:
+        if self.entrance.ready:
             self._wake.set()
 
     async def _forget(self) -> None:
         """Delete the backlog rows of destinations that have nothing left."""
-        rows = self._destinations.take_forgettable()
+        rows = self._destinations.take_forgettable(self.hands.barred)
+        self.hands.take(environment for environment, _ in rows)
         while rows:
             try:
                 await self._store.forget_backlog(rows)
@@ -394,4 +374,5 @@ class Intake:
                 await self._wait_out()
             else:
                 self._away = False
-                return
+                break
+        self.hands.release()

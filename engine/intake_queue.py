@@ -28,6 +28,9 @@ class IntakeQueue:
     def __bool__(self) -> bool:
         return bool(self._lines)
 
+    def __contains__(self, environment: int) -> bool:
+        return environment in self._lines
+
     def put(self, submission: Submission) -> bool:
         """Put a submission at the end of its line; False, and nothing done, where there is no room.
 

@@ -14,11 +14,12 @@ import structlog
 import trio
 from msgspec import Struct
 
+from engine.claiming import claim_of
 from engine.core.records import Event
 from engine.core.vocabulary import Origin
 from engine.errors import Refusal
 from engine.identity import Identity
-from engine.ingest import claim_of, deliveries_of
+from engine.ingest import deliveries_of
 from engine.router import Router
 from engine.submission import Fate, Submission
 

@@ -74,12 +74,13 @@ class Filters(Struct, frozen=True):
     fields: frozenset[str]
     failed: Failed
 
-    def choices(self, event: Event) -> tuple[Choice, ...]:
-        """Return the destinations of an event. Each filter ends within a bounded number of steps."""
+    def choices(self, event: Event, pause: Callable[[], None] | None = None) -> tuple[Choice, ...]:
+        """Return the destinations of an event. Each filter ends within a bounded number of steps, and
+        calls `pause` after some of them."""
         candidates = self.everyone
         if event.customer is not None and self.of_customer:
             candidates += self.of_customer.get(event.customer, ())
-        facts = facts_of(event, self.fields)
+        facts = facts_of(event, self.fields, pause)
         found = (candidate.choice(facts, self.failed) for candidate in candidates)
         return tuple(choice for choice in found if choice is not None)
 

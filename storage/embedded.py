@@ -312,7 +312,7 @@ class EmbeddedServer:
                 raise EmbeddedError(f"PostgreSQL did not start: {self._last_words()}") from None
             time.sleep(POLL_S)
         Postmaster(self.cluster, pid, "", 0, "starting").stop(
-            fast_s=FORCE_S if self.given_up else 0.0
+            fast_s=min(FORCE_S, self.stop_within_s) if self.given_up else 0.0
         )
         raise EmbeddedError(f"PostgreSQL was not ready within {START_TIMEOUT_S:g} s")
 

@@ -12,7 +12,6 @@ from engine.ports import (
     ContentionError,
     IntakeGroup,
     KeyClaim,
-    OwnershipLostError,
     StoreAwayError,
     StoreError,
 )
@@ -40,7 +39,7 @@ _HOLDERS = """
     SELECT c.loser::text, i.event::text, i.deliveries, i.digest
     FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
     JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
-_DRAW = "SELECT nextval('intake_group') << 20"
+DRAW = "SELECT nextval('intake_group') << 20"
 # Guarded as what writes events is: by whoever owns nothing any more a row is deleted that its successor
 # relies on, and will not write again before its next start.
 _FORGET = (
@@ -77,20 +76,33 @@ class PostgresIntake:
             before = await self._accepted_before(group)
             if before is not None:
                 return before
+        return await self._write(group)
+
+    async def _write(self, group: IntakeGroup) -> Acceptance:
         epoch = self._ownership.intake_epoch
-        sql, arguments = bound(group, self._box)
+        acceptance = await self._run(group, epoch)
+        if acceptance is None:
+            raise await self._not_ours(epoch)
+        return acceptance
+
+    async def _run(
+        self, group: IntakeGroup, epoch: int, base: int | None = None
+    ) -> Acceptance | None:
+        """Run the statement; None where it found no right to write. `base` is that of its first delivery,
+        None where it is to draw one."""
+        sql, arguments = bound(group, self._box, base)
         found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
         if not found:
-            raise self._not_ours(epoch)
-        base: int = found[0][0]
+            return None
+        first: int = found[0][0]
         if not group.claims or found[0][1] is None:
-            return Acceptance(base, {})
-        return Acceptance(base, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
+            return Acceptance(first, {})
+        return Acceptance(first, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
 
     async def draw(self) -> int:
         """Return the base of a group's seqs; see the port."""
         await self._ensure_connected()
-        found = await self._connection.fetch(_DRAW)
+        found = await self._connection.fetch(DRAW)
         base: int = found[0][0]
         return base
 
@@ -112,13 +124,13 @@ class PostgresIntake:
             [destination for _, destination in ordered],
         )
         if not owned:
-            raise self._not_ours(epoch)
+            raise await self._not_ours(epoch)
 
-    def _not_ours(self, epoch: int) -> StoreError:
-        """Return why a statement with this epoch found no right to write."""
-        if self._ownership.intake_epoch != epoch:
-            return ContentionError("the connection was renewed: run again")
-        return OwnershipLostError("another server has taken over this database")
+    async def _not_ours(self, epoch: int) -> StoreError:
+        """Return what to raise where a statement with this epoch found no right to write: there is one
+        by a newer epoch. Raises OwnershipLostError when this process owns nothing."""
+        await self._ownership.reclaim_intake(self._connection, epoch)
+        return ContentionError("the right to write was renewed: run again")
 
     async def _ensure_connected(self) -> None:
         """Connect before a statement is made: a new connection brings a new epoch."""

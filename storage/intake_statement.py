@@ -78,6 +78,11 @@ _GROUP = """,
 grp AS MATERIALIZED (
     SELECT nextval('intake_group') << 20 AS base FROM owner
 )"""
+# A part of a group whose number was drawn before.
+_PART = """,
+grp AS MATERIALIZED (
+    SELECT $3::bigint AS base FROM owner
+)"""
 # A key that is taken returns the row of its holder: whatever it was, it is now locked and seen, also
 # when another process committed it after this statement began.
 _CLAIMS = """,
@@ -146,10 +151,12 @@ def accept_statement(
     rare_deliveries: bool,
     opened: bool,
     files: bool = False,
+    part: bool = False,
 ) -> str:
-    """Return the statement for groups that have these kinds of rows and columns."""
-    number = 2
-    parts = ["WITH ", _OWNER, _GROUP]
+    """Return the statement for groups that have these kinds of rows and columns. `part`: its third
+    parameter is the seq of its first delivery, and it draws none."""
+    number = 3 if part else 2
+    parts = ["WITH ", _OWNER, _PART if part else _GROUP]
     if claims:
         claim = rows("c", _CLAIM, number, uniform=uniform)
         # The first columns once more, by the very same parameters.
@@ -176,10 +183,13 @@ def accept_statement(
     return "".join(parts)
 
 
-def bound(group: IntakeGroup, box: SecretBox | None) -> tuple[str, Sequence[Any]]:
+def bound(
+    group: IntakeGroup, box: SecretBox | None, base: int | None = None
+) -> tuple[str, Sequence[Any]]:
     """Return the statement that suits a group, and its arguments from the third on.
 
-    `box` seals what a file's row has that is secret.
+    `box` seals what a file's row has that is secret. `base`: the seq of its first delivery, where it was
+    drawn before.
     """
     events, deliveries = group.events, group.deliveries
     rare_events = any(
@@ -220,8 +230,9 @@ def bound(group: IntakeGroup, box: SecretBox | None) -> tuple[str, Sequence[Any]
         rare_deliveries=rare_deliveries,
         opened=opened,
         files=bool(group.files),
+        part=base is not None,
     )
-    return sql, arguments.bound()
+    return sql, arguments.bound() if base is None else [base, *arguments.bound()]
 
 
 def _due_ms(file: FileRecord, deliveries: Counter[str], now_ms: int) -> int | None:

@@ -92,6 +92,8 @@ class Ownership:
         self.settle_epoch = 0
         self.taken = False
         self._highest = 0  # epoch that was ever asked for, whatever became of the question
+        # Two connections write by the intake's epoch: a lower one that came late would find nothing.
+        self._renewing = trio.Lock()
 
     async def take(self, upkeep: Connection) -> Takeover:
         """Take over everything, before anything is read: once, at the start.
@@ -141,12 +143,25 @@ class Ownership:
         return epoch
 
     async def renew_intake(self, connection: Connection) -> None:
-        """Take a new epoch for intake: the `on_connect` of the intake connection.
+        """Take a new epoch for intake: the `on_connect` of a connection that the intake writes by.
 
         Raises OwnershipLostError when another process has taken over.
         """
-        if not self.taken:
-            return
+        if self.taken:
+            async with self._renewing:
+                await self._renew_intake(connection)
+
+    async def reclaim_intake(self, connection: Connection, epoch: int) -> None:
+        """Make sure of the right to write after a statement with this epoch found none: the other of the
+        intake's connections may have renewed it, or have tried to, its answer on its way or lost.
+
+        Raises OwnershipLostError when another process has taken over.
+        """
+        async with self._renewing:
+            if self.intake_epoch == epoch:
+                await self._renew_intake(connection)
+
+    async def _renew_intake(self, connection: Connection) -> None:
         self._highest += 1
         epoch = self._highest
         # Rows of this process are written by nobody else, so its id alone says that it is the owner.

@@ -14,7 +14,6 @@ from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
 from engine.ports import (
     ContentionError,
     DirtyDestination,
-    OwnershipLostError,
     StoreAwayError,
 )
 from engine.replay.job import Leg, ReplayJob, shifted
@@ -190,9 +189,8 @@ class PostgresReplays:
         )
         owned, turns, written_ids = rows[0]
         if not owned:
-            if self._ownership.intake_epoch != epoch:
-                raise ContentionError("the connection was renewed: run again")
-            raise OwnershipLostError("another server has taken over this database")
+            await self._ownership.reclaim_intake(connection, epoch)
+            raise ContentionError("the right to write was renewed: run again")
         return Enqueued(list(written_ids or ()) if turns else None)
 
     async def pass_over(self, chunk: Chunk) -> bool:

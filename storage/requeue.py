@@ -12,7 +12,6 @@ from asyncpg import Record
 from engine.ports import (
     ContentionError,
     DirtyDestination,
-    OwnershipLostError,
     PoisonError,
     StoreAwayError,
 )
@@ -214,9 +213,8 @@ class PostgresRequeue:
         except PartitionMissingError as error:  # nothing is to be waited for: no row is inserted
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
-            if self._ownership.intake_epoch != epoch:
-                raise ContentionError("the connection was renewed: run again")
-            raise OwnershipLostError("another server has taken over this database")
+            await self._ownership.reclaim_intake(self._connection, epoch)
+            raise ContentionError("the right to write was renewed: run again")
         return rows
 
     async def _ensure_connected(self) -> None:

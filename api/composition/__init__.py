@@ -18,6 +18,7 @@ from api.cli.welcome import welcome
 from api.composition.carrying import Carrying
 from api.composition.control_plane import services_of
 from api.composition.filing import Filing
+from api.composition.intakes import intakes_of
 from api.composition.keyring import Keyring
 from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
@@ -42,7 +43,6 @@ from engine.errors import Refusal
 from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Ingest
-from engine.intake import Intake
 from engine.key_lookup import KeyLookup
 from engine.models import Models
 from engine.own_events import OwnEvents
@@ -67,7 +67,6 @@ from storage.configuration import ConfigurationTables
 from storage.embedded import EmbeddedServer
 from storage.errors import StoreError
 from storage.housekeeping import INTERVAL_S, Housekeeping
-from storage.intake import PostgresIntake
 from storage.master_keys import KIND as MASTER_KEY
 from storage.migrate import migrate
 from storage.ownership import Ownership
@@ -138,15 +137,7 @@ class Server:
         self.outbound.came, self.outbound.went = crowds.came, crowds.went
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(hot("intake"), self.ownership.renew_intake)
-        self.intake = Intake(
-            PostgresIntake(accept, self.ownership, box),
-            self.directory,
-            self.identity,
-            settings,
-            now,
-        )
-        self.directory.forgettable_signal = self.intake.nudge
-        self.intake.on_accepted = self.throughput.accepted
+        self.intake = intakes_of(self, accept, box)
         self.tables = ConfigurationTables(bridge.pool, box)
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.router = Router(self.models, self.filter_failures.note)
@@ -208,6 +199,7 @@ class Server:
             self.background.spawn,
             keys,
             self.carrying.attaching,
+            self.intake.company.beside,
         )
         self.uploads = self.filing.uploads(self, ingest, keys)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
@@ -261,7 +253,8 @@ class Server:
             Child(name="commands", run=self.commands.serve),
             Child(name="background", run=self.background.run),
             Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),
-            Child(name="intake", run=self.intake.run, restart=Restart.TRANSIENT),
+            Child(name="intake", run=self.intake.small.run, restart=Restart.TRANSIENT),
+            Child(name="large intake", run=self.intake.large.run, restart=Restart.TRANSIENT),
             Child(name="readers", run=self.directory.readers.run),
             Child(name="dispatcher", run=self.directory.dispatcher.run),
             Child(name="changes", run=self.changes.run),
@@ -307,6 +300,7 @@ class Server:
         if self.embedded is not None:  # what is left of the grace time is its own
             left_s = end + DATABASE_STOP_S - trio.current_time()
             self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)
+            self.embedded.given_up = True  # one that is being revived is not waited for
         self.supervisor.stop()
 
     async def stop_at_signal(
@@ -320,6 +314,8 @@ class Server:
             while trio.current_time() < first + TWICE_S:
                 await anext(signals)
             log.warning("stopping at once")
+            if self.embedded is not None:
+                self.embedded.given_up = True
             self.filing.blobs.stop()
             everything.cancel()
 

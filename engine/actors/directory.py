@@ -5,7 +5,8 @@ stays known here by one small record. Nothing here awaits but recovery and the e
 """
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import islice
 
 import structlog
 import trio
@@ -270,14 +271,14 @@ class Directory:
         quiet = bool(met) and all(each.delivery.event.origin is Origin.OWN for each in met)
         self.on_gone(destination, quiet)
 
-    def take_forgettable(self) -> list[tuple[int, str]]:
+    def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return backlog rows (environment, destination) that may be deleted now, a bounded number;
-        they leave `dirty` in the same call. No intake group may be under way."""
-        rows: list[tuple[int, str]] = []
-        while self._forgettable and len(rows) < FORGET_AT_ONCE:
-            destination, environment = self._forgettable.popitem()
+        they leave `dirty` in the same call. No intake group may be under way but those of `without`."""
+        found = ((env, each) for each, env in self._forgettable.items() if env not in without)
+        rows = list(islice(found, FORGET_AT_ONCE))
+        for _, destination in rows:
+            del self._forgettable[destination]
             self.dirty.discard(destination)
-            rows.append((environment, destination))
         return rows
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:

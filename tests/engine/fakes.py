@@ -1,6 +1,6 @@
 """Real fakes: a store that keeps what it is given and fails as told, and destinations that listen."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import trio
 
@@ -101,8 +101,9 @@ class FakeDestinations:
     def progress(self) -> tuple[int, int]:
         return self.held, self.ended
 
-    def take_forgettable(self) -> list[tuple[int, str]]:
-        taken, self.forgettable = self.forgettable, []
+    def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
+        taken = [each for each in self.forgettable if each[0] not in without]
+        self.forgettable = [each for each in self.forgettable if each[0] in without]
         return taken
 
 

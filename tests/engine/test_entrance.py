@@ -220,7 +220,7 @@ async def test_a_caller_who_is_cancelled_takes_back_what_was_not_begun(
     entrance = Entrance(store, destinations)
     with trio.move_on_after(1):
         await entrance.enter(Entry(store))
-    assert not entrance.waiting
+    assert not entrance.ready
 
 
 async def test_an_entry_that_breaks_concerns_itself_alone(

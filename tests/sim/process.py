@@ -29,6 +29,7 @@ from engine.errors import Refusal
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.intake import Intake
+from engine.intakes import Intakes
 from engine.judging_time import JudgingTime
 from engine.key_lookup import KeyLookup
 from engine.models import Models
@@ -56,6 +57,7 @@ CATALOG: Catalog = read_catalog()
 START_AGAIN_S = 1.0  # after the database was away at a start
 WATCH_S = 2.0  # between two looks whether the database is still this process's
 ALONE = 10  # times as long where nobody else ever takes it
+LARGE_ROWS = 4  # of a submission that goes by the intake for large ones: batches have 2 to 6 events
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
 NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
@@ -112,7 +114,11 @@ class Process:
         self.waker = Waker(
             self.directory, stores.backlog, self.clock, self.settings.passivate_after
         )
-        self.intake = Intake(stores.intake, self.directory, self.identity, self.settings, now)
+        small, large = (
+            Intake(store, self.directory, self.identity, self.settings, now)
+            for store in (stores.intake, stores.large_intake)
+        )
+        self.intake = Intakes(small, large, large_rows=LARGE_ROWS)
         self.directory.forgettable_signal = self.intake.nudge
         self.router = Router(self.models, judging=JudgingTime(_never, _never))
         self.background = Background()
@@ -180,7 +186,8 @@ class Process:
             Child(name="commands", run=self.commands.serve),
             Child(name="background", run=self.background.run),
             Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),
-            Child(name="intake", run=self.intake.run, restart=Restart.TRANSIENT),
+            Child(name="intake", run=self.intake.small.run, restart=Restart.TRANSIENT),
+            Child(name="large intake", run=self.intake.large.run, restart=Restart.TRANSIENT),
             Child(name="readers", run=self.directory.readers.run),
             Child(name="dispatcher", run=self.directory.dispatcher.run),
             Child(name="changes", run=self.news.run),

@@ -281,6 +281,31 @@ async def test_one_that_ended_by_itself_is_started_again(
     nursery.cancel_scope.cancel()
 
 
+def test_a_revival_under_way_ends_when_there_is_to_be_no_server_any_more(
+    server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.start()
+    first = server.pid
+    assert first is not None
+    postmaster = read_postmaster(server.cluster)
+    assert postmaster is not None
+    postmaster.stop(fast_s=0.0, immediate_s=5.0)
+    server.stop_within_s = 0.0
+    looks = 0
+
+    def told_at_the_second_look(_: float) -> None:
+        nonlocal looks
+        looks += 1
+        server.given_up = looks > 1
+
+    monkeypatch.setattr(Postmaster, "ready", False)
+    monkeypatch.setattr("storage.embedded.time.sleep", told_at_the_second_look)
+    with pytest.raises(EmbeddedError, match="not ready"):
+        server.revive()
+    left = read_postmaster(server.cluster)
+    assert left is None or not left.alive
+
+
 def test_its_log_tells_neither_rows_nor_statements(server: EmbeddedServer) -> None:
     url = server.start()
     query(url, "CREATE TABLE unique_ones (n text PRIMARY KEY)")

@@ -1,7 +1,7 @@
 """A replay job under crashes and lost answers: what it replayed is what was selected, each once."""
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import pytest
 import trio
@@ -101,7 +101,7 @@ class Deliverer:
     def progress(self) -> tuple[int, int]:
         return 0, 0
 
-    def take_forgettable(self) -> list[tuple[int, str]]:
+    def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
         return []
 
     async def run(self) -> None:

@@ -29,6 +29,7 @@ class Ownership:
         self.settle_epoch = 0
         self.taken = False
         self._highest = 0  # epoch that was ever asked for, whatever became of the question
+        self._renewing = trio.Lock()
 
     async def take(self) -> int:
         """Take over everything, before anything is read: once, at the start."""
@@ -42,9 +43,18 @@ class Ownership:
         self.taken = True
 
     async def renew_intake(self) -> None:
-        """Take a new epoch for what the intake writes."""
-        if not self.taken:
-            return
+        """Take a new epoch for what the intake writes, by whichever of its connections."""
+        if self.taken:
+            async with self._renewing:
+                await self._renew_intake()
+
+    async def reclaim_intake(self, epoch: int) -> None:
+        """Make sure of the right to write, which a statement with this epoch found no more."""
+        async with self._renewing:
+            if self.intake_epoch == epoch:
+                await self._renew_intake()
+
+    async def _renew_intake(self) -> None:
         self._highest += 1
         epoch = self._highest
         work = partial(self._renewed, "intake_epoch", epoch)
@@ -112,9 +122,11 @@ class HotConnection:
         try:
             return await self.run(statement, partial(work, self.ownership.process, epoch))
         except OwnershipLostError:
-            if self.epoch != epoch:
-                raise ContentionError("the connection was renewed: run again") from None
-            raise
+            if self._intake:
+                await self.ownership.reclaim_intake(epoch)
+            elif self.epoch == epoch:
+                raise
+            raise ContentionError("the right to write was renewed: run again") from None
 
     async def run(self, statement: str, work: Callable[[], T], *, writes: bool = True) -> T:
         """Run a statement on this connection."""

@@ -37,6 +37,7 @@ class Stores:
 
     ownership: Ownership
     intake: SimulatedIntake
+    large_intake: SimulatedIntake
     settle: SimulatedSettle
     backlog: SimulatedBacklog
     requeue: SimulatedRequeue
@@ -72,6 +73,7 @@ class Database:
         return Stores(
             ownership,
             SimulatedIntake(tables, intake),
+            SimulatedIntake(tables, HotConnection(gateway, ownership, "intake")),
             SimulatedSettle(tables, settle),
             SimulatedBacklog(tables, pool, looks.queue),
             SimulatedRequeue(tables, intake),

@@ -1,0 +1,32 @@
+"""The intakes' side of the composition: one for everybody, one for large batches, made of the server's
+parts."""
+
+from typing import TYPE_CHECKING
+
+from engine.intake import Intake
+from engine.intakes import Intakes
+from storage.connection import Connection
+from storage.intake import PostgresIntake
+from storage.large_intake import PostgresLargeIntake
+from storage.profiles import hot
+from storage.secretbox import SecretBox
+
+if TYPE_CHECKING:
+    from api.composition import Server
+
+
+def intakes_of(server: "Server", accept: Connection, box: SecretBox) -> Intakes:
+    """Return what makes events durable, by `accept` and a connection of their own."""
+    ownership = server.ownership
+    beside = server.bridge.connection(hot("intake"), ownership.renew_intake)
+    small, large = (
+        Intake(store, server.directory, server.identity, server.settings, server.clock.now)
+        for store in (
+            PostgresIntake(accept, ownership, box),
+            PostgresLargeIntake(beside, ownership, box),
+        )
+    )
+    intakes = Intakes(small, large)
+    intakes.hear(server.throughput.accepted)
+    server.directory.forgettable_signal = intakes.nudge
+    return intakes

@@ -1,0 +1,82 @@
+"""The pace of an intake: under load groups gather for a moment, and deliveries come before new events.
+
+What a tenant brings on itself is not for others to wait for: light environments are written meanwhile.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+
+import trio
+
+from engine.intake_hands import NOTHING, Hands
+from engine.intake_queue import IntakeQueue
+
+# A statement costs some 400 us of CPU before its first row. Under load, that is when the last group was
+# of this many events, the next one gathers for so long; a lone event never waits.
+LINGER_S = 0.002
+BUSY_EVENTS = 8
+# Under load deliveries come before new events: while this many are in memory and are being worked off,
+# the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU.
+# No progress in a step (slow receivers, not a busy process) ends the wait; so does its bound.
+AHEAD = 2_000
+AHEAD_STEP_S = 0.004
+AHEAD_STEP_ATTEMPTS = 20
+AHEAD_LONGEST_S = 0.06
+
+
+class Pace:
+    """Owner of what is known of the load: who waits until when, and who has brought it about."""
+
+    def __init__(
+        self,
+        waiting: IntakeQueue,
+        hands: Hands,
+        progress: Callable[[], tuple[int, int]],
+        group_events: int,
+    ) -> None:
+        """`progress`: how many deliveries are in memory, and how many attempts have ended so far."""
+        self._waiting = waiting
+        self._hands = hands
+        self._progress = progress
+        self._group_events = group_events
+        self._last_events = 0  # in the last group that was not of light environments alone
+        self._heavy: frozenset[int] = NOTHING  # environments with many of these
+        self._ahead_until: float | None = None  # while deliveries go first
+
+    async def linger(self) -> None:
+        """Let more events come, when many do."""
+        busy = self._last_events >= BUSY_EVENTS and not self._light_waits
+        if busy and self._waiting.events < self._group_events:
+            await trio.sleep(LINGER_S)
+
+    async def let_deliveries_go_first(self) -> None:
+        """Wait while the engine works off what it was given; see `AHEAD`."""
+        if self._last_events < BUSY_EVENTS:
+            return
+        held, ended = self._progress()
+        if self._ahead_until is None:
+            self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
+        while held >= AHEAD and trio.current_time() < self._ahead_until:
+            if self._light_waits:
+                return
+            await trio.sleep(AHEAD_STEP_S)
+            before = ended
+            held, ended = self._progress()
+            if ended - before < AHEAD_STEP_ATTEMPTS:
+                break
+        self._ahead_until = None
+
+    @property
+    def _light_waits(self) -> bool:
+        """Whether something waits of an environment that has no part in the load: what the others bring
+        on themselves is not for it to wait for."""
+        return bool(self._heavy) and self._waiting.others(self._heavy | self._hands.barred)
+
+    @property
+    def passed_over(self) -> Collection[int]:
+        """Environments whose events wait until deliveries have gone first, while others' do not."""
+        return self._heavy if self._ahead_until is not None and self._light_waits else NOTHING
+
+    def gathered(self, counts: Mapping[int, int]) -> None:
+        """Learn of a group that nobody was passed over for, by how many events each environment has."""
+        self._last_events = sum(counts.values())
+        self._heavy = frozenset(each for each, count in counts.items() if count >= BUSY_EVENTS)

@@ -1,0 +1,121 @@
+"""Holds events to the schema and the filters of their types; what takes long in slices, in turns.
+
+Most are judged within microseconds. A filter that looks at thousands of things gives way after half a
+millisecond, and goes on when other tasks have run: one event's at a time, environments in turn.
+"""
+
+from collections.abc import Callable
+
+import trio
+
+from engine.claiming import claim_of
+from engine.core.records import Event
+from engine.errors import Refusal
+from engine.judging_time import JudgingTime
+from engine.key_lookup import KeyedRefusal
+from engine.models import PayloadCheck
+from engine.receipts import Accepted
+from engine.router import Choice, Filters, Route
+from engine.slices import Slices
+from engine.turns import Turns
+
+# After a slice so many times its duration are left to others, where there are any: with them evaluations
+# have a quarter of the loop. What is within the first slice never waits.
+REST = 3.0
+WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
+
+
+class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
+    """The judgement of an event has given way, and is to be gone on with: `Judge.finish`."""
+
+    def __init__(self, event: Event, slices: Slices[tuple[Choice, ...]], used_s: float) -> None:
+        super().__init__()
+        self.event = event
+        self.slices = slices
+        self.used_s = used_s  # of the CPU so far
+
+
+class Judge:
+    """Owner of the turns. `beside` tells whether another environment has sent lately."""
+
+    def __init__(
+        self, judging: JudgingTime, beside: Callable[[int], bool] = lambda _environment: False
+    ) -> None:
+        self._judging = judging
+        self._beside = beside
+        self._turns = Turns(1, 1, WAITING)
+        self.checks = 0  # payloads that were held to a schema or to filters: some take long
+
+    def choices(self, route: Route, event: Event) -> tuple[Choice, ...]:
+        """Return where an event goes. Raises Refusal, `overloaded` too, and Unfinished."""
+        began = self._begin(event)
+        unfinished: Unfinished | None = None
+        try:
+            self._check(route.check, event)
+            if route.filters is None:
+                return route.choices(event)
+            slices = _evaluation(route.filters, event)
+            if slices.go_on():
+                return slices.result
+            unfinished = Unfinished(event, slices, self._judging.cpu() - began)
+            raise unfinished
+        finally:
+            if unfinished is None:
+                self._charge(event, self._judging.cpu() - began)
+
+    def choices_at_once(self, route: Route, event: Event) -> tuple[Choice, ...]:
+        """The same however long it takes."""
+        began = self._begin(event)
+        try:
+            self._check(route.check, event)
+            return route.choices(event)
+        finally:
+            self._charge(event, self._judging.cpu() - began)
+
+    async def finish(self, unfinished: Unfinished) -> tuple[Choice, ...]:
+        """Go on with a judgement to its end, in its turn. Raises Refusal."""
+        event, slices, used_s = unfinished.event, unfinished.slices, unfinished.used_s
+        try:
+            async with self._turns.turn(event.environment):
+                ended, last_s = False, used_s
+                while not ended:
+                    await self._give_way(event.environment, last_s)
+                    began = self._judging.cpu()
+                    try:
+                        ended = slices.go_on()
+                    finally:
+                        last_s = self._judging.cpu() - began
+                        used_s += last_s
+        finally:
+            self._charge(event, used_s)
+        return slices.result
+
+    async def _give_way(self, environment: int, last_s: float) -> None:
+        if self._beside(environment):
+            await trio.sleep(last_s * REST)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    def _begin(self, event: Event) -> float:
+        self.checks += 1
+        self._judging.admit(event.environment)
+        return self._judging.cpu()
+
+    def _charge(self, event: Event, used_s: float) -> None:
+        self._judging.charge(event.environment, used_s, len(event.payload))
+
+    @staticmethod
+    def _check(check: PayloadCheck | None, event: Event) -> None:
+        if check is None:
+            return
+        try:
+            check.check(event.payload)
+        except Refusal as refusal:
+            if event.idempotency_key is None:
+                raise
+            claim = claim_of(event, event.idempotency_key, 0)
+            raise KeyedRefusal(refusal, Accepted(event, [], claim)) from None
+
+
+def _evaluation(filters: Filters, event: Event) -> Slices[tuple[Choice, ...]]:
+    return Slices(lambda pause: filters.choices(event, pause))

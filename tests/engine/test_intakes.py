@@ -1,0 +1,261 @@
+"""Two intakes side by side: whoever sends large batches has no other tenant wait for them, and of one
+environment nothing is ever written beside something else of it."""
+
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from engine.identity import Identity
+from engine.intake import Intake
+from engine.intake_hands import Hands
+from engine.intakes import LARGE_ROWS, Intakes
+from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
+from engine.settings import Settings
+from engine.submission import Fate
+from tests.engine.fakes import FakeDestinations, FakeIntakeStore
+from tests.engine.test_entrance import Entry
+from tests.engine.test_intake import make
+
+IDENTITY = Identity()
+LARGE = LARGE_ROWS // 2  # events that each have a delivery
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+class Exclusive(FakeIntakeStore):
+    """A store that shares with another one what environments are being written for."""
+
+    def __init__(self, busy: set[int], *, first: int) -> None:
+        super().__init__()
+        self.busy = busy
+        self._group = first  # so that the two never give the same seq
+        self.order: list[int] = []  # environments by the ends of their statements
+        self.takes_s = 0.0
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        mine = {event.environment for event in group.events}
+        assert not mine & self.busy, f"{mine & self.busy} is being written for already"
+        self.busy |= mine
+        try:
+            await trio.sleep(self.takes_s)
+            return await super().accept(group)
+        finally:
+            self.busy -= mine
+            self.order += sorted(mine)
+
+    async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
+        mine = {environment for environment, _ in destinations}
+        assert not mine & self.busy, "a row forgotten beside a statement that may write it"
+        self.busy |= mine
+        try:
+            await trio.sleep(self.takes_s)
+            await super().forget_backlog(destinations)
+        finally:
+            self.busy -= mine
+
+
+class Both:
+    """Two intakes with their stores and destinations."""
+
+    def __init__(self) -> None:
+        busy: set[int] = set()
+        self.destinations = FakeDestinations()
+        self.small, self.large = Exclusive(busy, first=0), Exclusive(busy, first=1 << 20)
+        self.intakes = Intakes(
+            *(
+                Intake(store, self.destinations, IDENTITY, Settings(), trio.current_time)
+                for store in (self.small, self.large)
+            )
+        )
+        self.fates: list[Fate] = []
+
+    def submit(self, environment: int, events: int = 1) -> None:
+        """Submit events that report what came of them."""
+        self.intakes.submit(make(self.fates, events=events, environment=environment))
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Both]:
+    both = Both()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(both.intakes.small.run)
+        nursery.start_soon(both.intakes.large.run)
+        yield both
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_is_alone_has_one_intake_however_large_his_batches(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        for _ in range(3):
+            both.submit(1, LARGE)
+            await trio.sleep(0.1)
+    assert len(both.small.groups) == 3
+    assert both.large.groups == []
+
+
+async def test_a_single_event_waits_for_no_large_batch_of_another_tenant(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.large.gate = trio.Event()  # the batch's statement takes for ever
+        for _ in range(3):
+            both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        both.submit(2)
+        await wait_all_tasks_blocked()
+        assert [fate.refusal for fate in both.fates] == [None, None]
+        both.large.gate.set()
+        await wait_all_tasks_blocked()
+    assert len(both.fates) == 5
+    assert [len(group.events) for group in both.large.groups] == [3 * LARGE]
+    statistics = both.intakes.statistics()
+    assert (statistics.groups, statistics.events) == (3, 2 + 3 * LARGE)
+
+
+async def test_of_one_environment_singles_and_batches_take_turns(autojump_clock: MockClock) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.small.takes_s = both.large.takes_s = 0.01
+        both.small.order, both.large.order = [], both.small.order
+        both.large.order = both.small.order  # one list: who came when
+        marks: list[str] = []
+
+        async def send(events: int, name: str) -> None:
+            for _ in range(4):
+                told = trio.Event()
+                submission = make([], events=events, environment=1)
+                submission.settle = lambda _, told=told: told.set()  # type: ignore[misc]  # binds it
+                both.intakes.submit(submission)
+                await told.wait()
+                marks.append(name)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):  # so that something of either kind waits at any time
+                nursery.start_soon(send, LARGE, "batch")
+                nursery.start_soon(send, 1, "single")
+    assert marks.count("single") == marks.count("batch") == 12
+    # neither kind has to wait until the other has ended
+    assert "batch" in marks[:8]
+    assert "single" in marks[:8]
+
+
+async def test_an_entry_and_rows_to_forget_wait_for_their_own_environment_alone(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.large.gate = trio.Event()
+        both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        mine, other = Entry(both.small, "d1"), Entry(both.small, "d2")
+        other.destinations = [(2, "d2")]
+        both.destinations.forgettable = [(1, "d1"), (2, "d3")]
+        async with trio.open_nursery() as nursery:
+            for each in (mine, other):
+                nursery.start_soon(both.intakes.entrance.enter, each)
+            await wait_all_tasks_blocked()
+            assert (len(mine.runs), len(other.runs)) == (0, 1)
+            assert both.small.forgotten == [(2, "d3")]
+            both.large.gate.set()
+        assert len(mine.runs) == 1
+        await wait_all_tasks_blocked()
+        assert (1, "d1") in both.small.forgotten + both.large.forgotten
+
+
+async def test_at_their_end_both_have_written_what_waited(autojump_clock: MockClock) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.small.takes_s = both.large.takes_s = 0.01
+        for _ in range(3):
+            both.submit(1, LARGE)
+            both.submit(1)
+        both.intakes.close()
+        both.submit(1)
+        await trio.sleep(1)
+    refusals = [fate.refusal for fate in both.fates]
+    assert refusals.count(None) == 7
+    assert refusals.count("overloaded") == 1
+
+
+async def test_what_waits_when_an_intake_breaks_is_written_by_its_next_run(
+    autojump_clock: MockClock,
+) -> None:
+    both = Both()
+    both.submit(2)
+    both.submit(1, LARGE)
+    both.large.script = [StoreError("never heard of")]
+    with pytest.raises(StoreError):
+        await both.intakes.large.run()
+    both.submit(1, LARGE)
+    both.submit(1)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(both.intakes.small.run)
+        nursery.start_soon(both.intakes.large.run)
+        await trio.sleep(1)
+        nursery.cancel_scope.cancel()
+    assert [fate.refusal for fate in both.fates].count(None) == 3
+    assert [fate.refusal for fate in both.fates].count("internal") == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_whatever_is_sent_is_written_once_and_never_beside_its_own(
+    seed: int, autojump_clock: MockClock
+) -> None:
+    chance = random.Random(seed)
+    sent = 0
+    async with running() as both:
+        for _ in range(60):
+            both.small.takes_s = chance.choice((0, 0.001, 0.01))
+            both.large.takes_s = chance.choice((0, 0.001, 0.03))
+            if chance.random() < 0.1:
+                error = StoreAwayError("lost")
+                error.maybe_written = chance.random() < 0.7
+                chance.choice((both.small, both.large)).script.append(error)
+            if chance.random() < 0.2:
+                both.destinations.forgettable.append((chance.choice((1, 2, 3)), "d1"))
+                both.intakes.nudge()
+            both.submit(chance.choice((1, 1, 2, 3)), chance.choice((1, 1, LARGE)))
+            sent += 1
+            await trio.sleep(chance.choice((0, 0, 0.001, 0.02)))
+        await trio.sleep(5)
+        assert len(both.fates) == sent
+        assert both.intakes.statistics().waiting_events == 0
+    written = [
+        each.id for store in (both.small, both.large) for g in store.groups for each in g.events
+    ]
+    assert len(written) == len(set(written))
+
+
+def test_who_wants_what_the_other_has_is_next_and_only_then_kept_out_of_it() -> None:
+    woken: list[str] = []
+    one, other = Hands(lambda: woken.append("one")), Hands(lambda: woken.append("other"))
+    one.beside(other)
+    other.take([1])
+    one.look(lambda environment: environment in (1, 7))
+    assert one.barred == {1}
+    one.rest()
+    other.release()
+    assert woken == ["one"]
+    other.look(lambda _: True)
+    assert other.barred == {1}  # it is the first one's turn
+    other.rest()
+    one.look(lambda _: False)  # which does not want it any more
+    assert woken == ["one", "other"]
+    assert other.barred == set()
+    other.take([1])
+    other.let_go()
+    assert one.barred == set()

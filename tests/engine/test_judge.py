@@ -1,0 +1,216 @@
+"""Filters that look at much give way: one event's at a time, environments in turn, and everybody pays."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from engine.company import LATELY_S, Company
+from engine.core.vocabulary import Environment
+from engine.filters import EvaluationError, compile_filter
+from engine.filters.scope import SLICE_STEPS, Facts
+from engine.identity import Identity
+from engine.ingest import Ingest
+from engine.intake import Intake
+from engine.judge import REST
+from engine.judging_time import JudgingTime
+from engine.models import EnvironmentModel, Models
+from engine.receipts import Reply
+from engine.router import Router
+from engine.settings import Settings
+from engine.slices import Slices
+from tests.engine.fakes import FakeDestinations, FakeIntakeStore
+from tests.engine.test_router import destination, rule
+
+DEAR = "event.payload.items.all(a, event.payload.items.exists(b, b == a + 1000) || a >= 0)"
+ITEMS = list(range(35))  # some 7,500 steps
+TICK_S = 0.0001  # that each look at the CPU's clock has used
+
+
+@pytest.fixture
+def autojump_clock() -> MockClock:
+    return MockClock(autojump_threshold=0)
+
+
+class Place:
+    """An ingest whose every environment has a dear filter on `dear`."""
+
+    def __init__(self, nursery: trio.Nursery, *, beside: bool) -> None:
+        self.used_s = 0.0
+        models = Models()
+        for number in (1, 2):
+            models.put_destination(destination(f"d{number}-00", environment=number))
+            models.put_rule(
+                rule(f"r{number}", f"d{number}-00", "dear", environment=number, filter=DEAR)
+            )
+            models.put_rule(rule(f"q{number}", f"d{number}-00", "quick", environment=number))
+        self.judging = JudgingTime(trio.current_time, self._cpu)
+        self.store = FakeIntakeStore()
+        identity = Identity()
+        intake = Intake(self.store, FakeDestinations(), identity, Settings(), trio.current_time)
+        nursery.start_soon(intake.run)
+        self.ingest = Ingest(
+            Router(models, judging=self.judging),
+            intake.submit,
+            identity,
+            nursery.start_soon,
+            beside=lambda _: beside,
+        )
+        self.replies: list[tuple[str, Reply]] = []
+
+    def _cpu(self) -> float:
+        self.used_s += TICK_S
+        return self.used_s
+
+    def post(self, name: str, environment: int, *types: str, items: Any = ITEMS) -> None:
+        """Post an event, or several as a batch; the reply is kept under a name."""
+        events = [{"eventType": each, "payload": {"items": items}} for each in types]
+        body: Any = events[0] if len(events) == 1 else {"events": events}
+        place = EnvironmentModel(environment, f"w{environment}", Environment.DEVELOPMENT)
+        self.ingest.submit(
+            place,
+            json.dumps(body).encode(),
+            len(events) > 1,
+            lambda reply: self.replies.append((name, reply)),
+        )
+
+
+@asynccontextmanager
+async def opened(*, beside: bool = True) -> AsyncIterator[Place]:
+    async with trio.open_nursery() as nursery:
+        yield Place(nursery, beside=beside)
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_dear_event_waits_for_others_and_nobody_for_it(autojump_clock: MockClock) -> None:
+    async with opened() as place:
+        place.post("dear", 1, "dear")
+        place.post("quick", 2, "quick")
+        await trio.sleep(1)
+        assert [name for name, _ in place.replies] == ["quick", "dear"]
+        assert [reply.status for _, reply in place.replies] == [202, 202]
+        assert json.loads(place.replies[1][1].body)["deliveries"] == 1
+
+
+async def test_what_is_short_is_judged_at_once(autojump_clock: MockClock) -> None:
+    async with opened() as place:
+        place.post("short", 1, "dear", items=[1, 2, 3])
+        place.post("quick", 2, "quick")
+        await trio.sleep(1)
+        assert [name for name, _ in place.replies] == ["short", "quick"]
+
+
+async def test_environments_take_turns_one_event_each(autojump_clock: MockClock) -> None:
+    async with opened() as place:
+        for _ in range(3):
+            place.post("many", 1, "dear")
+        place.post("one", 2, "dear")
+        await trio.sleep(1)
+        assert [name for name, _ in place.replies] == ["many", "one", "many", "many"]
+
+
+async def test_a_slice_rests_only_where_others_are(autojump_clock: MockClock) -> None:
+    ended: list[float] = []
+    for beside in (False, True):
+        async with opened(beside=beside) as place:
+            began = trio.current_time()
+            place.post("dear", 1, "dear")
+            while not place.replies:
+                await wait_all_tasks_blocked()
+                await trio.sleep(TICK_S / 10)
+            ended.append(trio.current_time() - began)
+    assert ended[0] < TICK_S
+    assert ended[1] >= (7_500 // SLICE_STEPS - 1) * TICK_S * REST
+
+
+async def test_a_dear_event_in_a_batch_gives_way_too_and_keeps_its_place(
+    autojump_clock: MockClock,
+) -> None:
+    async with opened() as place:
+        place.post("batch", 1, "quick", "dear", "quick", "dear")
+        place.post("quick", 2, "quick")
+        await trio.sleep(1)
+        assert [name for name, _ in place.replies] == ["quick", "batch"]
+        results = json.loads(place.replies[1][1].body)["results"]
+        assert [each["status"] for each in results] == ["ACCEPTED"] * 4
+        events = [each.type for group in place.store.groups for each in group.events]
+        assert events == ["quick", "quick", "dear", "quick", "dear"]
+
+
+async def test_all_slices_are_paid_for_together(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.judging_time.FREE_S", 0.0)
+    monkeypatch.setattr("engine.judging_time.FREE_S_A_BYTE", 0.0)
+    charged: list[float] = []
+    async with opened() as place:
+        monkeypatch.setattr(
+            place.judging, "charge", lambda _env, seconds, _size: charged.append(seconds)
+        )
+        place.post("dear", 1, "dear")
+        await trio.sleep(1)
+    assert max(charged) == pytest.approx((7_500 // SLICE_STEPS + 1) * TICK_S)
+
+
+def test_a_filter_says_the_same_in_slices_as_at_once() -> None:
+    pauses = 0
+
+    def paused() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    for items in (ITEMS, list(range(300)), []):
+        said: list[bool | str] = []
+        for pause in (None, paused):
+            facts = Facts({"payload": {"items": items}}, pause)
+            try:
+                said.append(compile_filter(DEAR).matches(facts))
+            except EvaluationError as error:
+                said.append(str(error))
+            said.append(facts.steps == 0)
+        assert said[:2] == said[2:]
+    assert pauses >= 3 + 4
+
+
+def test_work_in_slices_gives_way_raises_and_returns() -> None:
+    seen: list[int] = []
+
+    def deep(pause: Any, depth: int) -> int:
+        seen.append(depth)
+        pause()
+        return depth if depth == 3 else deep(pause, depth + 1)
+
+    slices = Slices(lambda pause: deep(pause, 1))
+    assert [slices.go_on() for _ in range(4)] == [False, False, False, True]
+    assert (slices.result, seen) == (3, [1, 2, 3])
+
+    def breaks(pause: Any) -> None:
+        pause()
+        raise KeyError("broken")
+
+    broken = Slices(breaks)
+    assert not broken.go_on()
+    with pytest.raises(KeyError, match="broken"):
+        broken.go_on()
+
+
+def test_who_has_sent_lately_is_company_for_everybody_else() -> None:
+    now = 0.0
+    company = Company(lambda: now)
+    assert not company.beside(1)
+    company.sent(1)
+    assert not company.beside(1)
+    assert company.beside(2)
+    company.sent(2)
+    assert company.beside(1)
+    now = LATELY_S / 2
+    company.sent(2)
+    assert company.beside(1)
+    assert company.beside(2)
+    now = LATELY_S
+    assert company.beside(1)
+    assert not company.beside(2)
