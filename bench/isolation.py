@@ -1,7 +1,9 @@
 """A healthy tenant alone, and beside the worst neighbours: its latency, and what the server holds.
 
-Rounds are taken in turns, alone and beside, so that a noisy machine disturbs both alike. What is stated
-is the ratio of the medians over the rounds.
+Rounds are taken in turns, alone, beside the neighbour, and with the neighbour at another server of this
+machine, so that a noisy machine disturbs all alike. What is stated is the ratio of the medians over the
+rounds, and which part of it is the machine's: what a neighbour at another server does to the healthy
+tenant, it does by taking the processors from its load generator, its receiver and its server.
 """
 
 import json
@@ -10,8 +12,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import trustme
@@ -30,22 +32,22 @@ SAMPLE_S = 0.2  # between two looks at memory and descriptors
 class Neighbourhood(Service):
     """A server whose names hang below `hangs.test`, and which trusts an authority of the bench's own."""
 
-    def __init__(self) -> None:
-        self.papers = tempfile.TemporaryDirectory(prefix="angarium-papers-")
-        folder = Path(self.papers.name)
-        authority = trustme.CA()
-        certificate = authority.issue_cert("127.0.0.1")
-        authority.cert_pem.write_to_path(folder / "authority.pem")
-        certificate.cert_chain_pems[0].write_to_path(folder / "certificate.pem")
-        certificate.private_key_pem.write_to_path(folder / "key.pem")
-        super().__init__(
-            settings={"SSL_CERT_FILE": str(folder / "authority.pem")}, program="bench.served"
-        )
+    def __init__(self, like: "Neighbourhood | None" = None) -> None:
+        """`like`: another one whose authority is trusted, and which outlives this one."""
+        if like is None:
+            self.papers = tempfile.TemporaryDirectory(prefix="angarium-papers-")
+            _write_papers(Path(self.papers.name))
+        else:
+            self.papers = like.papers
+        self._lent = like is not None
+        authority = Path(self.papers.name) / "authority.pem"
+        super().__init__(settings={"SSL_CERT_FILE": str(authority)}, program="bench.served")
 
     def stop(self) -> None:
         """End the server and forget the certificates."""
         super().stop()
-        self.papers.cleanup()
+        if not self._lent:
+            self.papers.cleanup()
 
     @contextmanager
     def hostile(self) -> Iterator[dict[str, int]]:
@@ -67,6 +69,14 @@ class Neighbourhood(Service):
             process.terminate()
             process.wait(STOP_S)
             process.stdout.close()
+
+
+def _write_papers(folder: Path) -> None:
+    authority = trustme.CA()
+    certificate = authority.issue_cert("127.0.0.1")
+    authority.cert_pem.write_to_path(folder / "authority.pem")
+    certificate.cert_chain_pems[0].write_to_path(folder / "certificate.pem")
+    certificate.private_key_pem.write_to_path(folder / "key.pem")
 
 
 class Watch(threading.Thread):
@@ -139,59 +149,80 @@ def isolation(
     rounds: int,
     percent: int,
     held: int,
+    control: int = 1,
 ) -> Figures:
     """Measure beside each neighbour of `worst` (names with commas between, or `all`), which has `percent`
-    of its full size. `held`: whether the bar is held, once all have been measured."""
+    of its full size. `held`: whether the bar is held, once all have been measured. `control`: whether the
+    neighbour is at another server too, in rounds of its own; then the bar is about what is left."""
     assert isinstance(service, Neighbourhood)
     healthy = Healthy(service, receiver, rate, seconds)
     healthy.round()  # warm
     figures: Figures = {}
     ratios: dict[str, float] = {}
-    with service.hostile() as ports:
+    with ExitStack() as stack:
+        ports = stack.enter_context(service.hostile())
+        servers = [service]
+        if control:
+            servers.append(stack.enter_context(Neighbourhood(service)))
         for neighbour in named(worst):
-            key = service.workspace(neighbour.name)
-            yard = Yard(service, key, ports, seconds, percent)
-            found = _beside(neighbour, yard, healthy, rounds)
+            yards = [
+                Yard(each, each.workspace(neighbour.name), ports, seconds, percent)
+                for each in servers
+            ]
+            found = _measured(neighbour, yards, healthy, rounds)
             figures |= {f"{neighbour.name}: {name}": value for name, value in found.items()}
-            ratios[neighbour.name] = found["end to end p99 ratio"]
-    figures["worstRatio"] = max(ratios.values())
-    over = {name: ratio for name, ratio in ratios.items() if ratio > BAR}
+            ratios[neighbour.name] = found["end to end p99 ratio"] / found["of which the machine's"]
+    figures["worstRatio"] = round(max(ratios.values()), 2)
+    over = {name: round(ratio, 2) for name, ratio in ratios.items() if ratio > BAR}
     require(not held or not over, f"p99 is more than {BAR} times its own alone: {over} {figures}")
     return figures
 
 
-def _beside(neighbour: Neighbour, yard: Yard, healthy: Healthy, rounds: int) -> Figures:
-    """Measure alone and beside one neighbour, in turns."""
-    neighbour.prepare(yard)
-    if neighbour.switched:
-        yard.switch(False)
+def _measured(
+    neighbour: Neighbour, yards: Sequence[Yard], healthy: Healthy, rounds: int
+) -> Figures:
+    """Measure alone, beside one neighbour, and with it at another server where there is one, in turns."""
+    for yard in yards:
+        neighbour.prepare(yard)
+        if neighbour.switched:
+            yard.switch(False)
     alone: list[Figures] = []
-    beside: list[Figures] = []
-    before = yard.service.rss_mb()
-    watch = Watch(yard.service)
+    with_it: list[list[Figures]] = [[] for _ in yards]
+    before = yards[0].service.rss_mb()
+    watch = Watch(yards[0].service)
     watch.start()
     try:
         for _ in range(rounds):
             alone.append(healthy.round())
-            neighbour.refill(yard)
-            if neighbour.switched:
-                yard.switch(True)
-            neighbour.begin(yard)
-            try:
-                beside.append(healthy.round())
-            finally:
-                yard.stop()
-            if neighbour.switched:
-                yard.switch(False)
+            for yard, found in zip(yards, with_it, strict=True):
+                found.append(_round(neighbour, yard, healthy))
     finally:
         watch.end()
     figures: Figures = {"about": neighbour.about}
     for name in alone[0]:
-        one, other = (statistics.median(each[name] for each in runs) for runs in (alone, beside))
+        one, beside, *elsewhere = (
+            statistics.median(each[name] for each in runs) for runs in (alone, *with_it)
+        )
         unit = "" if name == "per second" else " ms"
-        figures[name] = f"{one:.2f} alone, {other:.2f} beside{unit}, {other / one:.2f} x"
+        there = f", {elsewhere[0]:.2f} with it at another server" if elsewhere else ""
+        figures[name] = f"{one:.2f} alone, {beside:.2f} beside{there}{unit}, {beside / one:.2f} x"
         if name == "end to end p99":
-            figures["end to end p99 ratio"] = round(other / one, 2)
+            figures["end to end p99 ratio"] = round(beside / one, 2)
+            figures["of which the machine's"] = round(max([one, *elsewhere]) / one, 2)
     figures["rssMb"] = f"{before:.0f}, at most {watch.rss_mb:.0f}"
     figures["descriptors"] = f"at most {watch.descriptors}"
     return figures
+
+
+def _round(neighbour: Neighbour, yard: Yard, healthy: Healthy) -> Figures:
+    """Measure while a neighbour does what it does."""
+    neighbour.refill(yard)
+    if neighbour.switched:
+        yard.switch(True)
+    neighbour.begin(yard)
+    try:
+        return healthy.round()
+    finally:
+        yard.stop()
+        if neighbour.switched:
+            yard.switch(False)
