@@ -69,13 +69,10 @@ class Place:
 
 def crowd(service: Service, template: str, url: str, count: int) -> Crowd:
     """Make `count` destinations like one of the server's first environment, each for a customer, with a
-    rule like its rule; `url` has `{}` for their numbers. The server starts anew."""
+    rule like its rule; `url` has `{}` for their numbers. The server knows them when it starts anew."""
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
-        made = asyncio.run(_crowd(database, service.key, box, template, url, count))
-    service.stop()
-    service.start()
-    return made
+        return asyncio.run(_crowd(database, service.key, box, template, url, count))
 
 
 async def _crowd(

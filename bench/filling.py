@@ -90,13 +90,16 @@ class Filled:
     destinations: Sequence[str]
 
 
-def fill(folder: Path, filled: Filled, deliveries: int, days: float) -> None:
-    """Fill the database of a running server with so many deliveries over so many days."""
+def fill(
+    folder: Path, filled: Filled, deliveries: int, days: float, *, log_alone: bool = False
+) -> None:
+    """Fill the database of a running server with so many deliveries over so many days. `log_alone`: with
+    them, their events and attempts, and nothing else."""
     with attached(folder) as url:
-        trio.run(_fill, url, filled, deliveries, days)
+        trio.run(_fill, url, filled, deliveries, days, log_alone)
 
 
-async def _fill(url: str, filled: Filled, deliveries: int, days: float) -> None:
+async def _fill(url: str, filled: Filled, deliveries: int, days: float, log_alone: bool) -> None:
     now = int(time.time() * 1000) - 60_000
     start = now - int(days * 86_400_000)
     environment, ids = filled.environment, list(filled.destinations)
@@ -111,14 +114,24 @@ async def _fill(url: str, filled: Filled, deliveries: int, days: float) -> None:
             await connection.fetch(_EVENTS, until, since, number, environment)
             await connection.fetch(_DELIVERIES, until, since, number, environment, ids)
             await connection.fetch(_ATTEMPTS, until, since, number, environment)
-        minute = now // 60_000
-        await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], math.ceil(days))
-        others = max(1, min(OTHERS, deliveries))
-        place = (now, start, others * 100, environment, filled.workspace, ids)
-        await connection.fetch(_AUDIT, *place)
-        await connection.fetch(_SCHEMAS, now, start, others, environment)
-        await connection.fetch(_JOBS, now, start, others, environment)
+        if not log_alone:
+            await _others(connection, filled, deliveries, now, days)
         await _tidy(connection)
+
+
+async def _others(
+    connection: Connection, filled: Filled, deliveries: int, now: int, days: float
+) -> None:
+    """Fill what the control plane reads besides."""
+    environment, ids = filled.environment, list(filled.destinations)
+    start = now - int(days * 86_400_000)
+    minute = now // 60_000
+    await connection.fetch(_COUNTERS, environment, minute, ids[:COUNTED], math.ceil(days))
+    others = max(1, min(OTHERS, deliveries))
+    place = (now, start, others * 100, environment, filled.workspace, ids)
+    await connection.fetch(_AUDIT, *place)
+    await connection.fetch(_SCHEMAS, now, start, others, environment)
+    await connection.fetch(_JOBS, now, start, others, environment)
 
 
 async def _tidy(connection: Connection) -> None:

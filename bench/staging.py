@@ -49,7 +49,18 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.close()
+        try:
+            if kind is None:
+                self._bury()
+        finally:
+            self._stack.close()
+
+    def _bury(self) -> None:
+        """Let go of what is due to the dead: another scenario may be measured on the same server."""
+        dead = {group.name for group in self._declared.groups if group.dead}
+        for (number, name), ids in self._ids.items():
+            for each in ids if name in dead else ():
+                self._services[number].api("DELETE", f"/destinations/{each}")
 
     def _build(self) -> None:
         secure = any(group.scheme == "https" for group in self._declared.groups)
@@ -59,9 +70,13 @@ class Stage:
             service = self._stack.enter_context(self._serve(settings))
             self._services[number] = service
             made = [each for group in self._declared.groups for each in self._made(number, group)]
+            if any(group.customers for group in self._declared.groups):
+                service.stop()  # it reads them at its start
+                service.start()
             if number:
                 workspace = service.api("GET", "/auth/context")["workspaceId"]
-                fill(service.folder, Filled(workspace, FIRST_ENVIRONMENT, made), number, FILL_DAYS)
+                filled = Filled(workspace, FIRST_ENVIRONMENT, made)
+                fill(service.folder, filled, number, FILL_DAYS, log_alone=True)
 
     def _made(self, fill_number: int, group: Group) -> list[str]:
         """Make a group's destinations; return the ids of those that the first environment has."""

@@ -45,14 +45,17 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
 
 
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
-    """All on one server, where none needs one of its own: a start takes longer than all of its events."""
+    """On one server, but for those that need settings or several: a start takes longer than events do."""
     with Service() as shared:
-
-        def serve(settings: Mapping[str, str] | None = None) -> AbstractContextManager[Service]:
-            return Service(settings=settings) if settings else nullcontext(shared)
-
         for name in DECLARED:
-            scenario = SCENARIOS[name]
+            scenario, free = SCENARIOS[name], [shared]
+
+            def serve(
+                settings: Mapping[str, str] | None = None, free: list[Service] = free
+            ) -> AbstractContextManager[Service]:
+                own = settings or not free
+                return Service(settings=settings) if own else nullcontext(free.pop())
+
             found = scenario.measure(scenario.with_sizes({}, tiny=True), serve)
             hold(scenario, found)
             assert found.latencies
