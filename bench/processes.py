@@ -22,10 +22,11 @@ def tree(root: int) -> list[int]:
     return found
 
 
-def cpu_s(roots: list[int]) -> float:
-    """Return CPU seconds used so far by process trees, with those of ended children."""
+def cpu_s(root: int, but: int | None = None) -> float:
+    """Return CPU seconds used so far by a process tree, with those of ended children; `but` the tree of
+    this one, which may be within it."""
     total = 0
-    for pid in {pid for root in roots for pid in tree(root)}:
+    for pid in {*tree(root)} - ({*tree(but)} if but is not None else set()):
         if fields := _stat(pid):
             total += sum(int(field) for field in fields[11:15])
     return total / _TICKS

@@ -254,9 +254,11 @@ class Service:
         return int(found[0].read_text().split()[0])
 
     def cpu_s(self) -> tuple[float, float]:
-        """Return CPU seconds used so far by the server and by its database."""
+        """Return CPU seconds used so far by the server and by its database, which is its child: unless it
+        was left by a predecessor."""
         assert self.process is not None
-        return cpu_s([self.process.pid]), cpu_s([self.database_pid()])
+        database = self.database_pid()
+        return cpu_s(self.process.pid, but=database), cpu_s(database)
 
     def rss_mb(self) -> float:
         """Return the server's resident memory, its database not counted."""

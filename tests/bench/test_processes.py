@@ -1,0 +1,45 @@
+"""CPU of process trees: what one of two trees has used is not counted with the other that it is within."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bench.processes import cpu_s, tree
+
+BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
+# A process that does nothing, and its child, which has used CPU and stays, as the server's database does.
+PARENT = f"""
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-c", {BURN + "print(flush=True); input()"!r}],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+input()
+child.communicate(b"end")
+"""
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[int, int]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None
+        yield parent.pid, int(parent.stdout.readline())
+        parent.communicate(b"end\n")
+
+
+def test_a_child_counts_with_its_parent_unless_it_is_left_out(pair: tuple[int, int]) -> None:
+    parent, child = pair
+    assert tree(parent) == [parent, child]
+    whole, own, childs = cpu_s(parent), cpu_s(parent, but=child), cpu_s(child)
+    assert childs >= 0.25
+    assert own == pytest.approx(whole - childs)
+
+
+def test_who_is_no_child_takes_nothing_away(pair: tuple[int, int]) -> None:
+    parent, child = pair
+    assert cpu_s(child, but=parent) == 0  # all of it is within the other
+    assert cpu_s(parent, but=1 << 30) == pytest.approx(cpu_s(parent))
