@@ -11,6 +11,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from engine.core.destination import MOST_CONCURRENCY
+
 PREFIX = "ANGARIUM_"
 KIB = 1024
 MIB = 1024 * KIB
@@ -183,6 +185,13 @@ class Settings(BaseModel):
     )
     max_in_flight: int = Field(
         10_000, ge=1, description="attempts in flight over all destinations; each costs about 10 KB"
+    )
+    auto_concurrency_max: int = Field(
+        MOST_CONCURRENCY,
+        ge=1,
+        le=MOST_CONCURRENCY,
+        description="attempts in flight at most to a destination whose concurrency is `auto`; as many as"
+        " a fixed one may be",
     )
     settle_group: int = Field(
         1_000, ge=1, description="outcomes in one commit; larger is no cheaper"

@@ -17,7 +17,7 @@ from storage.writing import write
 
 _COLUMNS = """
     SELECT environment, id::text AS id, version, status, name, description, url, customer,
-           customer_account::text AS customer_account, concurrency, ordering, timeout_ms,
+           customer_account::text AS customer_account, concurrency, adapts, ordering, timeout_ms,
            rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms,
            transform::text AS transform, template, config,
            CASE WHEN transform IS NOT NULL THEN (
@@ -34,6 +34,7 @@ _SOURCE = """
 SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
 # A page would read up to 64 KiB of script for each destination, and shows none of it.
 _LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
+_COLUMN_COUNT = 24  # arguments of a row, see `_columns`; the audit entry's come behind them
 _VERSION = """version AS (
         INSERT INTO destination_versions
             (environment, destination, version, status, url, headers, algorithm, written_at_ms,
@@ -53,7 +54,7 @@ _DISCARDING = """, discarding AS (
 # Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
 _ROOM = """room AS (
         UPDATE environments SET destinations = destinations + 1
-        WHERE number = $1::integer AND destinations < $35::integer RETURNING number
+        WHERE number = $1::integer AND destinations < $36::integer RETURNING number
     )"""
 _LEFT = """, departed AS (
         UPDATE environments e SET destinations = e.destinations - 1 FROM changed
@@ -69,15 +70,15 @@ _CREATE = witnessed(
         INSERT INTO destinations
             (environment, id, version, status, name, description, url, customer, customer_account,
              concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
-             headers, sealed, updated_at_ms, transform, template, config)
+             headers, sealed, updated_at_ms, transform, template, config, adapts)
         SELECT number, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
                $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
                $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint, $20::uuid, $21,
-               $22::bytea
+               $22::bytea, $24::boolean
         FROM room
         RETURNING id
     """,
-    24,
+    _COLUMN_COUNT + 1,
     "destination",
     _VERSION,
     _ROOM,
@@ -90,21 +91,23 @@ _SET = """
             rate_per_second = $13::double precision, dry_run = $14::boolean,
             retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
             sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
-            template = $21, config = $22::bytea
+            template = $21, config = $22::bytea, adapts = $24::boolean
 """
 _IF_PREDECESSOR = """
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
         RETURNING id, scripts
 """
-_REPLACE = witnessed(_SET + _IF_PREDECESSOR, 24, "destination", _VERSION + _DISCARDING + _LEFT)
+_REPLACE = witnessed(
+    _SET + _IF_PREDECESSOR, _COLUMN_COUNT + 1, "destination", _VERSION + _DISCARDING + _LEFT
+)
 _STAMPED = """, stamped AS (
-        UPDATE transform_scripts SET published_at_ms = $35::bigint
+        UPDATE transform_scripts SET published_at_ms = $36::bigint
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
 # The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
 _PUBLISH = witnessed(
     _SET + " FROM held " + _IF_PREDECESSOR,
-    24,
+    _COLUMN_COUNT + 1,
     "destination",
     _VERSION + _STAMPED,
     """held AS (
@@ -217,6 +220,7 @@ class Destinations:
             None if record.template is None else record.template.id,
             None if record.template is None else record.template.shown,
             None if record.transform is None else record.transform.version,
+            record.adapts,
         )
 
     def record(self, row: Record) -> DestinationRecord:
@@ -238,6 +242,7 @@ class Destinations:
                 for name, value in json.loads(row["headers"])
             ),
             concurrency=row["concurrency"],
+            adapts=row["adapts"],
             ordering=Ordering(row["ordering"]),
             timeout_ms=row["timeout_ms"],
             rate_per_second=row["rate_per_second"],

@@ -148,6 +148,7 @@ class Server:
         self.replays = replays_of(self, accept)
 
         self.projection = ModelProjection(self.models, self.directory.configure, self.catalog)
+        self.projection.most_concurrency = settings.auto_concurrency_max
         self.commands = Commands()
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.keyring = Keyring(self, box)

@@ -174,7 +174,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "OutboundEvent": {"type": "order.created"},
     "PreviewRule": {"pattern": "order.*", "filterError": None},
     "PreviewRefusal": {"code": "schema_violation", "message": "payload.total: is required"},
-    "Queue": {"pending": 0, "inFlight": 1, "oldestPendingSeconds": None},
+    "Queue": {
+        "pending": 0,
+        "inFlight": 1,
+        "suggestedConcurrency": 5,
+        "oldestPendingSeconds": None,
+    },
     "Rejection": {"code": "invalid_request", "message": "payload: must be an object"},
     "Replay": {
         "id": JOB,

@@ -53,7 +53,8 @@ def health_view(record: DestinationRecord, report: DestinationReport) -> dict[st
         "queue": {
             "pending": report.pending,
             "inFlight": report.in_flight,
-            "concurrency": record.concurrency,
+            "concurrency": known.concurrency if record.adapts else record.concurrency,
+            "suggestedConcurrency": known.suggested_concurrency,
             "oldestPendingSeconds": known.oldest_pending_s,
         },
         "actor": _actor_view(report.actor),
@@ -93,6 +94,7 @@ def _at_rest(record: DestinationRecord, report: DestinationReport) -> Health:
         in_flight=report.in_flight,
         uncommitted=0,
         concurrency=record.concurrency,
+        suggested_concurrency=None,
         oldest_pending_s=None,
         paused_until=None,
     )

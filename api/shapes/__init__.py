@@ -133,7 +133,11 @@ class Queue(Document):
 
     pending: int
     in_flight: int
-    concurrency: int
+    concurrency: int = Field(description="As set; the present one where that is `auto`.")
+    suggested_concurrency: int | None = Field(
+        description="The least that keeps up with the busiest ten seconds of the last five minutes, by "
+        "Little's law; null after fewer than 20 attempts."
+    )
     oldest_pending_seconds: float | None
 
 

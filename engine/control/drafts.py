@@ -23,10 +23,10 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
 
 from engine.control.documents import invalid
-from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
+from engine.core.destination import CONCURRENCY, DEFAULT_RETRY_SCHEDULE_S, MOST_CONCURRENCY
 from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
 from engine.filters import compile_filter
 from engine.filters.program import SOURCE_BYTES as FILTER_BYTES
@@ -34,6 +34,7 @@ from engine.filters.program import SOURCE_BYTES as FILTER_BYTES
 NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
 DESCRIPTION_LENGTH = 2_000  # some paragraphs
 RULE_PATTERNS = 100  # one rule's; more are better put into several rules
+AUTO: Literal["auto"] = "auto"
 MAX_RATE_PER_SECOND = 1_000_000  # above it a limit limits nothing
 _PATTERN = re.compile(r"[A-Za-z0-9._:/*-]{1,256}")
 
@@ -80,10 +81,46 @@ class NullIs:
         return {"anyOf": [handler(schema), {"type": "null"}]}
 
 
+@dataclass(frozen=True, slots=True)
+class OrAuto:
+    """Takes "auto" beside a whole number within bounds, and complains of the number alone."""
+
+    least: int
+    most: int
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        """Judge what is no text as the number that it should be."""
+        number = core_schema.int_schema(strict=True, ge=self.least, le=self.most)
+        return core_schema.no_info_wrap_validator_function(_number_or_auto, number)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of both."""
+        number = {"type": "integer", "minimum": self.least, "maximum": self.most}
+        return {"anyOf": [number, {"type": "string", "const": AUTO}]}
+
+
+def _number_or_auto(
+    value: Any, number: core_schema.ValidatorFunctionWrapHandler
+) -> int | Literal["auto"]:
+    if value == AUTO:
+        return AUTO
+    if isinstance(value, str):
+        raise PydanticCustomError("number_or_auto", f'must be a whole number or "{AUTO}"')
+    return cast("int", number(value))
+
+
 class DeliveryOptions(Document):
     """How a destination is sent to."""
 
-    concurrency: int = Field(8, ge=1, le=256, description="Requests in flight at once.")
+    concurrency: Annotated[int | Literal["auto"], OrAuto(1, MOST_CONCURRENCY)] = Field(
+        CONCURRENCY,
+        description="Requests in flight at once; `auto`: as many as its answers bear, found by what they "
+        "take and whether they fail.",
+    )
     ordering: Literal["NONE", "KEY", "STRICT"] = Field(
         "NONE", description="What first-in first-out holds for: nothing, one key, the destination."
     )

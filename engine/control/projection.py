@@ -7,7 +7,7 @@ import structlog
 from engine.control import templated
 from engine.control.headers import Headers
 from engine.control.records import DestinationRecord, KeyRecord, Tenant
-from engine.core.destination import Destination, Target
+from engine.core.destination import MOST_CONCURRENCY, Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
 from engine.errors import Refusal
 from engine.models import Credential, Models, Rule
@@ -30,6 +30,7 @@ class ModelProjection:
         configure: Callable[[Destination], None],
         catalog: Catalog,
     ) -> None:
+        self.most_concurrency = MOST_CONCURRENCY  # of those that adapt
         self._models = models
         self._catalog = catalog
         self._configure = configure
@@ -75,7 +76,9 @@ class ModelProjection:
         if environment is None:
             log.error("destination.without_environment", destination=record.id)
             return
-        destination = engine_view(record, environment.workspace, self._catalog)
+        destination = engine_view(
+            record, environment.workspace, self._catalog, self.most_concurrency
+        )
         self._models.put_destination(destination)
         self._configure(destination)
 
@@ -115,7 +118,12 @@ class ModelProjection:
         self._keys.discard(key)
 
 
-def engine_view(record: DestinationRecord, workspace: str, catalog: Catalog) -> Destination:
+def engine_view(
+    record: DestinationRecord,
+    workspace: str,
+    catalog: Catalog,
+    most_concurrency: int = MOST_CONCURRENCY,
+) -> Destination:
     """Return a destination as the engine sees it.
 
     One whose URL cannot be used any more, since the rules became stricter than they were when it was
@@ -143,7 +151,8 @@ def engine_view(record: DestinationRecord, workspace: str, catalog: Catalog) -> 
         url=record.url,
         target=target,
         headers=tuple((name.encode(), value.encode()) for name, value in headers),
-        concurrency=record.concurrency,
+        concurrency=most_concurrency if record.adapts else record.concurrency,
+        adapts=record.adapts,
         ordering=record.ordering,
         timeout_ms=record.timeout_ms,
         rate_per_second=record.rate_per_second,

@@ -41,7 +41,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     customer: str | None
     customer_account: str | None
     headers: tuple[tuple[str, str], ...]
-    concurrency: int
+    concurrency: int  # where it adapts: what stood for it before there was that
     ordering: Ordering
     timeout_ms: int
     rate_per_second: float | None
@@ -50,6 +50,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     algorithm: SigningAlgorithm
     signing: tuple[SigningKey, ...]
     updated_at_ms: int
+    adapts: bool = False  # the concurrency finds itself
     transform: Transform | None = None  # the script that is live
     template: Template | None = None
 

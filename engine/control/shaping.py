@@ -9,6 +9,7 @@ from engine.control import headers as own_headers
 from engine.control import templated
 from engine.control.documents import invalid, merged, read
 from engine.control.drafts import (
+    AUTO,
     DeliveryOptions,
     DestinationDraft,
     TemplateDestinationDraft,
@@ -16,7 +17,7 @@ from engine.control.drafts import (
 from engine.control.records import DestinationRecord
 from engine.control.rotation import Make, next_keys
 from engine.control.views import destination_document
-from engine.core.destination import Template
+from engine.core.destination import CONCURRENCY, Template
 from engine.errors import Refusal
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
@@ -54,7 +55,8 @@ def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
         name=draft.name,
         description=draft.description,
         url=receiver.url,
-        concurrency=delivery.concurrency,
+        concurrency=CONCURRENCY if delivery.concurrency == AUTO else delivery.concurrency,
+        adapts=delivery.concurrency == AUTO,
         ordering=draft.ordering,
         timeout_ms=delivery.timeout_ms,
         rate_per_second=delivery.rate_limit_per_second,

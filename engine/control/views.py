@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from engine.control.drafts import AUTO
 from engine.control.headers import shown
 from engine.control.records import DestinationRecord, FilterErrors
 from engine.control.rotation import public_key_texts
@@ -25,7 +26,7 @@ def destination_document(record: DestinationRecord) -> dict[str, Any]:
         "customerAccountId": record.customer_account,
         "headers": shown(record.headers),
         "delivery": {
-            "concurrency": record.concurrency,
+            "concurrency": AUTO if record.adapts else record.concurrency,
             "ordering": record.ordering.name,
             "timeoutMs": record.timeout_ms,
             "rateLimitPerSecond": _number(record.rate_per_second),

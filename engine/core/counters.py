@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -51,6 +52,17 @@ class Slot(Struct, array_like=True):
     number: int
     failures: int
     latency: list[int]
+    spent_ms: int = 0  # by all of them together
+    arrivals: int = 0  # deliveries that were committed
+
+
+class Load(Struct, frozen=True):
+    """What there was to do in the last five minutes."""
+
+    attempts: int
+    service_s: float  # an attempt takes on average; 0 without any
+    attempts_per_s: float  # in the busiest ten seconds
+    arrivals_per_s: float  # likewise
 
 
 class CounterState(Struct, array_like=True):
@@ -61,6 +73,12 @@ class CounterState(Struct, array_like=True):
     last_success_at: float | None
     last_failure_at: float | None
     last_error: str | None
+
+
+def _spent_ms(latency: Sequence[int]) -> int:
+    """Return what attempts took together, from their histogram: older snapshots hold no more."""
+    middles = [(low + high) / 2 for low, high in pairwise(_EDGES_MS)]
+    return round(sum(count * middle for count, middle in zip(latency, middles, strict=True)))
 
 
 class Counters:
@@ -84,10 +102,19 @@ class Counters:
         self._slot = Slot(-1, 0, [])
         if state is not None:
             self._slots.extend(slot for slot in state.slots if len(slot.latency) == BUCKETS)
+            for slot in self._slots:
+                slot.spent_ms = slot.spent_ms or _spent_ms(slot.latency)
             self.consecutive_failures = state.consecutive_failures
             self.last_success_at = state.last_success_at
             self.last_failure_at = state.last_failure_at
             self.last_error = state.last_error
+
+    def arrived(self, count: int, now: float) -> None:
+        """Count deliveries that were committed now."""
+        slot = self._slot
+        if slot.number != now // SLOT_S:
+            slot = self._next_slot(now)
+        slot.arrivals += count
 
     def succeeded(self, duration_ms: int, now: float) -> None:
         """Count a success that ended now."""
@@ -95,6 +122,7 @@ class Counters:
         if slot.number != now // SLOT_S:
             slot = self._next_slot(now)
         slot.latency[bisect_left(BOUNDS_MS, duration_ms)] += 1
+        slot.spent_ms += duration_ms
         self.consecutive_failures = 0
         self.last_success_at = now
 
@@ -104,6 +132,7 @@ class Counters:
         if slot.number != now // SLOT_S:
             slot = self._next_slot(now)
         slot.latency[bisect_left(BOUNDS_MS, duration_ms)] += 1
+        slot.spent_ms += duration_ms
         slot.failures += 1
         self.consecutive_failures += 1
         self.last_failure_at = now
@@ -123,6 +152,19 @@ class Counters:
         if not self._slots:
             return [0] * BUCKETS
         return [sum(column) for column in zip(*(slot.latency for slot in self._slots), strict=True)]
+
+    def load(self, now: float) -> Load:
+        """Return what there was to do in the last five minutes."""
+        self._forget(now)
+        ended = [sum(slot.latency) for slot in self._slots]
+        attempts = sum(ended)
+        spent_s = sum(slot.spent_ms for slot in self._slots) / 1000
+        return Load(
+            attempts,
+            spent_s / attempts if attempts else 0.0,
+            max(ended, default=0) / SLOT_S,
+            max((slot.arrivals for slot in self._slots), default=0) / SLOT_S,
+        )
 
     def state(self, now: float) -> CounterState:
         """Return what a snapshot keeps."""

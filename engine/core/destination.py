@@ -7,6 +7,10 @@ from msgspec import Struct
 
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
 
+CONCURRENCY = 8  # by default; where one that adapts begins
+MOST_CONCURRENCY = (
+    256  # of one destination, fixed or adapting: a receiver with room for more is rare
+)
 DEFAULT_RETRY_SCHEDULE_S = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
 
@@ -56,7 +60,8 @@ class Destination(Struct, frozen=True, kw_only=True):
     url: str
     target: Target
     headers: tuple[tuple[bytes, bytes], ...] = ()
-    concurrency: int = 8
+    concurrency: int = CONCURRENCY
+    adapts: bool = False  # `concurrency` is the bound of what the machine finds
     ordering: Ordering = Ordering.NONE
     timeout_ms: int = 15_000
     rate_per_second: float | None = None

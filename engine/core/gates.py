@@ -1,4 +1,5 @@
-"""What holds a whole destination back: its circuit, its rate, a Retry-After, a 410 that was met.
+"""What holds a whole destination back: its circuit, its rate, its concurrency, a Retry-After, a 410
+that was met.
 
 A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the
 rate and to Retry-After. Changing the URL, or enabling the destination again, makes the probe due at
@@ -8,13 +9,20 @@ once; changing the URL also ends a Retry-After, which the old receiver had asked
 import math
 
 from engine.core.circuit import Circuit
+from engine.core.counters import CounterState
 from engine.core.destination import Destination
 from engine.core.health import CircuitState
+from engine.core.limit import START, AdaptiveLimit
 from engine.core.rate import TokenBucket
 from engine.core.records import Delivery, Outcome
 from engine.core.schedule import retry_after_s
 from engine.core.snapshot import CircuitSnapshot, Snapshot
-from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
+from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering, Origin
+
+
+def most_of(config: Destination) -> int:
+    """Return the bound of a concurrency that adapts."""
+    return 1 if config.ordering is Ordering.STRICT else config.concurrency
 
 
 class Gates:
@@ -29,6 +37,12 @@ class Gates:
             None  # when to ask again, after `allow` has allowed too little
         )
         self.changed = False  # something that a snapshot keeps
+        self.width = config.concurrency  # attempts that may be in flight
+        self.full = False  # as many were as might, when the last ones began
+        self.limit: AdaptiveLimit | None = None  # that `width` follows
+        if config.adapts:
+            kept = None if snapshot is None else snapshot.limit
+            self._adapt(AdaptiveLimit(most_of(config), now, kept))
         if snapshot is not None:
             self._restore(config, now, snapshot)
         if config.rate_per_second is not None:
@@ -61,8 +75,10 @@ class Gates:
                 return available
         return wanted
 
-    def sent(self, deliveries: list[Delivery], now: float) -> None:
-        """Note attempts that begin."""
+    def sent(self, deliveries: list[Delivery], now: float, in_flight: int) -> None:
+        """Note attempts that begin; `in_flight`: how many there are now."""
+        # One place is kept from replays: as many as there may be of those are as many as may be.
+        self.full = in_flight >= self.width - 1
         if self.bucket is not None:
             self.bucket.spend(len(deliveries))
             # A restart must not give a slow destination another burst: its level is kept each time.
@@ -76,6 +92,8 @@ class Gates:
         if outcome.skipped:
             self.skipped(delivery, now)
             return
+        if self.limit is not None:
+            self._learn(self.limit, outcome, now)
         circuit = self.circuit
         troubled = circuit.failures or circuit.state is not CircuitState.CLOSED
         if troubled and circuit.succeeded():
@@ -91,6 +109,8 @@ class Gates:
         if outcome.unsent:
             self.skipped(delivery, now)
             return
+        if self.limit is not None:
+            self._learn(self.limit, outcome, now)
         own = delivery.event.origin is Origin.OWN
         if self.circuit.failed(delivery.id, outcome.category, now, own=own):
             self.changed = True
@@ -126,9 +146,10 @@ class Gates:
             self.changed = True
         if enabled or moved or old.status != new.status:
             self.changed = True
+        self._resize(old, new, now, moved=moved)
 
-    def snapshot(self, now: float) -> Snapshot:
-        """Return what must outlive this process. The counters are another's."""
+    def snapshot(self, now: float, counters: CounterState) -> Snapshot:
+        """Return what must outlive this process, with the counters, which are another's."""
         circuit = self.circuit
         kept = None
         if circuit.state is not CircuitState.CLOSED:
@@ -142,6 +163,8 @@ class Gates:
             paused_until=self.paused_until,
             gone_version=self.gone_version,
             tokens=None if self.bucket is None else self.bucket.level(now),
+            counters=counters,
+            limit=None if self.limit is None else self.limit.state(),
         )
 
     def start_empty(self, now: float) -> None:
@@ -152,6 +175,28 @@ class Gates:
         """
         if self.bucket is not None and self.bucket.rate >= 1:
             self.bucket = TokenBucket(self.bucket.rate, now, 0.0)
+
+    def _resize(self, old: Destination, new: Destination, now: float, *, moved: bool) -> None:
+        """Follow a change of the concurrency. What is known of a receiver is not known of another."""
+        if not new.adapts:
+            self.limit = None
+            self.width = new.concurrency
+        elif self.limit is None or moved:
+            start = START if old.adapts else old.concurrency
+            self._adapt(AdaptiveLimit(most_of(new), now, start=start))
+            self.changed = True
+        else:
+            self.limit.bound(most_of(new))
+            self.width = self.limit.width
+
+    def _adapt(self, limit: AdaptiveLimit) -> None:
+        self.limit = limit
+        self.width = limit.width
+
+    def _learn(self, limit: AdaptiveLimit, outcome: Outcome, now: float) -> None:
+        if limit.ended(outcome, self.full, now):
+            self.width = limit.width
+            self.changed = self.changed or limit.moved
 
     def _restore(self, config: Destination, now: float, snapshot: Snapshot) -> None:
         if snapshot.circuit is not None:

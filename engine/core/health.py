@@ -41,6 +41,7 @@ class Health(Struct, frozen=True, kw_only=True):
     pending: int  # what waits, in memory and in the store, RETRYING too, in flight not
     in_flight: int
     uncommitted: int  # attempts that ended and are not recorded yet
-    concurrency: int
+    concurrency: int  # how many may be in flight now
+    suggested_concurrency: int | None  # that would keep up; None while too little is known
     oldest_pending_s: float | None  # age of the oldest waiting delivery
     paused_until: float | None  # Retry-After

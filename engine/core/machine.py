@@ -89,6 +89,7 @@ class DestinationMachine:
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Take deliveries that were just committed, in seq order."""
         forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
+        self._counters.arrived(len(deliveries), now)
         self._backlog.arrive(deliveries, now)
 
     def spilled(self, queue: DeliveryClass, seq: int, count: int) -> None:
@@ -96,6 +97,7 @@ class DestinationMachine:
 
         To be told before any later delivery of the class arrives.
         """
+        self._counters.arrived(count, self._now)
         self._backlog.spilled(queue, seq, count)
 
     def loaded(
@@ -273,16 +275,17 @@ class DestinationMachine:
     def _send(self, now: float, may_send: int) -> list[Delivery]:
         in_flight, gates, config = self.in_flight, self._gates, self.config
         send: list[Delivery] = []
-        budget = min(may_send, config.concurrency - len(in_flight))
+        width = gates.width
+        budget = min(may_send, width - len(in_flight))
         if budget > 0:
             budget = gates.allow(now, budget)
         if budget <= 0:
             return send
         ready = self._backlog.queue.ready
         for queue in ready:
-            if queue and queue is ready[DeliveryClass.REPLAY] and config.concurrency > 1:
+            if queue and queue is ready[DeliveryClass.REPLAY] and width > 1:
                 # One slot is kept from replays: what is live and comes now goes at once.
-                budget = min(budget, config.concurrency - 1 - len(in_flight))
+                budget = min(budget, width - 1 - len(in_flight))
             while queue and budget > 0:
                 delivery = queue.popleft()
                 if delivery.attempt_count and exhausted(delivery, config):
@@ -293,7 +296,7 @@ class DestinationMachine:
                 send.append(delivery)
                 budget -= 1
         if send:
-            gates.sent(send, now)
+            gates.sent(send, now, len(in_flight))
             if budget <= 0 and any(self._backlog.queue.ready):
                 gates.allow(now, 1)  # for `opens_at`
         return send
@@ -360,9 +363,7 @@ class DestinationMachine:
 
     def snapshot(self) -> bytes:
         """Return what a successor is to be made with."""
-        snapshot = self._gates.snapshot(self._now)
-        snapshot.counters = self._counters.state(self._now)
-        return encode(snapshot)
+        return encode(self._gates.snapshot(self._now, self._counters.state(self._now)))
 
     # --- inside
 

@@ -1,11 +1,12 @@
 """The words for a destination's health, from what its machine has counted. Reads, changes nothing."""
 
+from engine.core.advice import suggested_concurrency
 from engine.core.backlog import Backlog
 from engine.core.counters import Counters, percentile_ms
-from engine.core.destination import Destination
+from engine.core.destination import MOST_CONCURRENCY, Destination
 from engine.core.gates import Gates
 from engine.core.health import CircuitState, Health, HealthState
-from engine.core.vocabulary import DestinationStatus
+from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.core.window import made_at
 
 FAILING_BELOW = 0.5
@@ -33,6 +34,19 @@ def oldest_made_at(backlog: Backlog) -> float | None:
     if backlog.stored() > 0 and backlog.stored_since is not None:
         made.append(backlog.stored_since)
     return min(made, default=None)
+
+
+def advised(config: Destination, counters: Counters, now: float) -> int | None:
+    """Return the concurrency that would keep up, None while too little is known.
+
+    With ordering KEY what counts is what the lanes let through: what arrives waits for its lane,
+    whatever the concurrency is. STRICT has one lane.
+    """
+    load = counters.load(now)
+    strict, keyed = config.ordering is Ordering.STRICT, config.ordering is Ordering.KEY
+    demand = load.attempts_per_s if keyed else max(load.attempts_per_s, load.arrivals_per_s)
+    most = 1 if strict else MOST_CONCURRENCY
+    return suggested_concurrency(load.attempts, demand, load.service_s, most)
 
 
 def health_of(
@@ -68,7 +82,8 @@ def health_of(
         pending=pending,
         in_flight=under_way,
         uncommitted=uncommitted,
-        concurrency=config.concurrency,
+        concurrency=gates.width,
+        suggested_concurrency=advised(config, counters, now),
         oldest_pending_s=None if oldest is None else max(0.0, now - oldest),
         paused_until=paused if paused is not None and paused > now else None,
     )

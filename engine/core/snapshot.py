@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from engine.core.counters import CounterState
+from engine.core.limit import LimitState
 
 VERSION = 1
 
@@ -32,6 +33,7 @@ class Snapshot(Struct, kw_only=True, omit_defaults=True):
     gone_version: int | None = None  # the configuration that met a 410 and is to be DISABLED
     tokens: float | None = None  # of the rate limit, when taken
     counters: CounterState | None = None
+    limit: LimitState | None = None  # where the concurrency adapts
 
 
 _encoder = msgspec.msgpack.Encoder()

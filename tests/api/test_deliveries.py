@@ -277,6 +277,7 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
         "pending": 0,
         "inFlight": 0,
         "concurrency": 3,
+        "suggestedConcurrency": None,
         "oldestPendingSeconds": None,
     }
     house.directory.report = msgspec.structs.replace(
@@ -300,6 +301,7 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
             in_flight=1,
             uncommitted=0,
             concurrency=3,
+            suggested_concurrency=7,
             oldest_pending_s=7.5,
             paused_until=None,
         ),
@@ -311,6 +313,7 @@ async def test_health_is_shown_whole(api: Caller, house: House) -> None:
         "nextProbeAt": "1970-01-01T00:00:02.000Z",
     }
     assert failing["queue"]["oldestPendingSeconds"] == 7.5
+    assert failing["queue"]["suggestedConcurrency"] == 7
     assert failing["actor"]["state"] == "AT_REST"
     house.directory.report = RESTING
     await api("POST", f"{path}/disable")

@@ -102,6 +102,7 @@ BAD_CREATES = [
     ({"name": "x", "url": HOOK, "delivery": {"concurrency": 257}}, "delivery.concurrency"),
     ({"name": "x", "url": HOOK, "delivery": {"concurrency": "8"}}, "delivery.concurrency"),
     ({"name": "x", "url": HOOK, "delivery": {"concurrency": True}}, "delivery.concurrency"),
+    ({"name": "x", "url": HOOK, "delivery": {"concurrency": "AUTO"}}, "delivery.concurrency"),
     ({"name": "x", "url": HOOK, "delivery": {"timeoutMs": 99}}, "delivery.timeoutMs"),
     ({"name": "x", "url": HOOK, "delivery": {"timeoutMs": 60001}}, "delivery.timeoutMs"),
     ({"name": "x", "url": HOOK, "delivery": {"ordering": "FIFO"}}, "delivery.ordering"),
@@ -213,6 +214,7 @@ PATCHES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"url": "https://example.com/other"}, {"url": "https://example.com/other"}),
     ({"delivery": {"timeoutMs": 200}}, {"delivery.timeoutMs": 200, "delivery.concurrency": 3}),
     ({"delivery": {"concurrency": None}}, {"delivery.concurrency": 8, "delivery.timeoutMs": 500}),
+    ({"delivery": {"concurrency": "auto"}}, {"delivery.concurrency": "auto"}),
     ({"delivery": None}, {"delivery.concurrency": 8, "delivery.timeoutMs": 15000}),
     ({"delivery": {"retrySchedule": [1, 2]}}, {"delivery.retrySchedule": [1, 2]}),
     ({"headers": None}, {"headers": {}}),
@@ -244,6 +246,35 @@ async def test_a_patch_merges_and_leaves_the_rest(api: Caller) -> None:
         assert (await api("GET", f"/destinations/{made['id']}")).json == {
             name: value for name, value in response.json.items() if name != "secret"
         }
+
+
+async def test_a_concurrency_that_adapts_is_kept_and_left(api: Caller, house: House) -> None:
+    made = await make(api, delivery={"concurrency": "auto"})
+    path = f"/destinations/{made['id']}"
+    assert made["delivery"]["concurrency"] == "auto"
+    known = house.models.destinations[made["id"]]
+    assert (known.adapts, known.concurrency) == (True, 256)
+    listed = (await api("GET", "/destinations")).json["items"]
+    assert [item["delivery"]["concurrency"] for item in listed] == ["auto"]
+    renamed = (await api("PATCH", path, {"name": "y"})).json
+    assert renamed["delivery"]["concurrency"] == "auto"
+    changed = (await api("PATCH", path, {"delivery": {"concurrency": 5}})).json
+    assert changed["delivery"]["concurrency"] == 5
+    known = house.models.destinations[made["id"]]
+    assert (known.adapts, known.concurrency) == (False, 5)
+
+
+async def test_what_is_wrong_with_a_concurrency_is_said(api: Caller) -> None:
+    for wrong, words in (
+        ("8", 'must be a whole number or "auto"'),
+        (0, "must be at least 1"),
+        (257, "must be at most 256"),
+        (1.5, "must be a whole number"),
+    ):
+        body = {"name": "x", "url": HOOK, "delivery": {"concurrency": wrong}}
+        refused = await api("POST", "/destinations", body)
+        assert refused.status == 400
+        assert refused.json["message"] == f"delivery.concurrency: {words}"
 
 
 BAD_PATCHES = [

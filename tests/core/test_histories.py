@@ -70,7 +70,8 @@ def reconfigure(world: World, chance: Random) -> None:
     elif what < 5:
         world.configure(retry_schedule_s=chance.choice(SCHEDULES))
     elif what == 5:
-        world.configure(concurrency=chance.choice([1, 2, 8, 256]))
+        adapts = chance.random() < 0.3
+        world.configure(concurrency=chance.choice([1, 2, 8, 256]), adapts=adapts)
     elif what == 6:
         world.configure(rate_per_second=chance.choice([None, 0.1, 0.5, 1, 3.5, 100]))
     elif what == 7:
@@ -96,6 +97,7 @@ def test_every_promise_is_kept_in_random_histories(
             deliveries,
             chance.random,
             concurrency=chance.choice([1, 3, 50]),
+            adapts=chance.random() < 0.3,
             rate_per_second=chance.choice([None, None, None, 0.5, 20]),
             retry_schedule_s=chance.choice(SCHEDULES),
         )

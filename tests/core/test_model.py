@@ -99,7 +99,8 @@ class Destination(RuleBasedStateMachine):
             [
                 {"status": DestinationStatus.DISABLED},
                 {"status": DestinationStatus.ACTIVE},
-                {"concurrency": 1},
+                {"concurrency": 1, "adapts": False},
+                {"concurrency": 20, "adapts": True},
                 {"rate_per_second": 0.5},
                 {"rate_per_second": None},
                 {"dry_run": True},

@@ -57,9 +57,11 @@ async def test_a_destination_lives_by_commands(
         await shell.ok(
             *("destinations", "update", identifier, "--name", "New", "--remove-header", "X-Tenant"),
             *("--no-rate-limit", "--retry-schedule", "", "--rotate-secret"),
+            *("--concurrency", "auto"),
         )
     ).one
     assert changed["secret"].startswith("whsec_")
+    assert changed["delivery"]["concurrency"] == "auto"
     assert (changed["name"], changed["headers"]) == ("New", {"X-Token": "***"})
     assert changed["delivery"]["rateLimitPerSecond"] is None
     assert changed["delivery"]["retrySchedule"] == []

@@ -26,7 +26,13 @@ async def test_a_destination_without_attempts_is_idle(api: Caller, receiver: Rec
         "lastSuccessAt": None,
         "lastFailureAt": None,
         "lastError": None,
-        "queue": {"pending": 0, "inFlight": 0, "concurrency": 3, "oldestPendingSeconds": None},
+        "queue": {
+            "pending": 0,
+            "inFlight": 0,
+            "concurrency": 3,
+            "suggestedConcurrency": None,
+            "oldestPendingSeconds": None,
+        },
         "actor": {
             "state": "AT_REST", "restarts": 0, "mailbox": 0, "startedAt": None, "snapshotAt": None,
         },
@@ -53,6 +59,23 @@ async def test_what_is_in_flight_and_what_waits_is_told_while_it_does(
     assert (told["state"], told["successRate"], told["queue"]["pending"]) == ("HEALTHY", 1.0, 0)
     assert told["lastSuccessAt"] is not None
     assert told["latencyMs"]["p50"] <= told["latencyMs"]["p99"]
+
+
+async def test_a_concurrency_that_adapts_grows_with_what_waits_and_is_told(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    made = await destination(api, receiver.url(), delivery={"concurrency": "auto"})
+    told = (await api("GET", path_of(made))).json
+    assert told["queue"]["concurrency"] == 8
+    receiver.hold = trio.Event()
+    for _ in range(80):
+        await post(api)
+    await receiver.reaches(8)
+    receiver.hold.set()
+    told = await house.until(api, path_of(made), lambda told: told["queue"]["inFlight"] == 0)
+    assert told["queue"]["pending"] == 0
+    assert told["queue"]["concurrency"] > 8
+    assert told["queue"]["suggestedConcurrency"] >= 1
 
 
 async def test_the_share_of_successes_makes_it_healthy_degraded_or_failing(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from api.cli.remote.output import note
-from api.cli.remote.parameters import JSON, JSON_HELP, PAIR
+from api.cli.remote.parameters import CONCURRENCY, JSON, JSON_HELP, PAIR
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PRIVATE = 0o600
@@ -41,7 +41,8 @@ def destination_options(command: Command) -> Command:
                 help="Sent with every request; may be repeated.",
             ),
             click.option(
-                "--concurrency", type=click.IntRange(1, 256), help="Requests in flight at once."
+                "--concurrency", type=CONCURRENCY, metavar="NUMBER|auto",
+                help="Requests in flight at once; auto: as many as its answers bear.",
             ),
             click.option(
                 "--ordering", type=click.Choice(("NONE", "KEY", "STRICT"), case_sensitive=False),

@@ -18,6 +18,8 @@ else:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 SHOWN = 20  # as the API's own pages
+AUTO = "auto"
+MOST_CONCURRENCY = 256  # the API says no to more; what is loaded here must stay little
 _AGO = re.compile(r"(\d{1,6})(s|m|h|d)", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -45,6 +47,26 @@ class InstantType(_Kind):
                 ctx,
             )
         return text
+
+
+class ConcurrencyType(_Kind):
+    """A number of requests in flight, or `auto`."""
+
+    name = "1-256|auto"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | str:
+        """Return the API's form."""
+        if value == AUTO:
+            return AUTO
+        try:
+            number = int(value)
+        except ValueError:
+            number = 0
+        if not 1 <= number <= MOST_CONCURRENCY:
+            self.fail(f"{value!r} is neither 1 to {MOST_CONCURRENCY} nor {AUTO}", param, ctx)
+        return number
 
 
 class PairType(_Kind):
@@ -104,6 +126,7 @@ class JsonType(RawJsonType):
 
 INSTANT = InstantType()
 PAIR = PairType()
+CONCURRENCY = ConcurrencyType()
 RAW_JSON = RawJsonType()
 JSON = JsonType()
 JSON_HELP = "JSON, @FILE, or - for standard input"

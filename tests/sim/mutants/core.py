@@ -103,8 +103,8 @@ GATES = (
         (
             DestinationMachine,
             "_send",
-            "config.concurrency - len(in_flight))",
-            "config.concurrency + 1 - len(in_flight))",
+            "min(may_send, width - len(in_flight))",
+            "min(may_send, width + 1 - len(in_flight))",
         ),
     ),
     mutant(

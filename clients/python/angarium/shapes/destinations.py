@@ -8,7 +8,7 @@ from angarium.shapes.vocabulary import DestinationStatus, Environment, JsonObjec
 class DeliveryOptions(TypedDict, total=False):
     """How a destination is sent to."""
 
-    concurrency: int
+    concurrency: int | Literal["auto"]
     ordering: Literal["NONE", "KEY", "STRICT"]
     timeoutMs: int
     rateLimitPerSecond: float | None
@@ -85,7 +85,8 @@ class Queue(TypedDict):
 
     pending: int
     inFlight: int
-    concurrency: int
+    concurrency: int  # as set; the present one where that is "auto"
+    suggestedConcurrency: int | None
     oldestPendingSeconds: float | None
 
 

@@ -1,0 +1,100 @@
+"""A receiver in arithmetic: it takes so many requests at once, and answers in virtual time."""
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.core.limit import AdaptiveLimit
+from engine.core.records import Outcome
+from engine.core.vocabulary import ErrorCategory
+from tests.core.making import NOW
+
+Takes = Callable[
+    [float, random.Random], float
+]  # what a request takes (s) that begins at an instant
+
+
+def always(seconds: float) -> Takes:
+    """The same for every request."""
+    return lambda _at, _chance: seconds
+
+
+def varying(median: float, sigma: float) -> Takes:
+    """Log-normal."""
+    return lambda _at, chance: median * chance.lognormvariate(0.0, sigma)
+
+
+@dataclass
+class Crowd:
+    """A receiver that works on `places` requests at once; the others wait there, in order.
+
+    `refuses`: of those that would wait it answers with 503 instead. `fails`: the share that fails
+    whatever the load is. `wants`: how many would be in flight if nothing held back.
+    """
+
+    takes: Takes
+    places: int = 1_000_000
+    refuses: bool = False
+    fails: float = 0.0
+    wants: int = 1_000_000
+    seed: int = 1
+    now: float = NOW
+    ended: int = 0
+    well: int = 0
+    limits: list[int] = field(default_factory=list)  # whenever an attempt ended
+    latencies: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Begin with nothing in flight."""
+        self.chance = random.Random(self.seed)
+        self.flying: list[tuple[float, int, Outcome]] = []
+        self.free: list[float] = []  # when each place that is taken is free again
+        self.begun = 0
+
+    def run(self, limit: AdaptiveLimit | int, attempts: int) -> "Crowd":
+        """Let so many attempts end, as many in flight as the limit says."""
+        until = self.ended + attempts
+        while self.ended < until:
+            width = limit if isinstance(limit, int) else limit.width
+            while len(self.flying) < min(width, self.wants):
+                self._begin()
+            full = len(self.flying) >= width
+            self.now, _, outcome = heapq.heappop(self.flying)
+            self.ended += 1
+            self.well += outcome.success
+            self.limits.append(width)
+            self.latencies.append(outcome.duration_ms)
+            if isinstance(limit, AdaptiveLimit):
+                limit.ended(outcome, full, self.now)
+        return self
+
+    def _begin(self) -> None:
+        self.begun += 1
+        while self.free and self.free[0] <= self.now:
+            heapq.heappop(self.free)
+        if self.chance.random() < self.fails:
+            self._fly(0.001, ErrorCategory.HTTP_5XX)
+        elif self.refuses and len(self.free) >= self.places:
+            self._fly(0.001, ErrorCategory.RATE_LIMITED)
+        else:
+            start = self.now
+            if len(self.free) >= self.places:
+                start = heapq.heappop(self.free)
+            end = start + self.takes(self.now, self.chance)
+            heapq.heappush(self.free, end)
+            self._fly(end - self.now, None)
+
+    def _fly(self, seconds: float, category: ErrorCategory | None) -> None:
+        outcome = Outcome(self.now, round(seconds * 1000), category is None, category=category)
+        heapq.heappush(self.flying, (self.now + seconds, self.begun, outcome))
+
+    def throughput(self, limit: AdaptiveLimit | int, attempts: int) -> float:
+        """Return successes a second over so many attempts."""
+        well, since = self.well, self.now
+        self.run(limit, attempts)
+        return (self.well - well) / (self.now - since)
+
+    def p99_ms(self, attempts: int) -> float:
+        """Return the percentile of the last attempts' latencies."""
+        return sorted(self.latencies[-attempts:])[int(attempts * 0.99)]
