@@ -1,4 +1,4 @@
-"""CPU of process trees: what one of two trees has used is not counted with the other that it is within."""
+"""CPU of process trees: what one of two has used is not counted with the other that it is within."""
 
 import subprocess
 import sys
