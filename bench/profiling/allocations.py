@@ -108,7 +108,7 @@ def counted(path: Path) -> tuple[Counter[str], int]:
             stack = taken.stack_id
             if stack not in modules:
                 frames = [module(file) + ":" + name for name, file, _ in taken.stack_trace()]
-                modules[stack] = module_of(frames[::-1]) if frames else "none"
+                modules[stack] = module_of(frames[::-1]) if frames else "no frame of Python"
             by_stack[stack] += 1
             size += taken.size
     blocks: Counter[str] = Counter()

@@ -5,7 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.baseline import baseline
-from bench.report.figures import Row, floors, good, medians, rows, troubles
+from bench.report.figures import OURS, Row, floors, good, medians, rows, troubles
 from bench.report.numbers import number, spread
 from bench.report.parts import about
 from bench.results import Document, Run
@@ -27,6 +27,8 @@ def show(run: Run, console: Console | None = None) -> None:
     found = rows(run)
     if found:
         console.print(_figures(run, found))
+        if (others := _others(found)) is not None:
+            console.print(others)
     for name, value in _notes(run).items():
         console.print(Text(f"  {name}: {value}"))
     for word, reason in troubles(run):
@@ -52,8 +54,8 @@ def _title(run: Run) -> Text:
 
 
 def _figures(run: Run, found: list[Row]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("  figure")
+    table = _bare()
+    table.add_column("  figure", no_wrap=True)
     table.add_column("median" if len(good(run)) > 1 else "value", justify="right")
     table.add_column("")
     repeated, barred = len(good(run)) > 1, any(row.bar for row in found)
@@ -61,9 +63,6 @@ def _figures(run: Run, found: list[Row]) -> Table:
         table.add_column("least to most", style="dim")
     if barred:
         table.add_column("bar")
-    systems = list(dict.fromkeys(name for row in found for name in row.others))
-    for system in systems:
-        table.add_column(system, justify="right", style="dim")
     for row in found:
         cells: list[str | Text] = [
             Text(f"  {row.figure}", style="" if row.compared else "dim"),
@@ -74,12 +73,28 @@ def _figures(run: Run, found: list[Row]) -> Table:
             cells.append(spread(row.low, row.high))
         if barred:
             cells.append(_bar(row))
-        cells += [number(row.others[name]) if name in row.others else "" for name in systems]
         table.add_row(*cells)
-    if systems:
-        table.caption = f"others: {baseline().measured}, {baseline().machine}"
-        table.caption_style, table.caption_justify = "dim", "left"
     return table
+
+
+def _others(found: list[Row]) -> Table | None:
+    """Return ours beside other systems, None where none has any of these figures."""
+    told = [row for row in found if row.others]
+    if not told:
+        return None
+    systems = list(dict.fromkeys(name for row in told for name in row.others))
+    table = _bare()
+    table.add_column(f"  others, {baseline().measured}", no_wrap=True)
+    for name in (OURS, *systems):
+        table.add_column(name, justify="right", style="" if name == OURS else "dim")
+    for row in told:
+        others = (number(row.others[name]) if name in row.others else "" for name in systems)
+        table.add_row(f"  {row.figure}", number(row.median), *others)
+    return table
+
+
+def _bare() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
 
 
 def _bar(row: Row) -> Text:
@@ -109,11 +124,11 @@ def _split(run: Run, console: Console) -> None:
         if not parts:
             continue
         whole = sum(parts.values())
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-        table.add_column(f"  {title}")
+        table = _bare()
+        table.add_column(f"  {title}", no_wrap=True)
         table.add_column(unit, justify="right")
         table.add_column("share", justify="right")
-        table.add_column("", style="dim")
+        table.add_column("", style="dim", no_wrap=True)
         for name, value in list(parts.items())[: None if what == "split" else MODULES]:
             said = about(name) if what == "split" else ""
             table.add_row(f"  {name}", f"{value:,.1f}", f"{value / whole:.1%}", said)
