@@ -142,9 +142,9 @@ class Intake:
                     await self._pace.let_deliveries_go_first()
                     if group := self._gather():
                         await self._commit(group)
-                    else:  # what was there is the other intake's by now
-                        await trio.lowlevel.checkpoint()
                     self.hands.release()
+                    if not group or self._pace.many:  # what was there may be the other intake's
+                        await trio.lowlevel.checkpoint()
                     await self._forget()
                     await self._admit()
                 await self._forget()

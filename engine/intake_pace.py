@@ -21,6 +21,9 @@ AHEAD = 2_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
+# To tell of so many events takes half a millisecond of the loop, and the making of the next group comes
+# right behind it.
+MANY_EVENTS = 100
 
 
 class Pace:
@@ -64,6 +67,11 @@ class Pace:
             if ended - before < AHEAD_STEP_ATTEMPTS:
                 break
         self._ahead_until = None
+
+    @property
+    def many(self) -> bool:
+        """Whether the last group was large enough for others to have their turn before the next one."""
+        return self._last_events >= MANY_EVENTS
 
     @property
     def _light_waits(self) -> bool:

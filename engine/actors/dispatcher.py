@@ -8,7 +8,7 @@ from typing import Protocol
 import trio
 from msgspec import Struct
 
-SLICE_S = 0.002  # between two yields to trio: what every other task may have to wait
+SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
 
 
 class Turn(Protocol):
