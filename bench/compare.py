@@ -53,8 +53,10 @@ class Comparison:
         return bool(self.broken) or any(row.verdict == "worse" for row in self.rows)
 
 
-def compare(first: Document, second: Document, threshold: float = THRESHOLD) -> Comparison:
-    """Compare what both have measured with the same sizes."""
+def compare(
+    first: Document, second: Document, threshold: float = THRESHOLD, only: Sequence[str] = ()
+) -> Comparison:
+    """Compare what both have measured with the same sizes; `only` some figures, where they are named."""
     found = Comparison()
     ones, others = _by_key(first), _by_key(second)
     floors = list(_of_floors(first, second))
@@ -68,7 +70,9 @@ def compare(first: Document, second: Document, threshold: float = THRESHOLD) -> 
             found.warnings.append(f"{key[0]}: only one of them was profiled, which costs CPU")
         if any(each.verdict == "broken" for run in after for each in run.measurements):
             found.broken.append(key[0])
-        found.rows += _figures(key[0], before, after, found.warnings)
+        better = before[-1].better | after[-1].better
+        better = {name: better[name] for name in better if not only or name in only}
+        found.rows += _figures(key[0], better, before, after, found.warnings)
     found.rows.sort(key=lambda row: (row.scenario, row.figure))
     if floors or _processors(first) != _processors(second):
         found.rows = [_told_elsewhere(row) for row in found.rows]
@@ -84,9 +88,12 @@ def _by_key(document: Document) -> dict[Key, list[Run]]:
 
 
 def _figures(
-    scenario: str, before: Sequence[Run], after: Sequence[Run], warnings: list[str]
+    scenario: str,
+    better: dict[str, str],
+    before: Sequence[Run],
+    after: Sequence[Run],
+    warnings: list[str],
 ) -> Iterator[Compared]:
-    better = before[-1].better | after[-1].better
     for figure, direction in better.items():
         first, second = _values(before, figure), _values(after, figure)
         if not first or not second:
@@ -258,6 +265,13 @@ def main(arguments: Sequence[str]) -> int:
         metavar="PERCENT",
         help="what is less does not matter (default: %(default)g)",
     )
+    parser.add_argument(
+        "--figure",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this one, and others that are named so: fewer figures leave less to chance",
+    )
     given = parser.parse_args(arguments)
     if not 0 < given.threshold < 100:
         parser.error("--threshold is between 0 and 100 percent")
@@ -265,7 +279,7 @@ def main(arguments: Sequence[str]) -> int:
         first, second = read(given.first), read(given.second)
     except ValueError as error:
         parser.error(str(error))
-    found = compare(first, second, given.threshold / 100)
+    found = compare(first, second, given.threshold / 100, given.figure)
     console = Console()
     for which, document in (("first", first), ("second", second)):
         console.print(f"{which}: {_sources(document)}", highlight=False)

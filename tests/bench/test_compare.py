@@ -65,6 +65,17 @@ def test_a_fluke_among_many_figures_is_no_finding() -> None:
     assert not found.worse
 
 
+def test_who_asks_for_one_figure_leaves_the_others_out() -> None:
+    first, second = run(BEFORE), run(scaled(1.2))
+    for each in (first, second):
+        each.better["p99Ms"] = "less"
+        for number, one in enumerate(each.measurements):
+            one.figures["p99Ms"] = 2.0 + number
+    (row,) = compare(document(first), document(second), only=["timesFloor"]).rows
+    assert (row.figure, row.verdict) == ("timesFloor", "worse")
+    assert compare(document(first), document(second), only=["p99Ms"]).worse is False
+
+
 def test_a_run_that_breaks_a_promise_is_worse_whatever_it_gained() -> None:
     found = compare(document(run(BEFORE)), document(run(scaled(0.5), verdict="broken")))
     assert found.broken == ["single"]
