@@ -71,6 +71,15 @@ def flames(title: str, stacks: Mapping[str, int], colours: Mapping[str, str]) ->
     )  # fmt: skip
 
 
+def _fitting(name: str, letters: int) -> str | None:
+    """Return what of a name fits: all of it, the function alone, its beginning; or nothing."""
+    function = name.partition(":")[2] or name
+    for each in (name, function):
+        if len(each) <= letters:
+            return each
+    return function[: letters - 1] + "…" if letters > 3 else None
+
+
 def _draw(
     frame: Frame,
     left: float,
@@ -84,8 +93,7 @@ def _draw(
     width = share * WIDTH
     y = -(depth + 1) * ROW
     name = frame.name.removeprefix(CALL)
-    letters = int((width - 6) / LETTER)
-    shown = name if len(name) <= letters else name[: letters - 1] + "…" if letters > 3 else None
+    shown = _fitting(name, int((width - 6) / LETTER))
     rows.append(
         tag(
             "g",

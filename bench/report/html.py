@@ -12,6 +12,7 @@ from bench.report.parts import about, colours
 from bench.report.plots import plots, splits
 from bench.results import Document, Run
 
+MODULES = 24  # that are told one by one; all of them are in the file
 _STYLE = Path(__file__).parent / "style.css"
 
 
@@ -81,7 +82,9 @@ def _summary(runs: Sequence[Run]) -> Markup:
 def _run(run: Run, place: int) -> Markup:
     sizes = " · ".join(f"{name} {value}" for name, value in run.sizes.items())
     times = len(run.measurements)
-    measured = f"{times} measurements" if times != 1 else "one measurement"
+    measured = "one measurement"
+    if times != 1:
+        measured = f"{times} measurements; what is over time is that of the median one"
     wrong = [
         tag("p", _mark(word), f" {reason}", class_="trouble") for word, reason in troubles(run)
     ]
@@ -158,8 +161,8 @@ def _split(run: Run) -> Markup | None:
         tag(
             "div",
             split,
-            _parts("the server's by module", "µs", modules, {}) if modules else None,
-            _parts("blocks of memory taken", "an event", blocks, {}) if blocks else None,
+            _parts("the server's by module", "µs", _largest(modules), {}) if modules else None,
+            _parts("blocks of memory taken", "an event", _largest(blocks), {}) if blocks else None,
             class_="tables",
         ),
         _more(
@@ -169,6 +172,13 @@ def _split(run: Run) -> Markup | None:
         if stacks
         else None,
     )
+
+
+def _largest(parts: dict[str, float]) -> dict[str, float]:
+    """Return the largest parts, and the rest as one."""
+    first = dict(list(parts.items())[:MODULES])
+    rest = sum(parts.values()) - sum(first.values())
+    return first | ({f"{len(parts) - len(first)} more": rest} if len(parts) > len(first) else {})
 
 
 def _parts(title: str, unit: str, parts: dict[str, float], classes: dict[str, str]) -> Markup:
@@ -195,7 +205,7 @@ def _elsewhere(runs: Sequence[Run]) -> Markup | None:
     systems = [
         tag(
             "li",
-            f"{each.name} {each.version} ({each.language}) with {', '.join(each.needs)}: {each.note}",
+            f"{each.name} ({each.version}, {each.language}) with {', '.join(each.needs)}: {each.note}",
         )
         for each in known.systems
     ]

@@ -169,8 +169,6 @@ def _timeline(run: Run) -> Iterator[Markup]:
     if chosen is None:
         return
     line = chosen.timeline
-    times = f" (of {len(run.measurements)} measurements, the usual one)"
-    title = times if len(run.measurements) > 1 else ""
     for name, up, series in (
         ("Throughput over time", "events/s",
          [_rates(line, "accepted", lambda at: at.accepted),
@@ -184,7 +182,7 @@ def _timeline(run: Run) -> Iterator[Markup]:
     ):  # fmt: skip
         kept = [each for each in series if any(y for _, y in each.points)]
         if kept:
-            yield figure(Chart(name + title, "seconds", up, kept))
+            yield figure(Chart(name, "seconds", up, kept))
 
 
 def _usual(run: Run) -> Measurement | None:

@@ -10,7 +10,7 @@ from bench.report.scale import Scale, scale
 
 WIDE, NARROW = 1100, 560  # of the whole page, and of a plot beside another
 BAR, GAP = 26, 12
-NAMES = 142  # pixels for the names of bars
+NAMES = 158  # pixels for the names of bars
 ROOM = 60  # behind a bar, for its number
 LETTER = 6.3  # pixels of a letter, about: whether a name fits within its part
 AXIS = 26
