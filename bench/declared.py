@@ -26,7 +26,7 @@ class Form(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What all parts of a file are."""
 
 
-class Delivery(Form, rename="camel"):
+class Delivery(Form, frozen=True, rename="camel"):
     """How a destination is delivered to, in the API's own words."""
 
     concurrency: Positive = 64
@@ -41,7 +41,7 @@ class Delivery(Form, rename="camel"):
         return found
 
 
-class Group(Form):
+class Group(Form, frozen=True):
     """Destinations that are alike. Each is posted events of its own, or, with `fanout`, all get all.
 
     `takes`: the group whose events they get besides. `dead`: what is due to them is not waited for.
@@ -59,7 +59,7 @@ class Group(Form):
     delivery: Delivery = Delivery()
 
 
-class Load(Form):
+class Load(Form, frozen=True):
     """What is posted to the events' first group, `to`: see `bench.load.Plan`. `seconds` at a `rate` are
     as good as `events`. `warm`: how many events go ahead, before anything is measured."""
 
@@ -81,14 +81,14 @@ class Load(Form):
         return self.events or round(self.rate * self.seconds)
 
 
-class Receivers(Form):
+class Receivers(Form, frozen=True):
     """How the receivers of a group answer, or of all."""
 
     behaviour: Behaviour
     group: str = ""
 
 
-class Variant(Form):
+class Variant(Form, frozen=True):
     """One way to do the work. `fill`: deliveries that are in the tables of its server from the start.
     `value`: what it is plotted over."""
 
@@ -99,7 +99,7 @@ class Variant(Form):
     value: float | None = None
 
 
-class Bar(Form):
+class Bar(Form, frozen=True):
     """What is demanded of a figure, and what is striven for."""
 
     at_most: float | None = None
@@ -107,7 +107,7 @@ class Bar(Form):
     stretch: float | None = None
 
 
-class Declaration(Form):
+class Declaration(Form, frozen=True):
     """A scenario. Its variants are taken in turns, `rounds` times, and stated over the first one: as
     ratios of the `compared` figures, with an interval. `step` names what their `value` is.
 

@@ -1,7 +1,8 @@
 """Posting events and reading off what they cost, once all of them arrived and are recorded."""
 
-from bench.checks import Broken, require, whole
+from bench.checks import require, whole
 from bench.limits import verdict
+from bench.resting import recorded, resting
 from bench.service import Figures, Module, Receiver, Service
 
 
@@ -16,10 +17,10 @@ def posted(service: Service, receiver: Receiver, *, events: int, **plan: object)
     floor = receiver.floor()
     cpu = service.cpu_s()
     sent = load(service, events=events, **plan)
-    stats = receiver.wait(sent["accepted"])
-    if not service.settled():
-        raise Broken("deliveries stay unrecorded")
-    server, database = (after - before for after, before in zip(service.cpu_s(), cpu, strict=True))
+    receiver.wait_for(sent["accepted"])
+    ended = resting(service, lambda: recorded(service))
+    stats = receiver.stats()
+    server, database = (after - before for after, before in zip(ended, cpu, strict=True))
     require(
         sent["accepted"] == events, f"accepted {sent['accepted']} of {events}: {sent['answers']}"
     )

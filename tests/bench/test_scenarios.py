@@ -63,8 +63,8 @@ def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
 
 
 def test_every_scenario_is_in_the_page() -> None:
-    page = (ROOT / "bench/README.md").read_text()
-    listed = re.findall(r"^\| `(\w+)` \|", page, re.M)
+    page = (ROOT / "bench/README.md").read_text().partition("\n## Scenarios\n")[2]
+    listed = re.findall(r"^\| `(\w+)` \|", page.partition("\n## ")[0], re.M)
     assert sorted(listed) == sorted(SCENARIOS)
     assert len(listed) == len(set(listed))
 
