@@ -7,6 +7,7 @@ streams of their own; everything that can be said before is said here.
 from random import Random
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tests.sim.trace import Item
 
@@ -60,6 +61,7 @@ PATTERNS = (
     ("user.joined", "order.paid"),
     ("*.*.sent", "user.*"),
 )  # fmt: skip
+PRIORITIES = ("STANDARD", "STANDARD", "HIGH", "CRITICAL")
 CUSTOMERS = ("c1", "c2", "c3")
 SCHEDULES_S: tuple[tuple[int, ...], ...] = (
     (), (1,), (1, 2, 5), (2, 2, 2, 2, 2), (5, 20, 45), (1, 30), (3, 3),
@@ -67,6 +69,9 @@ SCHEDULES_S: tuple[tuple[int, ...], ...] = (
 LONG_SCHEDULES_S: tuple[tuple[int, ...], ...] = ((5, 300, 900), (60, 600), (1, 1200))
 ENVIRONMENTS = (1, 2)
 LONG_SHARE = 0.06  # of the histories last an hour instead of minutes: idle time costs, too
+DENSE_SHARE = (
+    0.15  # have much come at once for few, within small bounds: what spills and is read back
+)
 
 
 class NewDestination(Struct, frozen=True):
@@ -84,6 +89,7 @@ class NewDestination(Struct, frozen=True):
     patterns: tuple[tuple[str, ...], ...]  # of each rule
     only: str | None  # the customer that the first rule's filter lets pass
     own: bool = False  # gets the service's own events too
+    priority: str = "STANDARD"  # of its first rule
 
 
 class Post(Struct, frozen=True):
@@ -124,6 +130,7 @@ class Bounds(Struct, frozen=True):
     max_in_flight: int = 10_000
     settle_group: int = 1_000
     passivate_after: float = 30.0
+    actor_bytes: int = 1 << 23
 
 
 class Plan(Struct, frozen=True):
@@ -138,6 +145,7 @@ class Plan(Struct, frozen=True):
     strikes: tuple[Strike, ...]
     bounds: Bounds
     trouble: float  # how many of the statements meet a fault
+    dense: bool
 
 
 def stream(seed: int, name: str) -> Random:
@@ -150,22 +158,32 @@ def draw(seed: int) -> Plan:
     chance = stream(seed, "plan")
     faults = _some(chance, FAULTS)
     wanted = _some(chance, WISHES)
-    long = chance.random() < LONG_SHARE
+    dense = stream(seed, "much at once").random() < DENSE_SHARE
+    long = chance.random() < LONG_SHARE and not dense
     span_s = chance.uniform(1_200, 3_600) if long else chance.choice((30, 60, 60, 120, 240))
+    few = (1, 1, 2) if dense else (1, 2, 3, 4, 5)
+    if dense:
+        faults |= {"small"}
+        span_s = min(span_s, 60)
     destinations = tuple(
         _destination(chance, number, span_s, wanted, long=long)
-        for number in range(chance.choice((1, 2, 3, 4, 5)))
+        for number in range(chance.choice(few))
     )
+    if dense:
+        destinations = tuple(
+            replace(each, priority=chance.choice(PRIORITIES)) for each in destinations
+        )
     return Plan(
         seed=seed,
         faults=faults,
         span_s=span_s,
         destinations=destinations,
-        posts=_posts(chance, span_s, wanted, faults),
+        posts=_posts(chance, span_s, wanted, faults, dense=dense),
         wishes=_wishes(chance, span_s, wanted),
         strikes=_strikes(chance, span_s, faults),
-        bounds=_bounds(chance, faults),
+        bounds=_bounds(chance, faults, dense=dense),
         trouble=chance.choice((0.01, 0.03, 0.1)),
+        dense=dense,
     )
 
 
@@ -199,15 +217,21 @@ def _destination(
 
 
 def _posts(
-    chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
+    chance: Random,
+    span_s: float,
+    wanted: frozenset[str],
+    faults: frozenset[str],
+    *,
+    dense: bool,
 ) -> tuple[Post, ...]:
     posts: list[Post] = []
-    events, most = 0, chance.choice((15, 30, 40, 60))
+    events, most = 0, chance.choice((60, 90) if dense else (15, 30, 40, 60))
+    bursts = (12, 25, 40) if dense else (1, 1, 2, 5, 12)
     keys = "keys" in wanted
     used: list[Post] = []
     while events < most:
         at = chance.uniform(0.5, span_s * 0.95)
-        for _ in range(chance.choice((1, 1, 2, 5, 12))):
+        for _ in range(chance.choice(bursts)):
             at += chance.choice((0.0, 0.0, 0.001, 0.05))
             if used and keys and chance.random() < 0.15:  # a caller that forgot that it had sent it
                 again = chance.choice(used)
@@ -274,7 +298,7 @@ def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Str
     return tuple(strikes)
 
 
-def _bounds(chance: Random, faults: frozenset[str]) -> Bounds:
+def _bounds(chance: Random, faults: frozenset[str], *, dense: bool) -> Bounds:
     passivate_after = chance.choice((2.0, 5.0, 12.0)) if "passive" in faults else 30.0
     if "small" not in faults:
         return Bounds(passivate_after=passivate_after)
@@ -286,4 +310,5 @@ def _bounds(chance: Random, faults: frozenset[str]) -> Bounds:
         max_in_flight=chance.choice((2, 5, 10_000)),
         settle_group=chance.choice((1, 3, 1_000)),
         passivate_after=passivate_after,
+        actor_bytes=chance.choice((40, 150, 1 << 23)) if dense else 1 << 23,  # an event has 15
     )

@@ -74,17 +74,20 @@ class Wishes:
             return
         self.destinations.append(Known(made, new.environment))
         for place, patterns in enumerate(new.patterns):
-            only = new.only if place == 0 else None
-            await self._rule(Known(made, new.environment), patterns, only)
+            only, priority = (new.only, new.priority) if place == 0 else (None, "STANDARD")
+            await self._rule(Known(made, new.environment), patterns, only, priority)
         if new.own:
             await self._rule(Known(made, new.environment), ("angarium.*",), None)
 
-    async def _rule(self, of: Known, patterns: tuple[str, ...], only: str | None) -> None:
+    async def _rule(
+        self, of: Known, patterns: tuple[str, ...], only: str | None, priority: str = "STANDARD"
+    ) -> None:
         document = {
             "name": "rule",
             "destinationId": of.id,
             "eventTypes": list(patterns),
             "filter": None if only is None else ONLY % only,
+            "priority": priority,
         }
         draft = RuleDraft.model_validate(document)
 
