@@ -30,9 +30,13 @@ from engine.shards import shard_of
 
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
-# for it, so a group gathers for this long; whatever somebody may be waiting for goes at once.
-LINGER_S = 0.010
+# for it, so plain successes gather for so long, or until they are so many that a row costs little more
+# than itself; a crash repeats no more than these. A lane may be waiting for any other outcome.
+LINGER_S = 0.025
+LINGER_OUTCOMES = 256
+LINGER_AWAITED_S = 0.010
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
+_DELIVERED = DeliveryStatus.DELIVERED
 _UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 
 log = structlog.get_logger("angarium.recorder")
@@ -66,6 +70,8 @@ class Recorder:
         self._snapshots: dict[str, SnapshotWrite] = {}
         self._wake = trio.Event()
         self._urgent = trio.Event()
+        self._gathering = trio.CancelScope()  # while outcomes gather
+        self._awaited = False  # something of what waits is no plain success
         self._idle = trio.Event()
         self._idle.set()
         self._closed = False
@@ -84,9 +90,24 @@ class Recorder:
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
         """Queue settlements, in order; `owner.committed` is called with them once they are durable."""
         self._waiting.extend([(settlement, owner) for settlement in settlements])
-        if len(self._waiting) > 2 * self._group:
+        waiting = len(self._waiting)
+        if waiting > 2 * self._group:
             self.congested = True  # until `_tell` ends it, since who waits must hear of that
+        if waiting >= LINGER_OUTCOMES:
+            self._urgent.set()
+        elif not self._awaited:
+            for settlement in settlements:
+                if settlement.status is not _DELIVERED:
+                    self._await()
+                    break
         self._wake.set()
+
+    def _await(self) -> None:
+        """Let what waits go a little sooner: somebody may be waiting for it."""
+        self._awaited = True
+        until = trio.current_time() + LINGER_AWAITED_S
+        if until < self._gathering.deadline:
+            self._gathering.deadline = until
 
     def mark(self, mark: BacklogMark) -> None:
         """Raise a destination's backlog row with the next group; the latest wins."""
@@ -135,9 +156,9 @@ class Recorder:
                 await self._wake.wait()
             if self._idle.is_set():
                 self._idle = trio.Event()
-            with trio.move_on_after(LINGER_S):
-                await self._urgent.wait()
+            await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
+            self._awaited = False
             self._open = self._take()
             marks, self._marks = list(self._marks.values()), {}
             snapshots, self._snapshots = list(self._snapshots.values()), {}
@@ -147,6 +168,14 @@ class Recorder:
             finally:  # whoever runs next begins with what was being written: a repeat changes nothing
                 self._waiting.extendleft(reversed(self._open))
                 self._open = []
+
+    async def _gather(self) -> None:
+        """Let outcomes gather, as long as nobody waits for them."""
+        if len(self._waiting) >= LINGER_OUTCOMES:
+            return
+        most_s = LINGER_AWAITED_S if self._awaited else LINGER_S
+        with trio.move_on_after(most_s) as self._gathering:
+            await self._urgent.wait()
 
     def _take(self) -> list[tuple[Settlement, SettlementOwner]]:
         waiting = self._waiting

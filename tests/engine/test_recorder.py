@@ -16,7 +16,14 @@ from engine.core.vocabulary import (
     ErrorCategory,
 )
 from engine.ports import BacklogMark, ContentionError, PoisonError, SnapshotWrite, StoreAwayError
-from engine.recorder import Recorder, build_group
+from engine.recorder import (
+    LINGER_AWAITED_S,
+    LINGER_OUTCOMES,
+    LINGER_S,
+    RETRY_S,
+    Recorder,
+    build_group,
+)
 from tests.engine.fakes import FakeSettleStore, Owner
 
 DESTINATION = "00000000-0000-7000-8000-0000000000a1"
@@ -73,6 +80,65 @@ async def test_settlements_are_written_in_order_and_their_owners_told(
         await recorder.wait_empty()
     assert [group.settlements for group in store.groups] == [[first, second, third]]
     assert (one.durable, two.durable) == ([first, third], [second])
+
+
+class Clocked(Owner):
+    """Remembers when something became durable."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at: list[float] = []
+
+    def committed(self, settlements: list[Settlement]) -> None:
+        super().committed(settlements)
+        self.at.append(trio.current_time())
+
+
+LATER_S = LINGER_S / 5
+SUCCESS, FAILURE = settled(), settled(failed=ErrorCategory.HTTP_5XX)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "gathered_s"),
+    [
+        ([SUCCESS], [SUCCESS], LINGER_S),
+        ([FAILURE], [SUCCESS], LINGER_AWAITED_S),
+        ([SUCCESS], [SUCCESS, FAILURE], LATER_S + LINGER_AWAITED_S),
+        ([SUCCESS], [SUCCESS] * (LINGER_OUTCOMES - 1), LATER_S),
+    ],
+    ids=["successes", "a failure", "a failure later on", "many"],
+)
+async def test_outcomes_gather_until_they_are_many_or_somebody_may_wait_for_one(
+    store: FakeSettleStore,
+    autojump_clock: MockClock,
+    first: list[Settlement],
+    second: list[Settlement],
+    gathered_s: float,
+) -> None:
+    owner = Clocked()
+    began = trio.current_time()
+    async with running(store) as recorder:
+        recorder.put(first, owner)
+        await trio.sleep(LATER_S)
+        recorder.put(second, owner)
+        await trio.sleep(1)
+    assert owner.at == [pytest.approx(began + gathered_s)]
+    assert len(owner.durable) == len(first) + len(second)
+
+
+async def test_what_came_while_a_group_was_written_gathers_by_its_own_need(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    owner, other = Clocked(), Clocked()
+    began = trio.current_time()
+    store.script = [StoreAwayError(), None]  # the first group takes a while
+    async with running(store) as recorder:
+        recorder.put([settled()], owner)
+        await trio.sleep(LINGER_S + RETRY_S / 2)
+        recorder.put([settled(2, failed=ErrorCategory.HTTP_5XX)], other)
+        await trio.sleep(1)
+    assert owner.at == [pytest.approx(began + LINGER_S + RETRY_S)]
+    assert other.at == [pytest.approx(owner.at[0] + LINGER_AWAITED_S)]
 
 
 async def test_marks_and_snapshots_go_along_and_the_latest_wins(
