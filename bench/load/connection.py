@@ -91,13 +91,15 @@ class Connection:
         status = self._parser.get_status_code()
         part = self._part
         part.answers[str(status)] += 1
-        part.latencies_s.append(now - self._intended)
         if status == 202:
+            part.latencies_s.append(now - self._intended)
             part.accepted += self._count
             if self._generator.plan.ids:
                 self._generator.accepted_numbers.extend(self._numbers())
-        elif status not in (503, 429):
-            self._doubt()
+        else:
+            part.refused_s.append(now - self._intended)
+            if status not in (503, 429):
+                self._doubt()
         if not self._parser.should_keep_alive():
             self.close()
         self._busy = False

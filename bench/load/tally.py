@@ -25,7 +25,10 @@ class Part:
     sent_bytes: int = 0
     doubtful: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    latencies_s: "array[float]" = field(default_factory=in_seconds)
+    latencies_s: "array[float]" = field(default_factory=in_seconds)  # of what was accepted
+    refused_s: "array[float]" = field(
+        default_factory=in_seconds
+    )  # a 503 is quick: it is told apart
     late_s: "array[float]" = field(default_factory=in_seconds)
     cpu_s: float = 0.0
     wall_s: float = 0.0
@@ -59,6 +62,7 @@ class Part:
         self.doubtful += other.doubtful
         self.answers += other.answers
         self.latencies_s += other.latencies_s
+        self.refused_s += other.refused_s
         self.late_s += other.late_s
         self.cpu_s += other.cpu_s
         self.wall_s += other.wall_s
@@ -81,6 +85,8 @@ class Part:
         }
         if hdr:
             figures["ack"] = encoded(found)
+        if self.refused_s:
+            figures |= told(histogram(self.refused_s), "refused")
         if self.rate:
             late = histogram(self.late_s)
             figures |= {"unsent": self.unsent, **told(late, "late")}

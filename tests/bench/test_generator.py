@@ -4,7 +4,7 @@ import itertools
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -21,9 +21,12 @@ ALL_AT_ONCE = 1e9  # events a second: every one is due when the first is
 class Fake(threading.Thread):
     """Takes connections; `turn` is called before each answer, with how many requests came before."""
 
-    def __init__(self, turn: Callable[[int, list[socket.socket]], None]) -> None:
+    def __init__(
+        self, turn: Callable[[int, list[socket.socket]], None], answers: Sequence[bytes]
+    ) -> None:
         super().__init__(daemon=True)
         self._turn = turn
+        self._answers = itertools.cycle(answers)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self.bodies: list[dict[str, Any]] = []
@@ -54,7 +57,7 @@ class Fake(threading.Thread):
             self.bodies.append(json.loads(body))
             self._turn(len(self.bodies) - 1, socks)
             with suppress(BrokenPipeError):  # it was for the turn to take the answer away
-                sock.sendall(ANSWER)
+                sock.sendall(next(self._answers))
 
     def close(self) -> None:
         self.join(30)
@@ -63,9 +66,11 @@ class Fake(threading.Thread):
 
 @contextmanager
 def fake(
-    connections: int = 1, turn: Callable[[int, list[socket.socket]], None] = lambda _n, _s: None
+    connections: int = 1,
+    turn: Callable[[int, list[socket.socket]], None] = lambda _n, _s: None,
+    answers: Sequence[bytes] = (ANSWER,),
 ) -> Iterator[Fake]:
-    server = Fake(turn)
+    server = Fake(turn, answers)
     server.serve(connections)
     try:
         yield server
@@ -151,6 +156,18 @@ def test_a_connection_that_is_lost_leaves_its_events_doubtful() -> None:
     assert report["answers"] == {"closed": 1}
     assert (report["accepted"], report["doubtful"]) == (0, 1)
     assert report["doubtfulNumbers"] == [0]
+
+
+def test_what_was_refused_is_no_latency_of_what_was_accepted() -> None:
+    refusal = ANSWER.replace(b"202 Accepted", b"503 Overloaded")
+    with fake(answers=(ANSWER, ANSWER, refusal)) as server:
+        generator = Generator(plan(server, events=9))
+        report = generator.run()
+    (part,) = generator._parts
+    assert report["answers"] == {"202": 6, "503": 3}
+    assert (report["accepted"], report["doubtful"]) == (6, 0)
+    assert (len(part.latencies_s), len(part.refused_s)) == (6, 3)
+    assert "refusedP99Ms" in report
 
 
 def test_a_customer_is_posted_with_the_key_of_its_environment() -> None:
