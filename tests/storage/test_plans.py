@@ -56,9 +56,9 @@ SELECT $3, (hex || '001')::uuid, (hex || '000')::uuid, 'order.created',
 FROM n"""
 
 
-async def load(world: World) -> None:
+async def load(world: World, rows: int = ROWS) -> None:
     """Fill the tables."""
-    await world.bridge.pool.fetch(_LOAD, now_ms() - 4_000, ROWS, ENVIRONMENT, A, B)
+    await world.bridge.pool.fetch(_LOAD, now_ms() - 4_000, rows, ENVIRONMENT, A, B)
 
 
 async def arguments_of_settling(world: World, deliveries: Sequence[Delivery], how: Any) -> Any:
@@ -88,6 +88,19 @@ async def test_settling_follows_the_primary_key(world: World, how: Any, days: in
     _, arguments = await arguments_of_settling(world, deliveries[8:40], how)
     plan = await explain(connection, *arguments)
     assert most_rows(plan) <= 32 * 2 + SLACK, plan
+
+
+@pytest.mark.parametrize("how", [success, failure])
+@pytest.mark.parametrize("rows", [0, 300, 1_000, 5_000])
+async def test_settling_reads_at_most_a_small_table_once(world: World, how: Any, rows: int) -> None:
+    """And no table once for each outcome, or a larger one once for each group."""
+    deliveries = await world.accept(*[event() for _ in range(32)], to=[B])
+    await load(world, rows)
+    await world.settle_connection.ensure()
+    sql, arguments = await arguments_of_settling(world, deliveries, how)
+    await prepare(world.settle_connection, sql)
+    plan = await explain(world.settle_connection, *arguments)
+    assert most_rows(plan) <= 1_000 + 32 * 2, plan
 
 
 STANDARD = [DeliveryClass.STANDARD]
