@@ -12,6 +12,7 @@ COMMANDS = {
     "compare": ("is the second file of results better than the first?", "bench.compare"),
     "report": ("show a file of results again, or make its page", "bench.reporting"),
     "history": ("the figures at each release", "bench.history"),
+    "floors": ("how steady this machine is", "bench.floors"),
     "limits": ("what generator and receiver can do on this machine", "bench.limits"),
     "tune": ("which concurrency a destination needs", "bench.tune"),
 }

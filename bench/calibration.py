@@ -35,8 +35,8 @@ _BODY = b'{"type":"bench.event","data":{"k":"' + b"x" * 360 + b'"}}'
 GROUP = 256  # rows of one insert: what a group under load has
 PAYLOAD = b"x" * 300  # of one row: the event that is posted
 # Others' share of `bench.service.FLOOR_REQUESTS`, so that one number makes all of it short: of its 60,000
-# requests these make 40 groups and 600,000 calls, a tenth of a second each.
-REQUESTS_A_GROUP = 1_500
+# requests these make 100 groups and 600,000 calls, a tenth of a second each.
+REQUESTS_A_GROUP = 600
 CALLS_A_REQUEST = 10
 WARM_GROUPS = 4  # not counted: the first ones extend the table's files and fill caches
 # The floors of one measurement may differ by so much, as the largest over the least of each. Within an

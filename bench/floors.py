@@ -1,0 +1,41 @@
+"""How steady this machine is: the floors again and again, `python -m bench floors [--times 10]`."""
+
+import argparse
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from bench.calibration import DRIFT, drift, floors
+from bench.results import Floor
+from bench.service import Service
+
+TIMES = 10
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure the floors beside a server that has nothing to do; say by how much they differ."""
+    parser = argparse.ArgumentParser(prog="python -m bench floors", description=__doc__)
+    parser.add_argument("--times", type=int, default=TIMES, metavar="N", help="(%(default)s)")
+    given = parser.parse_args(arguments)
+    if given.times < 2:
+        parser.error("--times is 2 at least")
+    console = Console(highlight=False)
+    measured: list[Floor] = []
+    with Service() as service:
+        for _ in range(given.times):
+            measured.append(floors(service))
+            console.print(_told(measured[-1]))
+    # What a measurement has is three in a row, so that is what its mark is of.
+    rows = [measured[at : at + 3] for at in range(max(1, len(measured) - 2))]
+    worst = max(map(drift, rows))
+    console.print(
+        f"three in a row differ by {worst:.2f} times at most; a measurement is marked beyond {DRIFT:g}"
+    )
+    return 0
+
+
+def _told(floor: Floor) -> str:
+    return (
+        f"a request {floor.send_micros:6.2f} µs   a row {floor.insert_micros:6.2f} µs"
+        f"   a system call {floor.syscall_micros:.3f} µs"
+    )
