@@ -222,11 +222,11 @@ class AdaptiveLimit:
         if trial.probe:
             self._usual = seen
             self._put(trial.limit * (fitting(trial.seen, seen) if ours else 1.0))
-            if ours:  # and maybe at half of that too
-                self._step, self._windows = 1.0, PROBE_EVERY - 1
+            if ours:  # and maybe at half of that too, as is soon seen
+                self._step, self._windows = 1.0, PROBE_EVERY - FIRST_PROBE
         elif ours:
             self._learn(seen)
-            self._hold = HOLD
+            self._hold = min(HOLD, self.width)  # of a small limit a window takes long
         else:
             self._usual = seen
             self._put(trial.limit)

@@ -1,0 +1,288 @@
+"""`python -m bench tune`: which concurrency suits a receiver. Each of several in turn, and then `auto`.
+
+Every setting has a destination of its own at one server, with more waiting for it than it can send (or
+`--rate` events a second). Counted is what comes between two instants, once it runs evenly.
+"""
+
+import argparse
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, structs
+from rich.console import Console
+from rich.table import Table
+
+from bench.checks import require
+from bench.latency import decoded, latency
+from bench.machine import machine, source
+from bench.receiver.behaviour import written
+from bench.results import Document, Measurement, Run, Step, write
+from bench.service import Module, Receiver, Service
+
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+AUTO = "auto"
+WARM_S = 4.0  # until a fixed setting runs evenly: answers of up to a second, several times
+FINDING_S = 15.0  # the same of one that has to find itself first
+MEASURED_S = 8.0
+BATCH = 100
+CONNECTIONS = 8
+MOST_EVENTS = 120_000  # that wait for one setting; more take longer to post than to wait for
+NEARLY = 0.95  # of the best throughput: a setting with that much is as good
+SETTLE_S = 70.0  # for what is in flight when a setting is done: the longest timeout, and more
+BETTER = {"autoOfBest": "more", "autoP99OfKnee": "less"}
+BARS = {"autoOfBest": {"atLeast": 0.9}, "autoP99OfKnee": {"atMost": 1.15}}
+
+
+class Wanted(Struct, frozen=True):
+    """What is tried. `rate`: events a second; 0: as many as can be delivered."""
+
+    receiver: dict[str, Any]
+    widths: tuple[int, ...] = WIDTHS
+    rate: float = 0.0
+    seconds: float = MEASURED_S
+    warm_s: float = WARM_S
+    finding_s: float = FINDING_S
+
+    def __post_init__(self) -> None:
+        """Raise ValueError with what makes no sense."""
+        written(self.receiver)
+        if not all(1 <= width <= WIDTHS[-1] for width in self.widths):
+            raise ValueError(f"a concurrency is 1 to {WIDTHS[-1]}")
+        if self.rate < 0 or self.seconds <= 0:
+            raise ValueError("rate must not be below 0, seconds must be above")
+
+    def events(self, width: int | str, seconds: float) -> int:
+        """Return how many events there must be, so that some are left after so many seconds."""
+        if self.rate:
+            return max(1, round(self.rate * seconds))
+        taken = WIDTHS[-1] if isinstance(width, str) else width
+        taken = min(taken, self.receiver.get("places") or taken)
+        each_s: float = self.receiver["latency"].get("ms", 0) / 1000
+        if not each_s:
+            return MOST_EVENTS
+        return min(MOST_EVENTS, math.ceil(taken / each_s * seconds * 1.3) + BATCH)
+
+
+def latency_of(text: str) -> dict[str, Any]:
+    """Return `KIND:MS[:SIGMA or ALPHA]` as a receiver's latency. Raises ValueError."""
+    kind, *numbers = text.split(":")
+    names = {"none": (), "fixed": ("ms",), "lognormal": ("ms", "sigma"), "pareto": ("ms", "alpha")}
+    if kind not in names or not bool(names[kind]) <= len(numbers) <= len(names[kind]):
+        raise ValueError("a latency is none, fixed:MS, lognormal:MS:SIGMA or pareto:MS:ALPHA")
+    given = zip(names[kind], numbers, strict=False)
+    return {"kind": kind, **{name: float(number) for name, number in given}}
+
+
+class Trying:
+    """A server and a receiver on which settings are tried, one after another."""
+
+    def __init__(
+        self, service: Service, receiver: Receiver, wanted: Wanted, stem: str = ""
+    ) -> None:
+        """`stem` tells this receiver's paths and types from those of others on the same server."""
+        self._service = service
+        self._receiver = receiver
+        self._wanted = wanted
+        self._stem = stem
+
+    def tried(self, width: int | str) -> Step:
+        """Return what one setting comes to."""
+        wanted, service, receiver = self._wanted, self._service, self._receiver
+        warm_s = wanted.finding_s if width == AUTO else wanted.warm_s
+        kind = f"tune{self._stem}.{width}"
+        receiver.reset(wanted.receiver)
+        made = service.destination(
+            f"{receiver.url}/{kind}", [kind], concurrency=width, timeoutMs=60_000, retrySchedule=[]
+        )
+        load = Module.start("bench.load", plan=self._plan(kind, width, warm_s + wanted.seconds))
+        time.sleep(warm_s)
+        if not wanted.rate:  # posting takes CPU that delivering could have
+            load.wait()
+        receiver.reset(wanted.receiver)
+        before, began = receiver.counts(), time.monotonic()
+        time.sleep(wanted.seconds)
+        after, ended = receiver.counts(), time.monotonic()
+        stats, health = receiver.stats(), service.api("GET", f"/destinations/{made}/health")
+        service.api("POST", f"/destinations/{made}/disable")
+        _finish(load)
+        self._settle(made)
+        require(after["duplicates"] == 0, f"{after['duplicates']} duplicates")
+        held, told = latency(decoded(stats["held"])), health["latencyMs"]
+        figures = {
+            "deliveredPerSecond": (after["received"] - before["received"]) / (ended - began),
+            "answerP50Ms": held.p50_ms if held.count else told["p50"] or 0,
+            "answerP99Ms": held.p99_ms if held.count else told["p99"] or 0,
+            "concurrency": health["queue"]["concurrency"],
+            "suggested": health["queue"]["suggestedConcurrency"] or 0,
+            "failed": after["failed"],
+        }
+        if wanted.rate:
+            figures |= {"eventP50Ms": stats["p50Ms"] or 0, "eventP99Ms": stats["p99Ms"] or 0}
+        value = health["queue"]["concurrency"] if isinstance(width, str) else width
+        name = AUTO if isinstance(width, str) else "concurrency"
+        rounded = {key: round(float(figure), 2) for key, figure in figures.items()}
+        return Step(name, value, rounded, held if held.count else None)
+
+    def _plan(self, kind: str, width: int | str, seconds: float) -> dict[str, Any]:
+        events = self._wanted.events(width, seconds)
+        plan = {"url": self._service.url, "key": self._service.key, "event_type": kind}
+        if self._wanted.rate:
+            return plan | {"events": events, "rate": self._wanted.rate, "connections": CONNECTIONS}
+        return plan | {"events": events, "batch": BATCH, "connections": CONNECTIONS}
+
+    def _settle(self, destination: str) -> None:
+        give_up = time.monotonic() + SETTLE_S
+        while time.monotonic() < give_up:
+            health = self._service.api("GET", f"/destinations/{destination}/health")
+            if not health["queue"]["inFlight"]:
+                return
+            time.sleep(0.05)
+
+
+def _finish(load: "subprocess.Popen[str]") -> None:
+    """Let the generator end, and fail where it does."""
+    _, complaint = load.communicate(timeout=SETTLE_S)
+    if load.returncode:
+        raise RuntimeError(f"bench.load failed: {complaint}")
+
+
+def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
+    """Return the least of the fixed settings that is as good as the best: in throughput; at a rate that
+    all of them might keep up with, also in how soon 99 of 100 events arrive."""
+    fixed = sorted((step for step in steps if step.name != AUTO), key=lambda step: step.value)
+    most = max(step.figures["deliveredPerSecond"] for step in fixed)
+    good = [step for step in fixed if step.figures["deliveredPerSecond"] >= NEARLY * most]
+    if rate:
+        soonest = min(step.figures["eventP99Ms"] for step in good)
+        good = [step for step in good if step.figures["eventP99Ms"] <= 2 * soonest]
+    return good[0]
+
+
+def judged(steps: Sequence[Step], *, rate: float = 0.0) -> dict[str, float]:
+    """Return how `auto` stands beside the best that could be set."""
+    knee = knee_of(steps, rate=rate)
+    auto = next(step for step in steps if step.name == AUTO)
+    best = max(s.figures["deliveredPerSecond"] for s in steps if s.name != AUTO)
+    figures = {
+        "knee": knee.value,
+        "bestPerSecond": best,
+        "suggestedAtKnee": knee.figures["suggested"],
+        "autoConcurrency": auto.value,
+        "autoPerSecond": auto.figures["deliveredPerSecond"],
+        "autoOfBest": round(auto.figures["deliveredPerSecond"] / best, 3) if best else 0.0,
+    }
+    p99 = "eventP99Ms" if rate else "answerP99Ms"
+    if knee.figures[p99]:
+        figures["autoP99OfKnee"] = round(auto.figures[p99] / knee.figures[p99], 3)
+    return figures
+
+
+def swept(trying: Trying, wanted: Wanted) -> Measurement:
+    """Try every setting, then `auto`."""
+    steps = [trying.tried(width) for width in wanted.widths] + [trying.tried(AUTO)]
+    return Measurement(figures=judged(steps, rate=wanted.rate), steps=steps)
+
+
+RECEIVERS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
+    "fixed": ({"latency": {"kind": "fixed", "ms": 200}}, (64, 256)),
+    "varying": ({"latency": {"kind": "lognormal", "ms": 200, "sigma": 0.5}}, (64, 256)),
+    "narrow": ({"latency": {"kind": "fixed", "ms": 100}, "places": 16}, (8, 16, 64)),
+}
+
+
+def adapting(
+    service: Service,
+    receiver: Receiver,
+    *,
+    receivers: str,
+    seconds: float,
+    warm: float,
+    finding: float,
+) -> Measurement:
+    """Let `auto` find itself at several receivers, each beside the settings that might suit it."""
+    figures: dict[str, float] = {}
+    steps: list[Step] = []
+    for name in receivers.split(","):
+        behaviour, widths = RECEIVERS[name]
+        wanted = Wanted(behaviour, widths, 0.0, seconds, warm, finding)
+        found = swept(Trying(service, receiver, wanted, f".{name}"), wanted)
+        steps += [structs.replace(step, name=f"{name} {step.name}") for step in found.steps]
+        figures |= {f"{name}{key[0].upper()}{key[1:]}": each for key, each in found.figures.items()}
+    return Measurement(figures=figures, steps=steps)
+
+
+def show(wanted: Wanted, measurement: Measurement) -> None:
+    """Print what the settings came to, and what follows."""
+    rows = ["deliveredPerSecond", "answerP50Ms", "answerP99Ms", "suggested"]
+    if wanted.rate:
+        rows[1:1] = ["eventP50Ms", "eventP99Ms"]
+    knee = knee_of(measurement.steps, rate=wanted.rate)
+    table = Table(title="concurrency, and what it came to", title_justify="left")
+    table.add_column("concurrency")
+    for name in rows:
+        table.add_column(name, justify="right")
+    for step in measurement.steps:
+        label = f"{step.value:.0f}" + (" knee" if step is knee else "")
+        label = f"auto ({step.value:.0f} at the end)" if step.name == AUTO else label
+        table.add_row(label, *(f"{step.figures[name]:g}" for name in rows))
+    console = Console()
+    console.print(table)
+    for name, figure in measurement.figures.items():
+        console.print(f"{name:18} {figure:g}", highlight=False)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse the command line and do as it says. Exit code 2: it makes no sense."""
+    parser = argparse.ArgumentParser(prog="python -m bench tune", description=__doc__)
+    parser.add_argument(
+        "--destination-latency", default="lognormal:200:0.5", metavar="KIND:MS[:NUMBER]",
+        help="how late the receiver answers: none, fixed:MS, lognormal:MS:SIGMA, pareto:MS:ALPHA",
+    )  # fmt: skip
+    parser.add_argument(
+        "--places", type=int, default=0, metavar="N",
+        help="requests that it works on at once, where the others wait there; 0: all",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=float, default=0.0, metavar="N",
+        help="events a second; 0: more than can be delivered",
+    )  # fmt: skip
+    parser.add_argument(
+        "--concurrency", default=",".join(map(str, WIDTHS)), metavar="N,...",
+        help="the fixed settings",
+    )  # fmt: skip
+    parser.add_argument("--seconds", type=float, default=MEASURED_S, help="measured of each")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    given = parser.parse_args(arguments)
+    try:
+        behaviour = {"latency": latency_of(given.destination_latency), "places": given.places}
+        widths = tuple(int(each) for each in given.concurrency.split(","))
+        wanted = Wanted(behaviour, widths, given.rate, given.seconds)
+    except ValueError as error:
+        parser.error(str(error))
+    run = Run(
+        scenario="tune",
+        about="Each of several concurrencies in turn, and then auto",
+        at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        machine=machine(),
+        source=source(),
+        sizes={"receiver": behaviour, "rate": given.rate, "seconds": given.seconds},
+        measurements=[],
+        better=BETTER,
+        bars=BARS,
+    )
+    with Receiver() as receiver, Service() as service:
+        run.measurements.append(swept(Trying(service, receiver, wanted), wanted))
+    show(wanted, run.measurements[0])
+    if given.json is not None:
+        write(given.json, Document([run]))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
