@@ -19,6 +19,7 @@ from bench.scenario import Scenario, program
 from bench.service import Figures, Receiver, Service
 from bench.soak import Watched, soak
 from bench.transforms import transforms
+from bench.tune import adapting
 
 
 def neighbour(
@@ -240,6 +241,16 @@ PROGRAMS: dict[str, Scenario] = {
             {"minutes": 3, "rate": 60, "flapping_percent": 10, "seconds": 1},
             serve=Watched,
             minutes=35.0,
+        ),
+        program(
+            "adapting",
+            "a concurrency that finds itself, beside fixed ones, at three receivers",
+            adapting,
+            {"receivers": "fixed,varying,narrow", "seconds": 8.0, "warm": 4.0, "finding": 20.0},
+            {"receivers": "narrow", "seconds": 0.3, "warm": 0.3, "finding": 0.3},
+            better={"narrowAutoOfBest": "more", "narrowAutoP99OfKnee": "less"},
+            bars={"narrowAutoOfBest": {"atLeast": 0.9}, "narrowAutoP99OfKnee": {"atMost": 1.25}},
+            minutes=4.0,
         ),
         program(
             "against",
