@@ -149,11 +149,10 @@ def isolation(
     rounds: int,
     percent: int,
     held: int,
-    control: int = 1,
 ) -> Figures:
     """Measure beside each neighbour of `worst` (names with commas between, or `all`), which has `percent`
-    of its full size. `held`: whether the bar is held, once all have been measured. `control`: whether the
-    neighbour is at another server too, in rounds of its own; then the bar is about what is left."""
+    of its full size. `held`: whether the bar is held, once all have been measured; for that the neighbour
+    is at another server too, in rounds of its own, and the bar is about what is left of the ratio."""
     assert isinstance(service, Neighbourhood)
     healthy = Healthy(service, receiver, rate, seconds)
     healthy.round()  # warm
@@ -162,7 +161,7 @@ def isolation(
     with ExitStack() as stack:
         ports = stack.enter_context(service.hostile())
         servers = [service]
-        if control:
+        if held:
             servers.append(stack.enter_context(Neighbourhood(service)))
         for neighbour in named(worst):
             yards = [
