@@ -33,7 +33,8 @@ def within(t: float, freedom: float) -> float:
     end = math.atan(abs(t) / math.sqrt(freedom))
     step = end / _SLICES
     total = sum(
-        (1 if number in (0, _SLICES) else 4 if number % 2 else 2) * math.cos(number * step) ** power
+        (1 if number in (0, _SLICES) else 4 if number % 2 else 2)
+        * math.pow(math.cos(number * step), power)
         for number in range(_SLICES + 1)
     )
     whole = (
