@@ -41,10 +41,9 @@ def own_cpu_s(pid: int) -> float:
     return sum(int(field) for field in _stat(pid)[11:13]) / _TICKS
 
 
-def user_and_system_s(pid: int) -> tuple[float, float] | None:
-    """Return CPU seconds of one process in its own code and in the kernel, None where it is gone."""
-    fields = _stat(pid)
-    return (int(fields[11]) / _TICKS, int(fields[12]) / _TICKS) if fields else None
+def system_s(pid: int) -> float:
+    """Return the CPU seconds of one process that the kernel used for it, in ticks; 0 where it is gone."""
+    return sum(int(field) for field in _stat(pid)[12:13]) / _TICKS
 
 
 def rss_mb(pid: int) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from bench.processes import tree, user_and_system_s
+from bench.processes import own_cpu_s, system_s, tree
 from storage.embedded import running_url
 
 MEASURING = "angarium-bench"
@@ -35,7 +35,7 @@ class Reading:
     """The processes of a database at an instant: CPU seconds of each, what it is for, and how long the
     log is in bytes."""
 
-    used: dict[int, tuple[float, float]]  # user, system
+    used: dict[int, tuple[float, float]]  # all of it, and the kernel's part
     roles: dict[int, str]
     wal: int
 
@@ -53,7 +53,7 @@ def read(folder: Path, postmaster: int) -> Reading:
     """Read what the database below a data folder has used so far."""
     rows = asyncio.run(_rows(folder))
     roles = {row["pid"]: role_of(row["backend_type"], row["application_name"]) for row in rows}
-    used = {pid: found for pid in tree(postmaster) if (found := user_and_system_s(pid)) is not None}
+    used = {pid: (own_cpu_s(pid), system_s(pid)) for pid in tree(postmaster)}
     return Reading(used, roles, rows[0]["wal"])
 
 
@@ -84,11 +84,11 @@ def spent(before: Reading, after: Reading) -> Spent:
     went not at all: hot connections stay."""
     by_role: dict[str, float] = {}
     system_s = 0.0
-    for pid, (user, system) in after.used.items():
-        was_user, was_system = before.used.get(pid, (0.0, 0.0))
+    for pid, (whole, system) in after.used.items():
+        was, was_system = before.used.get(pid, (0.0, 0.0))
         role = after.roles.get(pid, before.roles.get(pid, "other"))
-        if role == "measuring":
+        if role == "measuring" or whole < was:  # ours; one that ended while it was looked at
             continue
-        by_role[role] = by_role.get(role, 0.0) + user - was_user + system - was_system
+        by_role[role] = by_role.get(role, 0.0) + whole - was
         system_s += system - was_system
     return Spent(by_role, system_s, after.wal - before.wal)

@@ -1,5 +1,7 @@
 """A scenario measured with a profile: its CPU at its sizes, then its allocations at a small size."""
 
+import math
+
 from bench.profiling.allocations import Recorded
 from bench.profiling.profile import Observed
 from bench.results import Measurement
@@ -9,6 +11,7 @@ from bench.scenario import Scenario, Sizes
 # down, and an event takes some hundreds.
 EVENTS = 2_000
 _NUMBER = "events"  # the size that says how much is posted
+TENTH = 0.1  # the part that a note says the error of, at 95 %
 
 
 def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
@@ -25,7 +28,13 @@ def measured(scenario: Scenario, sizes: Sizes) -> Measurement:
         for name in ("blocksTakenPerEvent", "bytesTakenPerEvent"):
             if name in small.figures:
                 found.figures[name] = small.figures[name]
-    return noted(found, "with the server's own sampling, which takes some CPU too")
+    samples = found.figures["samples"]
+    margin = 1.96 * math.sqrt(TENTH * (1 - TENTH) / samples)
+    return noted(
+        found,
+        f"{samples:,.0f} samples: a part of {TENTH:.0%} is known to within {margin:.1%}; to take"
+        " them is some CPU of the server too",
+    )
 
 
 def noted(measurement: Measurement, said: str) -> Measurement:

@@ -10,7 +10,8 @@ from bench.report.numbers import number, spread
 from bench.report.parts import about
 from bench.results import Document, Run
 
-MODULES = 12  # that are told; all of them are in the file and on the page
+MODULES = 12  # that are told; all of them are in the file
+WIDE = 120  # columns: a terminal that has room for what a part is
 
 
 def show_document(document: Document, console: Console | None = None) -> None:
@@ -130,6 +131,6 @@ def _split(run: Run, console: Console) -> None:
         table.add_column("share", justify="right")
         table.add_column("", style="dim", no_wrap=True)
         for name, value in list(parts.items())[: None if what == "split" else MODULES]:
-            said = about(name) if what == "split" else ""
+            said = about(name) if what == "split" and console.width >= WIDE else ""
             table.add_row(f"  {name}", f"{value:,.1f}", f"{value / whole:.1%}", said)
         console.print(table)

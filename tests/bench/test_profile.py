@@ -6,6 +6,7 @@ import pytest
 
 from bench.posting import load
 from bench.profiling.allocations import Record, module
+from bench.profiling.postgres import Reading, role_of, spent
 from bench.profiling.profile import Profile
 from bench.profiling.stages import ABOUT, DATABASE, SYSTEM_CALLS
 from bench.results import Measurement
@@ -45,6 +46,23 @@ def test_a_profile_says_where_the_cpu_of_a_run_went() -> None:
     assert figures["blocksTakenPerEvent"] == pytest.approx(
         sum(found.allocations.values()), rel=0.02
     )
+
+
+def test_the_database_is_told_by_what_its_processes_are_for() -> None:
+    roles = {
+        1: role_of("client backend", "angarium intake"),
+        2: role_of("walwriter", ""),
+        3: role_of("client backend", "angarium-bench"),
+        4: role_of("logger", ""),
+    }
+    assert roles == {1: "intake", 2: "log writer", 3: "measuring", 4: "other"}
+    before = Reading({1: (1.0, 0.5), 2: (0.5, 0.25), 5: (9.0, 9.0)}, roles, 1000)
+    after = Reading(
+        {1: (3.0, 1.0), 2: (0.5, 0.25), 3: (1.0, 1.0), 4: (0.25, 0.0), 5: (0.0, 0.0)}, roles, 1500
+    )
+    found = spent(before, after)
+    assert found.by_role == {"intake": 2.0, "log writer": 0.0, "other": 0.25}
+    assert (found.system_s, found.wal) == (0.5, 500)
 
 
 def test_a_server_of_another_kind_is_not_profiled(tmp_path: Path) -> None:
