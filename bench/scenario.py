@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from bench.calibration import drifted, floors
 from bench.checks import Broken
 from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
@@ -67,8 +68,9 @@ def program(
     minutes: float = 1.0,
 ) -> Scenario:
     """Return the scenario that a function is: of a fresh server, a receiver and sizes. Its figures that
-    are no numbers become notes; a `Measurement` that it returns stays as it is. One that needs a server
-    of its own kind (`serve`) gets that one, however else it shall be served."""
+    are no numbers become notes; a `Measurement` that it returns stays as it is, but for the floors before
+    and after. One that needs a server of its own kind (`serve`) gets that one, however else it shall be
+    served."""
 
     def measured(sizes: Sizes, other: Serve | None) -> Measurement:
         if other is None or serve is not Service:
@@ -76,8 +78,12 @@ def program(
         else:
             served = other()
         with Receiver() as receiver, served as service:
-            found = run(service, receiver, **sizes)
-        return found if isinstance(found, Measurement) else told(found)
+            before = floors(service)
+            made = run(service, receiver, **sizes)
+            found = made if isinstance(made, Measurement) else told(made)
+            found.floors = [before, *found.floors, floors(service)]
+        found.drifted = drifted(found.floors)
+        return found
 
     return Scenario(
         name, about, measured, sizes, tiny, dict(better or {}), dict(bars or {}), minutes

@@ -1,11 +1,24 @@
 """The floors: each is measured, leaves nothing behind, and those around a measurement are judged."""
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 import trio
 
-from bench.calibration import DRIFT, around, drift, drifted, insert_micros, measure, syscall_micros
+from bench.calibration import (
+    DRIFT,
+    around,
+    drift,
+    drifted,
+    floors,
+    insert_micros,
+    measure,
+    syscall_micros,
+)
 from bench.results import Floor
-from bench.service import Receiver
+from bench.service import Receiver, Service
 from storage.bridge import Bridge
 
 
@@ -24,6 +37,19 @@ def test_requests_are_sent_and_answered() -> None:
         assert receiver.stats()["received"] == 100
     assert found["cpuMicros"] > 0
     assert found["perSecond"] > 0
+
+
+async def test_floors_are_measured_beside_a_service(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.service.FLOOR_REQUESTS", 200)
+    monkeypatch.setattr("storage.embedded.running_url", lambda _folder: bridge.url)
+    beside = cast("Service", SimpleNamespace(folder=Path("data")))
+    found = await trio.to_thread.run_sync(floors, beside)
+    assert min(found.send_micros, found.insert_micros, found.syscall_micros) > 0
+    monkeypatch.setattr("storage.embedded.running_url", lambda _folder: None)
+    with pytest.raises(RuntimeError, match="no database runs in data"):
+        await trio.to_thread.run_sync(floors, beside)
 
 
 def test_a_call_costs_something() -> None:

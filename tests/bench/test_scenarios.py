@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import bench.measure
+import bench.scenario
 import bench.service
 from bench.results import Floor, Measurement
 from bench.scenario import Scenario
@@ -23,7 +24,8 @@ FLOOR = Floor(5.0, 5.0, 0.1)  # what it tells is of no interest here
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.service, "FLOOR_REQUESTS", 2_000)
-    monkeypatch.setattr(bench.measure, "floors", lambda _service: FLOOR)
+    for module in (bench.measure, bench.scenario):
+        monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
     # What a scenario leaves in flight, a receiver never answers: its server need not wait for it.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
 
