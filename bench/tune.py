@@ -219,17 +219,18 @@ def adapting(
 
 def show(wanted: Wanted, measurement: Measurement) -> None:
     """Print what the settings came to, and what follows."""
-    rows = ["deliveredPerSecond", "answerP50Ms", "answerP99Ms", "suggested"]
+    rows = {"deliveredPerSecond": "events/s"}
     if wanted.rate:
-        rows[1:1] = ["eventP50Ms", "eventP99Ms"]
+        rows |= {"eventP50Ms": "event p50, ms", "eventP99Ms": "p99"}
+    rows |= {"answerP50Ms": "answer p50, ms", "answerP99Ms": "p99", "suggested": "suggested"}
     knee = knee_of(measurement.steps, rate=wanted.rate)
     table = Table(title="concurrency, and what it came to", title_justify="left")
     table.add_column("concurrency")
-    for name in rows:
-        table.add_column(name, justify="right")
+    for words in rows.values():
+        table.add_column(words, justify="right")
     for step in measurement.steps:
         label = f"{step.value:.0f}" + (" knee" if step is knee else "")
-        label = f"auto ({step.value:.0f} at the end)" if step.name == AUTO else label
+        label = f"auto, at last {step.value:.0f}" if step.name == AUTO else label
         table.add_row(label, *(f"{step.figures[name]:g}" for name in rows))
     console = Console()
     console.print(table)
