@@ -99,8 +99,12 @@ class Ingest:
     ) -> None:
         """Finish an event's judgement, then submit it."""
         unfinished, size = given
-        accepted = _accepted(unfinished.event, await self._judge.finish(unfinished))
-        self._submit_single(environment, accepted, size, done)
+        try:
+            choices = await self._judge.finish(unfinished)
+        except KeyedRefusal as refusal:
+            await self._refused_single(environment, refusal, done)
+            return
+        self._submit_single(environment, _accepted(unfinished.event, choices), size, done)
 
     def _submit_single(self, environment: int, accepted: Accepted, size: int, done: Done) -> None:
         if accepted.event.attachments is not None and self._attaching is not None:

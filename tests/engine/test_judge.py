@@ -11,12 +11,13 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.company import LATELY_S, Company
 from engine.core.vocabulary import Environment
+from engine.errors import Refusal
 from engine.filters import EvaluationError, compile_filter
 from engine.filters.scope import SLICE_STEPS, Facts
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.intake import Intake
-from engine.judge import REST
+from engine.judge import REST, SLOW_S
 from engine.judging_time import JudgingTime
 from engine.models import EnvironmentModel, Models
 from engine.receipts import Reply
@@ -40,8 +41,8 @@ class Place:
     """An ingest whose every environment has a dear filter on `dear`."""
 
     def __init__(self, nursery: trio.Nursery, *, beside: bool) -> None:
-        self.used_s = 0.0
-        models = Models()
+        self.used_s, self.tick_s = 0.0, TICK_S
+        models = self.models = Models()
         for number in (1, 2):
             models.put_destination(destination(f"d{number}-00", environment=number))
             models.put_rule(
@@ -63,12 +64,15 @@ class Place:
         self.replies: list[tuple[str, Reply]] = []
 
     def _cpu(self) -> float:
-        self.used_s += TICK_S
+        self.used_s += self.tick_s
         return self.used_s
 
-    def post(self, name: str, environment: int, *types: str, items: Any = ITEMS) -> None:
+    def post(
+        self, name: str, environment: int, *types: str, items: Any = ITEMS, key: str = ""
+    ) -> None:
         """Post an event, or several as a batch; the reply is kept under a name."""
-        events = [{"eventType": each, "payload": {"items": items}} for each in types]
+        more = {"idempotencyKey": key} if key else {}
+        events = [{"eventType": each, "payload": {"items": items}, **more} for each in types]
         body: Any = events[0] if len(events) == 1 else {"events": events}
         place = EnvironmentModel(environment, f"w{environment}", Environment.DEVELOPMENT)
         self.ingest.submit(
@@ -106,11 +110,13 @@ async def test_what_is_short_is_judged_at_once(autojump_clock: MockClock) -> Non
 
 async def test_environments_take_turns_one_event_each(autojump_clock: MockClock) -> None:
     async with opened() as place:
-        for _ in range(3):
+        for _ in range(6):
             place.post("many", 1, "dear")
         place.post("one", 2, "dear")
         await trio.sleep(1)
-        assert [name for name, _ in place.replies] == ["many", "one", "many", "many"]
+        names = [name for name, _ in place.replies]
+        assert names.count("many") == 6
+        assert names.index("one") <= 2  # which of them asks first for a turn is open
 
 
 async def test_a_slice_rests_only_where_others_are(autojump_clock: MockClock) -> None:
@@ -139,6 +145,41 @@ async def test_a_dear_event_in_a_batch_gives_way_too_and_keeps_its_place(
         assert [each["status"] for each in results] == ["ACCEPTED"] * 4
         events = [each.type for group in place.store.groups for each in group.events]
         assert events == ["quick", "quick", "dear", "quick", "dear"]
+
+
+async def test_who_was_slow_is_judged_in_turn_from_the_start_until_it_is_quick_again(
+    autojump_clock: MockClock,
+) -> None:
+    async with opened() as place:
+        place.tick_s = 2 * SLOW_S
+        place.post("slow", 1, "dear", items=[1])
+        assert [name for name, _ in place.replies] == []
+        await trio.sleep(1)
+        steps = place.used_s
+        place.tick_s = 0.0
+        place.post("in turn", 1, "dear", items=[1])
+        assert place.used_s == steps  # nothing of it yet
+        await trio.sleep(1)
+        place.post("at once", 1, "dear", items=[1])
+        place.post("quick", 2, "quick")
+        await trio.sleep(1)
+        assert [name for name, _ in place.replies] == ["slow", "in turn", "at once", "quick"]
+
+
+async def test_a_repetition_that_its_schema_refuses_in_turn_is_told_of_the_first(
+    autojump_clock: MockClock,
+) -> None:
+    class Refusing:
+        def check(self, payload: bytes) -> None:
+            raise Refusal("schema_violation", "no")
+
+    async with opened() as place:
+        place.models.put_check(1, "dear", Refusing())
+        place.tick_s = 2 * SLOW_S
+        for name in ("first", "second"):
+            place.post(name, 1, "dear", key="k")
+            await trio.sleep(1)
+        assert [reply.code for _, reply in place.replies] == ["schema_violation"] * 2
 
 
 async def test_all_slices_are_paid_for_together(
