@@ -262,6 +262,10 @@ async def test_a_concurrency_that_adapts_is_kept_and_left(api: Caller, house: Ho
     assert changed["delivery"]["concurrency"] == 5
     known = house.models.destinations[made["id"]]
     assert (known.adapts, known.concurrency) == (False, 5)
+    house.projection.most_concurrency = 32  # ANGARIUM_AUTO_CONCURRENCY_MAX
+    await api("PATCH", path, {"delivery": {"concurrency": "auto"}})
+    known = house.models.destinations[made["id"]]
+    assert (known.adapts, known.concurrency) == (True, 32)
 
 
 async def test_what_is_wrong_with_a_concurrency_is_said(api: Caller) -> None:
