@@ -98,7 +98,8 @@ class Run:
         )
         require(
             done.sent["accepted"] == events,
-            f"accepted {done.sent['accepted']} of {events}: {done.sent['answers']}",
+            f"{variant.name or 'it'} accepted {done.sent['accepted']} of {events}:"
+            f" {done.sent['answers']}",
         )
         ordered = variant.load.own_lanes and any(
             group.delivery.ordering != "NONE" for group in takers

@@ -12,7 +12,7 @@ import msgspec
 from bench.crowding import Crowd, crowd
 from bench.declared import Declaration, Group, Receivers, Variant
 from bench.filling import Filled, fill
-from bench.resting import recorded
+from bench.resting import recorded, resting
 from bench.scenario import Serve
 from bench.service import Receiver, Service
 
@@ -71,8 +71,9 @@ class Stage:
             self._services[number] = service
             made = [each for group in self._declared.groups for each in self._made(number, group)]
             if any(group.customers for group in self._declared.groups):
-                service.stop()  # it reads them at its start
+                service.stop()
                 service.start()
+                resting(service, lambda: True)  # it reads them at its start, and then once more
             if number:
                 workspace = service.api("GET", "/auth/context")["workspaceId"]
                 filled = Filled(workspace, FIRST_ENVIRONMENT, made)
