@@ -31,6 +31,20 @@ class Ready(Protocol):
         """Close at once: the peer hung up, or `ready` raised `error`. Must not raise."""
 
 
+class _Nobody:
+    """Whom a descriptor concerns that is not watched any more: the handler itself knows its registration,
+    and two that know each other wait for the collector."""
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Do nothing."""
+
+    def abort(self, error: BaseException | None) -> None:
+        """Do nothing."""
+
+
+_NOBODY = _Nobody()
+
+
 class Registration:
     """A descriptor in the selector: its handler, and what it waits for."""
 
@@ -70,6 +84,7 @@ class Reactor:
     def unregister(self, registration: Registration) -> None:
         """Stop watching, leaving the socket open. Harmless when that was done already."""
         registration.watched = False
+        registration.handler = _NOBODY
         if self._registrations.get(registration.fd) is registration:
             del self._registrations[registration.fd]
             self._poll.unregister(registration.fd)

@@ -117,6 +117,7 @@ class Exchange:
         if self.timer is not None:
             self.timer.cancel()
         if done is not None:
+            del self.holder  # who may know it, too: two that know each other wait for the collector
             done(outcome)
 
     def forget(self) -> None:

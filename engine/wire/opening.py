@@ -99,6 +99,7 @@ class Opening:
         self._race.begin()
 
     def _won(self, sock: socket.socket) -> None:
+        self._race = None
         try:
             connection = Connection(self._pool, self._target, sock)
         except (WireError, OSError) as error:
@@ -116,6 +117,7 @@ class Opening:
         self.exchange.report(outcome)
 
     def _give_up(self) -> None:
+        self._waiter = self._soon = self._race = None
         self._pool.opened(self)
         if self._has_place:
             self._has_place = False

@@ -170,7 +170,9 @@ class Resolver:
         answer = _answer(result)
         self._remember(question.host, answer)
         self._begin_some()
-        for waiter in list(question.waiters):
+        waiters = list(question.waiters)
+        question.waiters.clear()  # which know the question: the collector need not come for them
+        for waiter in waiters:
             waiter.answer(answer)
 
     def _remember(self, host: str, answer: Answer) -> None:

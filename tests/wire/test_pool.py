@@ -1,5 +1,7 @@
 """Connections are kept, bounded, replaced and closed as the design says."""
 
+import gc
+
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -53,6 +55,29 @@ async def test_a_connection_that_should_not_be_used_again_is_not(
         assert (await street.attempt(destination)).success
     assert receiver.connections == 3
     assert street.client.statistics().idle == 0
+
+
+async def test_nothing_of_an_attempt_waits_for_the_garbage_collector(street: Street) -> None:
+    closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"
+    receiver = await street.open(answering(closing))
+    gone = await street.open(closing_after(b""))
+    destinations = [a_destination(each.url) for each in (receiver, gone)]
+    refused = a_destination("http://127.0.0.1:1/")
+    gc.collect()
+    gc.disable()
+    try:
+        assert (await street.attempt(destinations[0])).success
+        for each in (destinations[1], refused):
+            assert (await street.attempt(each)).category is Error.CONNECTION
+        await wait_all_tasks_blocked()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        ours = [each for each in gc.garbage if type(each).__module__.startswith("engine.")]
+        assert ours == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
 
 
 async def test_destinations_share_no_connection(street: Street) -> None:
