@@ -229,7 +229,9 @@ class Service:
                     return
             except (OSError, RuntimeError, ValueError):
                 if self.process is not None and self.process.poll() is not None:
-                    raise RuntimeError(self.log_file.read_text()[-4000:]) from None
+                    said = self.log_file.read_text()[-4000:]
+                    code = self.process.returncode
+                    raise RuntimeError(f"the server ended with {code}: {said}") from None
                 if time.monotonic() > give_up:
                     raise
             time.sleep(0.02)
