@@ -34,7 +34,7 @@ _ENTRY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
 _ATTEMPTS = f"""
-SELECT {ATTEMPT_COLUMNS} FROM attempts
+SELECT {ATTEMPT_COLUMNS} FROM attempt_log
 WHERE environment = $1::integer AND delivery = $2::uuid
 ORDER BY number DESC LIMIT {ATTEMPTS}"""  # noqa: S608 - constants
 _SENT = """

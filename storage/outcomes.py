@@ -2,7 +2,8 @@
 
 Most groups are successes of one day throughout: those have a lean text of their own, which updates no
 indexed column, and whose partition is named, since an update through the parent costs 3 us an outcome
-and, planned while a partition was empty, a scan of it.
+and, planned while a partition was empty, a scan of it. Most of these are first attempts with a small
+response: they are kept in their deliveries' rows, and the view `attempt_log` shows them with the others.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.core.records import Attempt, Settlement
+from engine.core.records import Attempt, Outcome, Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.identity import created_at_ms
 from engine.ports import SettleGroup
@@ -22,6 +23,10 @@ from storage.ownership import SETTLE_OWNER
 from storage.partitions import Partition, day_of
 from storage.standing import bind_standing, standing_clauses
 from storage.tallies import bind_tallies, tallies_clause
+
+# The attempt of a delivery that succeeds at once goes into the delivery's own row if its response,
+# headers and body, has no more bytes than this: the pages of `storage.partitions` have room for that.
+INLINE_BYTES = 160
 
 _SUCCESS = (
     Column("environment", "integer", shared=True),
@@ -34,9 +39,11 @@ _SUCCESS = (
 _SUCCESS_RESPONSE = (
     Column("destination_version", "integer", shared=True),
     Column("transform_version", "integer", shared=True),
-    Column("response_truncated", "boolean", shared=True),
     Column("response_headers", "bytea", shared=True),
     Column("response_body", "bytea", shared=True),
+)
+_SUCCESS_RARE = (
+    Column("response_truncated", "boolean", shared=True),
     Column("logs", "bytea", shared=True),
 )
 _ATTEMPT = (
@@ -79,6 +86,11 @@ made AS (
     INSERT INTO attempts (success, {response.names})
     SELECT true, {response.values} FROM owner, {response.source}
 )"""
+# The attempt goes into the delivery's row with the rest that its success writes there.
+_INLINE = """,
+        only_duration_ms = o.duration_ms, only_version = {destination_version},
+        only_transform = {transform_version}, only_headers = {response_headers},
+        only_body = {response_body}"""
 _CHANGED_SUCCESSES = """,
 changed AS (
     UPDATE {table} d SET
@@ -86,7 +98,7 @@ changed AS (
         delivered_at_ms = o.started_at_ms + o.duration_ms,
         updated_at_ms = o.started_at_ms + o.duration_ms,
         trouble = CASE WHEN d.dlq_status IS NOT NULL THEN 4 END,
-        error_category = NULL, last_error = NULL, next_attempt_at_ms = NULL
+        error_category = NULL, last_error = NULL, next_attempt_at_ms = NULL{inline}
     FROM owner, {source}
     WHERE d.environment = {environment} AND d.id = o.delivery
       AND d.attempt_count = {number} - 1 AND d.status IN (0, 4)
@@ -95,7 +107,7 @@ changed AS (
 _MADE_ATTEMPTS = """,
 made AS (
     INSERT INTO attempts ({attempt.names})
-    SELECT {attempt.values} FROM owner, {attempt.source}{conflict}
+    SELECT {attempt.values} FROM owner, {attempt.source}{again}
 )"""
 # What the DLQ says of a delivery is kept unless the settlement says otherwise; `trouble` follows
 # from that. Of what is FAILED only an entry of the DLQ may change once more: into DISCARDED.
@@ -129,7 +141,11 @@ _WHOLE = "c.changed = $4::integer"
 # Run again, the group is either all there already or all to be written.
 _WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (c.changed = 0 AND a.made = 0)"
 _MADE = ", (SELECT count(*)::integer AS made FROM made) a"
-_CONFLICT = """
+# An attempt that the first run has put into its delivery's row is there already; by a look-up that
+# leaves the planner no choice.
+_AGAIN = """
+    WHERE (SELECT d.only_duration_ms FROM {table} d
+           WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL
     ON CONFLICT (environment, delivery, number) DO NOTHING RETURNING 1"""
 _ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
 
@@ -139,6 +155,7 @@ class Shape(Struct, frozen=True):
 
     table: str  # that the deliveries are updated in
     successes: bool  # nothing but first-hand successes
+    inline: bool  # and these at the first attempt, with small responses
     uniform: bool
     again: bool
     counted: Counted | None
@@ -156,22 +173,30 @@ class Statement(Struct, frozen=True):
 @cache
 def settle_statement(shape: Shape) -> str:
     """Return the statement for groups of a shape."""
-    number = 5 if shape.again else 4
+    before = number = 5 if shape.again else 4
     parts = [_OWNER]
     if shape.successes:
-        response = rows("o", _SUCCESS + _SUCCESS_RESPONSE, number, uniform=shape.uniform)
-        success = rows("o", _SUCCESS, number, uniform=shape.uniform)  # by the same parameters
-        number = response.parameters
-        parts.append(_MADE_SUCCESSES.format(response=response))
+        columns = _SUCCESS + _SUCCESS_RESPONSE + (() if shape.inline else _SUCCESS_RARE)
+        success = rows("o", columns, number, uniform=shape.uniform)
+        number = success.parameters
+        if shape.inline:
+            inline = _INLINE.format(**success.value)
+        else:
+            inline = ""
+            parts.append(_MADE_SUCCESSES.format(response=success))
+            # The delivery's own columns once more, by the very same parameters.
+            success = rows("o", _SUCCESS, before, uniform=shape.uniform)
         parts.append(
-            _CHANGED_SUCCESSES.format(table=shape.table, source=success.source, **success.value)
+            _CHANGED_SUCCESSES.format(
+                table=shape.table, source=success.source, inline=inline, **success.value
+            )
         )
     else:
         attempt = rows("t", _ATTEMPT, number, uniform=shape.uniform)
         state = rows("o", _STATE, attempt.parameters, uniform=shape.uniform)
         number = state.parameters
-        conflict = _CONFLICT if shape.again else ""
-        parts.append(_MADE_ATTEMPTS.format(attempt=attempt, conflict=conflict))
+        again = _AGAIN.format(table=shape.table, **attempt.value) if shape.again else ""
+        parts.append(_MADE_ATTEMPTS.format(attempt=attempt, again=again))
         parts.append(_changed_states(shape.table, state))
     if shape.counted is not None:
         gate = _ONLY_IF_CHANGED if shape.again else ""
@@ -205,8 +230,9 @@ def bind(group: SettleGroup) -> Statement:
     successes = bool(settlements) and not group.again and all(map(_is_success, settlements))
     arguments = Arguments()
     arguments.add(len(settlements))
+    inline = False
     if successes:
-        _bind_successes(arguments, settlements)
+        inline = _bind_successes(arguments, settlements)
     else:
         attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]
         if group.again:
@@ -224,6 +250,7 @@ def bind(group: SettleGroup) -> Statement:
     shape = Shape(
         _table(settlements),
         successes,
+        inline,
         arguments.uniform,
         group.again,
         kind,
@@ -257,21 +284,42 @@ def _table(settlements: Sequence[Settlement]) -> str:
     return Partition("deliveries", first).name
 
 
-def _bind_successes(arguments: Arguments, settlements: Sequence[Settlement]) -> None:
+def _bind_successes(arguments: Arguments, settlements: Sequence[Settlement]) -> bool:
+    """Add the columns; return whether the deliveries' own rows have room for the attempts."""
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]
     outcomes = [a.outcome for a in attempts]
+    lines = _all_header_lines(outcomes)
+    inline = not any(
+        a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
+        for a, o, line in zip(attempts, outcomes, lines, strict=True)
+    )
     arguments.shared([d.event.environment for d in deliveries])
     arguments.add([d.id for d in deliveries])
     arguments.shared([a.number for a in attempts])
     arguments.add([int(o.started_at * 1000) for o in outcomes], [o.duration_ms for o in outcomes])
     arguments.shared([o.status for o in outcomes])
     arguments.shared([a.destination_version for a in attempts])
-    arguments.shared([a.outcome.transform_version for a in attempts])
-    arguments.shared([o.truncated for o in outcomes])
-    arguments.shared([header_lines(o.headers) for o in outcomes])
+    arguments.shared([o.transform_version for o in outcomes])
+    arguments.shared(lines)
     arguments.shared([o.body for o in outcomes])
-    arguments.shared([o.logs for o in outcomes])
+    if not inline:
+        arguments.shared([o.truncated for o in outcomes])
+        arguments.shared([o.logs for o in outcomes])
+    return inline
+
+
+def _all_header_lines(outcomes: Sequence[Outcome]) -> list[bytes]:
+    """Return `header_lines` of each: a receiver's are mostly what they were a moment ago."""
+    lines: list[bytes] = []
+    last: tuple[tuple[bytes, bytes], ...] = ()
+    made = b""
+    for outcome in outcomes:
+        if outcome.headers != last:
+            last = outcome.headers
+            made = header_lines(last)
+        lines.append(made)
+    return lines
 
 
 def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, Attempt]]) -> None:

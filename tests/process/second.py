@@ -29,7 +29,7 @@ ORDERS: dict[str, dict[str, Any]] = {
 TOLD = """SELECT id::text, idempotency_key FROM events
     WHERE origin = 3 AND type = 'angarium.delivery.dead_lettered'
         AND convert_from(payload, 'UTF8')::jsonb ->> 'destinationId' = $1"""
-DEATHS = """SELECT count(*) FROM attempts a JOIN deliveries d
+DEATHS = """SELECT count(*) FROM attempt_log a JOIN deliveries d
         ON d.environment = a.environment AND d.id = a.delivery
     WHERE NOT a.success AND d.destination = $1::text::uuid"""
 
@@ -227,7 +227,7 @@ def retried_once(house: House, destination: str) -> None:
     """What died was retried as often as the audit log says, and each got through in the end."""
     rows = house.rows(
         """SELECT d.status, d.dlq_status, d.attempt_count,
-            (SELECT array_agg(number ORDER BY number) FROM attempts a
+            (SELECT array_agg(number ORDER BY number) FROM attempt_log a
              WHERE a.environment = d.environment AND a.delivery = d.id)
         FROM deliveries d WHERE d.destination = $1::text::uuid""",
         destination,

@@ -87,7 +87,7 @@ def attempts_by_schedule(house: House, destination: str, schedule: list[int]) ->
     """Attempts are numbered without gaps, never early, never too many, and end with a success."""
     rows = house.rows(
         """SELECT a.delivery::text, number, started_at_ms, duration_ms, success
-        FROM attempts a JOIN deliveries d ON d.environment = a.environment AND d.id = a.delivery
+        FROM attempt_log a JOIN deliveries d ON d.environment = a.environment AND d.id = a.delivery
         WHERE d.destination = $1::text::uuid ORDER BY a.delivery, number""",
         destination,
     )
@@ -137,7 +137,7 @@ def sums_equal_rows(house: Rows) -> None:
             SELECT d.destination, ((a.started_at_ms + a.duration_ms) / 60000)::int AS minute,
                 count(*) AS attempts, count(*) FILTER (WHERE NOT a.success) AS failed,
                 count(*) FILTER (WHERE a.number > 1) AS retried
-            FROM attempts a JOIN deliveries d ON d.environment = a.environment AND d.id = a.delivery
+            FROM attempt_log a JOIN deliveries d ON d.environment = a.environment AND d.id = a.delivery
             WHERE d.origin <> 3 GROUP BY 1, 2
         ), ended AS (
             SELECT destination, (delivered_at_ms / 60000)::int AS minute, count(*) AS delivered

@@ -69,7 +69,7 @@ async def outcomes(
 
 async def logged(world: World, size: int) -> tuple[dict[int, list[int]], Counter[ErrorCategory]]:
     """Count by stretches of time what the rows themselves say."""
-    attempts = await world.rows("attempts")
+    attempts = await world.rows("attempt_log")
     counts: dict[int, list[int]] = {}
     errors: Counter[ErrorCategory] = Counter()
 
@@ -170,7 +170,7 @@ async def test_what_is_read_is_read_from_hours_once_they_are_there(
     await pool.fetch("UPDATE destination_minutes SET attempts = 0")  # which nobody does
     analytics = PostgresAnalytics(pool)
     found = await analytics.tallies(ENVIRONMENT, DESTINATION, START, END, 1_440)
-    assert sum(tally.attempts for _, tally in found) == len(await world.rows("attempts"))
+    assert sum(tally.attempts for _, tally in found) == len(await world.rows("attempt_log"))
 
 
 async def test_an_outcome_in_time_touches_no_hours_and_a_late_one_reopens_its_own(

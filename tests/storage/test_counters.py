@@ -47,7 +47,7 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         again = chance.random() < 0.3
         for _ in range(2 if again else 1):
             await world.settle.settle(settle_group(settlements, again=again))
-    attempts = await world.rows("attempts")
+    attempts = await world.rows("attempt_log")
     deliveries = {row["id"]: row for row in await world.rows("deliveries")}
     for row in await world.rows("destination_minutes"):
         mine = [

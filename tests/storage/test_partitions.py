@@ -77,7 +77,7 @@ async def test_partitions_have_what_hot_updates_need(bridge: Bridge) -> None:
     options = await bridge.pool.fetch_value(
         "SELECT reloptions FROM pg_class WHERE relname = 'deliveries_20310301'"
     )
-    assert "fillfactor=45" in options
+    assert "fillfactor=30" in options
     missing = await bridge.pool.fetch(
         """
         SELECT parent.indexrelid::regclass FROM pg_index AS parent

@@ -132,7 +132,7 @@ async def test_it_goes_on_as_any_delivery_and_may_die_again(
     await world.settle.settle(settle_group([success(second.alive[0])]))
     row = await world.row(delivery)
     assert (row["status"], row["dlq_status"], row["trouble"], row["attempt_count"]) == (2, 2, 4, 3)
-    assert [row["number"] for row in await world.rows("attempts")] == [1, 2, 3]
+    assert [row["number"] for row in await world.rows("attempt_log")] == [1, 2, 3]
 
 
 async def test_what_is_not_in_the_queue_is_left_as_it_is(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import trio
 
+from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus
 from engine.identity import created_at_ms
 from engine.ports import (
@@ -16,10 +17,10 @@ from engine.ports import (
 )
 from storage.bridge import Bridge
 from storage.counters import Counted
-from storage.outcomes import Shape, settle_statement
+from storage.outcomes import INLINE_BYTES, Shape, settle_statement
 from storage.partitions import Partition, day_of, make_partitions
 from storage.profiles import UPKEEP
-from tests.storage.ends import ENDS
+from tests.storage.ends import ENDS, Maker
 from tests.storage.world import (
     DAY_MS,
     ENVIRONMENT,
@@ -63,7 +64,7 @@ async def test_each_end_leaves_the_row_as_it_says(world: World, end: str) -> Non
     await world.settle.settle(settle_group([settlement]))
     row = await world.row(delivery)
     assert state(row) == expected
-    attempts = await world.rows("attempts")
+    attempts = await world.rows("attempt_log")
     assert len(attempts) == (settlement.attempt is not None)
     if settlement.attempt is not None:
         outcome = settlement.attempt.outcome
@@ -85,7 +86,10 @@ async def test_all_ends_in_one_group(world: World) -> None:
 
 @pytest.mark.parametrize("alike", [True, False])
 @pytest.mark.parametrize("ends", ["successes", "failures"])
-async def test_attempts_are_recorded_as_they_were(world: World, alike: bool, ends: str) -> None:
+@pytest.mark.parametrize("rare", [False, True])
+async def test_attempts_are_recorded_as_they_were(
+    world: World, alike: bool, ends: str, rare: bool
+) -> None:
     deliveries = await world.accept(event(), event(), to=[A, B])
     settlements = []
     for number, delivery in enumerate(deliveries):
@@ -99,9 +103,10 @@ async def test_attempts_are_recorded_as_they_were(world: World, alike: bool, end
         settlements.append((success if ends == "successes" else failure)(delivery, **varied))
         assert settlements[-1].attempt is not None
         settlements[-1].attempt.destination_version = 1 + number
-        settlements[-1].attempt.outcome.truncated = number == 1
+        settlements[-1].attempt.outcome.truncated = rare and number == 1
+        settlements[-1].attempt.outcome.transform_version = number or None
     await world.settle.settle(settle_group(settlements))
-    rows = {str(row["delivery"]): row for row in await world.rows("attempts")}
+    rows = {str(row["delivery"]): row for row in await world.rows("attempt_log")}
     for settlement in settlements:
         attempt = settlement.attempt
         assert attempt is not None
@@ -111,10 +116,57 @@ async def test_attempts_are_recorded_as_they_were(world: World, alike: bool, end
         assert row["duration_ms"] == outcome.duration_ms
         assert (row["success"], row["response_status"]) == (outcome.success, outcome.status)
         assert row["destination_version"] == attempt.destination_version
+        assert row["transform_version"] == outcome.transform_version
         assert row["response_truncated"] == outcome.truncated
         assert row["response_body"] == outcome.body
         assert row["response_headers"] == b"".join(b"%b: %b\r\n" % each for each in outcome.headers)
         assert row["error_category"] == outcome.category
+
+
+SMALL = b"x" * (INLINE_BYTES - len(b"content-length: 2\r\n"))
+KEPT = [
+    ("small", lambda d: success(d, body=SMALL), 0),
+    ("large", lambda d: success(d, body=SMALL + b"x"), 1),
+    ("truncated", lambda d: _with(success(d), truncated=True), 1),
+    ("logged", lambda d: _with(success(d), logs=b"said"), 1),
+    ("failed", failure, 1),
+]
+
+
+def _with(settlement: Settlement, **fields: Any) -> Settlement:
+    assert settlement.attempt is not None
+    for name, value in fields.items():
+        setattr(settlement.attempt.outcome, name, value)
+    return settlement
+
+
+@pytest.mark.parametrize(("make", "rows"), [each[1:] for each in KEPT], ids=[k[0] for k in KEPT])
+async def test_the_one_small_attempt_of_a_delivery_needs_no_row_of_its_own(
+    world: World, make: Maker, rows: int
+) -> None:
+    deliveries = await world.accept(event(), event(), to=[A])
+    await world.settle.settle(settle_group([make(each) for each in deliveries[:1]]))
+    assert len(await world.rows("attempts")) == rows
+    assert len(await world.rows("attempt_log")) == 1
+    # In company it is where all of the group are.
+    await world.settle.settle(settle_group([make(each) for each in deliveries[1:]]))
+    assert len(await world.rows("attempt_log")) == 2
+
+
+async def test_a_success_after_a_failure_has_rows_for_both(world: World) -> None:
+    (delivery,) = await world.accept(event(), to=[A])
+    for end in (failure, success):
+        await world.settle.settle(settle_group([end(delivery)]))
+    assert [each["number"] for each in await world.rows("attempts")] == [1, 2]
+    assert len(await world.rows("attempt_log")) == 2
+
+
+async def test_a_page_whose_deliveries_all_succeed_at_once_has_room_for_them(world: World) -> None:
+    deliveries = await world.accept(*[event(customer="customer-4711") for _ in range(300)], to=[A])
+    where = "SELECT id, (ctid::text::point)[0] AS page FROM deliveries ORDER BY id"
+    before = await world.bridge.pool.fetch(where)
+    await world.settle.settle(settle_group([success(each, body=SMALL) for each in deliveries]))
+    assert await world.bridge.pool.fetch(where) == before  # so none had to be entered into an index
 
 
 async def test_a_delivery_goes_through_retries_dlq_and_requeue(world: World) -> None:
@@ -136,7 +188,7 @@ async def test_a_delivery_goes_through_retries_dlq_and_requeue(world: World) -> 
         "response_status": 200,
     }
     assert row["dead_lettered_at_ms"] == first_death
-    assert [each["number"] for each in await world.rows("attempts")] == [1, 2, 3, 4]
+    assert [each["number"] for each in await world.rows("attempt_log")] == [1, 2, 3, 4]
 
 
 async def test_an_entry_of_the_dlq_can_be_discarded_and_nothing_else_that_is_settled(
@@ -220,7 +272,7 @@ async def test_one_shard_that_is_not_ours_keeps_the_whole_group_from_being_writt
     )
     with pytest.raises(OwnershipLostError):
         await world.settle.settle(group)
-    assert await world.rows("attempts") == []
+    assert await world.rows("attempt_log") == []
 
 
 async def test_a_successor_waits_for_a_statement_that_is_still_running(
@@ -297,12 +349,12 @@ async def test_groups_of_several_days_are_settled_as_well(world: World) -> None:
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
     await world.settle_connection.ensure()
     kinds = [None, *(Counted(*each) for each in itertools.product((False, True), repeat=3))]
-    for *flags, standing, replays in itertools.product((False, True), repeat=5):
-        successes, uniform, again = flags
-        if successes and again:
+    for *flags, standing, replays in itertools.product((False, True), repeat=6):
+        successes, inline, uniform, again = flags
+        if (successes and again) or (inline and not successes):
             continue  # never asked for
         for kind in kinds:
-            shape = Shape("deliveries", successes, uniform, again, kind, standing, replays)
+            shape = Shape("deliveries", successes, inline, uniform, again, kind, standing, replays)
             await try_out(world, settle_statement(shape))
 
 

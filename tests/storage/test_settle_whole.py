@@ -38,6 +38,21 @@ async def test_a_group_run_again_changes_nothing_twice(world: World) -> None:
     assert await world.contents() == once
 
 
+@pytest.mark.parametrize("days", [1, 2])
+async def test_successes_run_again_are_there_already_in_their_deliveries_own_rows(
+    world: World, days: int
+) -> None:
+    late = [event(id=shifted(identity.event(), DAY_MS))] if days == 2 else []
+    deliveries = await world.accept(event(), event(), *late, to=[A])
+    group = settle_group([success(each) for each in deliveries])
+    await world.settle.settle(group)
+    once = await world.contents()
+    assert once["attempts"] == []
+    group.again = True  # its outcome was unknown
+    await world.settle.settle(group)
+    assert await world.contents() == once
+
+
 async def test_a_group_that_was_settled_before_is_poison_unless_it_is_run_again(
     world: World,
 ) -> None:
@@ -79,7 +94,7 @@ async def test_a_row_that_is_not_there_is_poison(world: World) -> None:
     (ghost,) = deliveries_of(one, A)
     with pytest.raises(PoisonError):
         await world.settle.settle(settle_group([success(ghost)]))
-    assert await world.rows("attempts") == []
+    assert await world.rows("attempt_log") == []
 
 
 @pytest.mark.parametrize("attempted", [True, False])
@@ -92,7 +107,7 @@ async def test_a_row_of_a_partition_that_is_gone_is_poison_and_nothing_to_wait_f
     others = [] if alone else [success(each) for each in await world.accept(event(), to=[A])]
     with pytest.raises(PoisonError):
         await world.settle.settle(settle_group([settlement, *others]))
-    assert await world.rows("attempts") == []
+    assert await world.rows("attempt_log") == []
     if others:
         await world.settle.settle(settle_group(others))
 
@@ -103,7 +118,7 @@ async def test_an_unwritable_response_is_poison_and_writes_nothing(world: World)
     with pytest.raises(PoisonError):
         await world.settle.settle(settle_group([success(deliveries[0]), bad]))
     assert {row["status"] for row in await world.rows("deliveries")} == {0}
-    assert await world.rows("attempts") == []
+    assert await world.rows("attempt_log") == []
 
 
 async def test_text_that_is_no_unicode_is_recorded_all_the_same(world: World) -> None:

@@ -41,7 +41,7 @@ _ATTEMPTS = """
            encode(error_message, 'hex') AS error_message,
            encode(coalesce(response_headers, ''), 'hex') AS response_headers,
            encode(coalesce(response_body, ''), 'hex') AS response_body, encode(logs, 'hex') AS logs
-    FROM attempts"""
+    FROM attempt_log"""
 _ERRORS = ", ".join(f"error_{code:02}" for code in range(1, 14))
 _LATENCY = ", ".join(f"latency_{bucket:02}" for bucket in range(24))
 _MINUTES = f"""
