@@ -18,6 +18,7 @@ from bench.saturation import overload, steps
 from bench.scenario import Scenario, program
 from bench.service import Figures, Receiver, Service
 from bench.soak import Watched, soak
+from bench.statements import statements
 from bench.transforms import transforms
 from bench.tune import adapting
 
@@ -260,6 +261,15 @@ PROGRAMS: dict[str, Scenario] = {
             {"events": 200, "connections": 8, "batch": 1, "rounds": 1},
             better={"ratio": "less"},
             minutes=2.5,
+        ),
+        Scenario(
+            "statements",
+            "accept and settle alone, by the size of the group: CPU of both sides, and log",
+            statements,
+            {"deliveries": 6_400, "rounds": 6, "fan_out": 1},
+            {"deliveries": 16, "rounds": 1, "fan_out": 1},
+            better={"accept64Database": "less", "settle64Database": "less", "logBytes64": "less"},
+            minutes=2.0,
         ),
     )
 }

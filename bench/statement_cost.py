@@ -1,0 +1,155 @@
+"""What accept and settle cost by themselves: a process that runs groups of them on a database of its own.
+
+It takes a JSON line for each measurement and answers with one. It is run by its path, so that the engine
+and the store that it drives are those of whatever tree PYTHONPATH names.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import structlog
+import trio
+
+from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus
+from engine.identity import Identity, delivery_id
+from engine.ports import DirtyDestination, IntakeGroup
+from engine.recorder import build_group
+from engine.shards import shard_of
+from storage.bridge import Bridge, open_bridge
+from storage.connection import Connection
+from storage.embedded import EmbeddedServer
+from storage.intake import PostgresIntake
+from storage.migrate import migrate
+from storage.ownership import Ownership
+from storage.partitions import make_partitions
+from storage.profiles import UPKEEP, hot
+from storage.settle import PostgresSettle
+
+ENVIRONMENT = 1
+_LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-ahead log so far
+# As the load generator's events and the receiver's answers are.
+PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
+HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
+BODY = b"ok"
+
+
+class Spent:
+    """CPU of one kind of statement: of this process while it runs one, and of its backend, in seconds."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.client = 0.0
+        self._began = self._backend_s()
+
+    async def on(self, statement: Awaitable[Any]) -> Any:
+        """Run a statement, counting."""
+        began = time.thread_time()
+        answer = await statement
+        self.client += time.thread_time() - began
+        return answer
+
+    def micros(self, rows: int) -> dict[str, float]:
+        """Return the microseconds for each of so many rows."""
+        database = self._backend_s() - self._began
+        return {"client": self.client / rows * 1e6, "database": database / rows * 1e6}
+
+    def _backend_s(self) -> float:
+        """Nanoseconds on a CPU, from /proc: ticks of 10 ms are too coarse for this."""
+        spent = Path(f"/proc/{self._connection.backend}/schedstat").read_text("ascii")
+        return int(spent.split()[0]) / 1e9
+
+
+class Statements:
+    """The two stores on connections as the server's, and groups for them."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._upkeep = bridge.connection(UPKEEP)
+        self._identity = Identity()
+        self._known: set[str] = set()
+        self._ownership = Ownership()
+        self._for_intake = bridge.connection(hot("intake"), self._ownership.renew_intake)
+        self._for_settle = bridge.connection(hot("settle"), self._ownership.renew_settle)
+        self._intake = PostgresIntake(self._for_intake, self._ownership)
+        self._settle = PostgresSettle(self._for_settle, self._ownership)
+        self._destinations = [self._identity.other() for _ in range(1_000)]
+
+    async def open(self) -> None:
+        """Make the tables and take them over."""
+        await migrate(self._upkeep)
+        await make_partitions(self._upkeep, time.time_ns() // 1_000_000)
+        await self._ownership.take(self._upkeep)
+        await self._for_intake.ensure()
+        await self._for_settle.ensure()
+
+    async def measure(self, size: int, groups: int, fan_out: int = 1) -> dict[str, Any]:
+        """Accept and settle so many groups of so many deliveries; return what a delivery cost."""
+        log = await self._upkeep.fetch_value(_LOG)
+        accepting, settling = Spent(self._for_intake), Spent(self._for_settle)
+        for _ in range(groups):
+            group = self._group(size, fan_out)
+            accepted = await accepting.on(self._intake.accept(group))
+            for seq, delivery in enumerate(group.deliveries, accepted.base):
+                delivery.seq = seq
+            outcomes = build_group([_success(each) for each in group.deliveries], [], [])
+            outcomes.now_ms = group.now_ms
+            await settling.on(self._settle.settle(outcomes))
+        rows = size * groups
+        log = await self._upkeep.fetch_value(_LOG) - log
+        return {
+            "accept": accepting.micros(rows),
+            "settle": settling.micros(rows),
+            "logBytes": round(log / rows),
+        }
+
+    def _group(self, size: int, fan_out: int) -> IntakeGroup:
+        now_ms = time.time_ns() // 1_000_000
+        events = [
+            Event(self._identity.event(), ENVIRONMENT, "bench.event", now_ms, PAYLOAD % number)
+            for number in range(size // fan_out)
+        ]
+        destinations = self._destinations[:fan_out]
+        deliveries = [
+            Delivery(delivery_id(event.id, place), event, destination, DeliveryClass.STANDARD)
+            for event in events
+            for place, destination in enumerate(destinations, 1)
+        ]
+        dirty = [
+            DirtyDestination(ENVIRONMENT, each, shard_of(each))
+            for each in destinations
+            if each not in self._known
+        ]
+        self._known.update(destinations)
+        return IntakeGroup(events, deliveries, [], [], dirty, now_ms)
+
+
+def _success(delivery: Delivery) -> Settlement:
+    outcome = Outcome(time.time(), 3, True, 200, HEADERS, BODY)
+    attempt = Attempt(1, outcome, destination_version=1)
+    return Settlement(
+        delivery, DeliveryStatus.DELIVERED, attempt, 0, response_status=200, at=time.time()
+    )
+
+
+async def serve(url: str) -> None:
+    """Measure what each line of the standard input asks for."""
+    async with open_bridge(url) as bridge:
+        statements = Statements(bridge)
+        await statements.open()
+        async for line in trio.wrap_file(sys.stdin):
+            print(json.dumps(await statements.measure(**json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    # The standard output is for answers.
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    with (
+        tempfile.TemporaryDirectory(prefix="angarium-statements-") as folder,
+        EmbeddedServer(Path(folder) / "data") as server,
+    ):
+        trio.run(serve, server.url)

@@ -1,0 +1,111 @@
+"""Accept and settle alone, by the size of the group: CPU a delivery of client and backend, bytes of log.
+
+With ANGARIUM_BENCH_BASE each measurement is taken in turns with that tree's, on a database of its own.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from bench.interleaved import BASE, ratio
+from bench.results import Measurement
+from bench.scenario import Serve, Sizes
+from bench.service import STOP_S
+
+_ROOT = Path(__file__).parent.parent
+SIZES = (1, 16, 64, 256, 1_000)  # of groups: a lone event's, those under load, a flood's
+STATEMENTS = ("accept", "settle")
+SIDES = ("client", "database")
+Measured = dict[str, Any]
+
+
+class Statements:
+    """The process that runs a tree's statements."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            # -P: or what lies beside it would hide modules of the standard library.
+            [sys.executable, "-P", str(Path(__file__).with_name("statement_cost.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=self._root,
+            env=os.environ | {"PYTHONPATH": str(self._root)},
+        )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(STOP_S)
+        self._process.stdout.close()
+
+    def measure(self, **asked: int) -> Measured:
+        """Run groups; return the microseconds a delivery of each statement on either side, and the bytes
+        of write-ahead log of both."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        found: Measured = json.loads(self._process.stdout.readline())
+        return found
+
+
+def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
+    """Measure groups of all sizes, of `deliveries` each a round. No server is needed for it."""
+    deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
+    trees = [_ROOT]
+    if BASE in os.environ:
+        trees.insert(0, Path(os.environ[BASE]))
+    figures: dict[str, float] = {}
+    with ExitStack() as stack:
+        sides = [stack.enter_context(Statements(tree)) for tree in trees]
+        for size in [each for each in SIZES if each >= fan_out]:
+            asked = {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
+            found = _in_turns(sides, rounds, asked)
+            figures |= _stated(found[-1], size)
+            if len(found) > 1:
+                for name in STATEMENTS:
+                    one, other = ([sum(each[name].values()) for each in side] for side in found)
+                    compared = ratio(one, other)
+                    figures |= {f"{name}{size}{key}": value for key, value in compared.items()}
+    return Measurement(figures)
+
+
+def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> list[list[Measured]]:
+    """Return the rounds of each side; before the first each has one that only warms it."""
+    found: list[list[Measured]] = [[] for _ in sides]
+    for side in sides:
+        side.measure(**asked)
+    for number in range(rounds):
+        order = list(zip(sides, found, strict=True))
+        for side, rows in order[:: -1 if number % 2 else 1]:
+            rows.append(side.measure(**asked))
+    return found
+
+
+def _stated(rounds: list[Measured], size: int) -> dict[str, float]:
+    """Return the medians under names such as `accept64Client`."""
+    figures = {
+        f"{name}{size}{side.capitalize()}": round(
+            statistics.median([each[name][side] for each in rounds]), 2
+        )
+        for name in STATEMENTS
+        for side in SIDES
+    }
+    return figures | {f"logBytes{size}": statistics.median([each["logBytes"] for each in rounds])}
