@@ -22,7 +22,7 @@ class Slices(Generic[T]):
     def go_on(self) -> bool:
         """Work until it gives way or ends; returns whether it has ended. Raises what it raises."""
         self._stack.switch()
-        return self._stack.dead
+        return bool(self._results)
 
     @property
     def result(self) -> T:

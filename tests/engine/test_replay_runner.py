@@ -190,7 +190,7 @@ class Place:
             self._called = trio.Event()
             self.entrance.wake = self._called.set
             await self._called.wait()
-            while self.entrance.waiting:
+            while self.entrance.ready:
                 await trio.sleep(0.001)
                 await self.entrance.admit_next(trio.lowlevel.checkpoint)
 
