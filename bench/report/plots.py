@@ -20,7 +20,8 @@ _PER_DECADE = 8  # points of a percentile line
 # Values that lie further apart are shown by magnitude: by length the lower ones would be one.
 _WIDE = 20.0
 _SMOOTH_S = 1.0  # rates are over so long: a batch that comes at once is no peak
-_KNEE = "knee"  # begins the name of the rate from which on more is not served
+_KNEE = "kneePerSecond"  # the rate from which on more is not served: `bench/saturation.py`
+_OFFERED = "offeredPerSecond"  # of a step: what its rate is
 _FIRST = "delivery"  # the latency that is shown where there is no room for all
 
 
@@ -94,6 +95,7 @@ def _steps(run: Run) -> Iterator[Markup]:
         rates = _figures_by_step(steps, "/s")
         if rates:
             if name == "rate":
+                rates = [each for each in rates if each.name != _OFFERED]
                 rates.insert(0, Series("offered", [(x, x) for x in at], faint=True))
             yield figure(
                 Chart(f"Throughput by {name}", _words(name), "events/s", rates,
@@ -152,12 +154,7 @@ def _latencies_by_step(steps: dict[float, list[Step]]) -> list[Series]:
 
 
 def _knee(run: Run, name: str) -> tuple[float, str] | None:
-    values = [
-        value
-        for each in good(run)
-        for figure, value in each.figures.items()
-        if figure.startswith(_KNEE) and unit_of(figure) == "/s"
-    ]
+    values = [each.figures[_KNEE] for each in good(run) if _KNEE in each.figures]
     if name != "rate" or not values:
         return None
     knee = statistics.median(values)

@@ -99,7 +99,12 @@ def steps() -> Measurement:
             Step(
                 "rate",
                 rate,
-                {"acceptedPerSecond": done, "deliveredPerSecond": done - 20.0},
+                {
+                    "offeredPerSecond": rate,
+                    "acceptedPerSecond": done,
+                    "goodputPerSecond": done - 20.0,
+                    "cpuMicrosPerEvent": 90 - rate / 1000,
+                },
                 distribution(1.5 * late, rate),
             )
         )

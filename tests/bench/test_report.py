@@ -99,6 +99,7 @@ def test_the_page_has_every_plot_that_there_is_something_for(html: str) -> None:
         "Latency by percentile",
         "Throughput by rate",
         "Latency by rate",
+        "CPU by rate",
         "Throughput over time",
         "CPU over time",
         "Resident memory over time",
