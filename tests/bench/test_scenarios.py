@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 import bench.measure
+import bench.resting
+import bench.saturation
 import bench.scenario
 import bench.service
 from bench.results import Floor, Measurement
@@ -24,8 +26,9 @@ FLOOR = Floor(5.0, 5.0, 0.1)  # what it tells is of no interest here
 @pytest.fixture(autouse=True)
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench.service, "FLOOR_REQUESTS", 2_000)
-    for module in (bench.measure, bench.scenario):
+    for module in (bench.measure, bench.saturation, bench.scenario):
         monkeypatch.setattr(module, "floors", lambda _service: FLOOR)
+    monkeypatch.setattr(bench.resting, "LOOK_S", 0.02)  # nothing depends on the CPU at its end
     # What a scenario leaves in flight, a receiver never answers: its server need not wait for it.
     monkeypatch.setenv("ANGARIUM_SHUTDOWN_GRACE", "2")
 
