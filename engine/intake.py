@@ -85,6 +85,7 @@ class Intake:
         self._wake = trio.Event()
         self._away = False
         self._closed = False
+        self._rows_left = False  # to forget, maybe: of whom the other intake had in hand
         self._open: list[Submission] = []  # being written, their fate not told
         self._customers: set[tuple[int, str]] = set()
         self.entrance = Entrance(store, destinations, self.hands)
@@ -149,6 +150,8 @@ class Intake:
                     await self._admit()
                 await self._forget()
                 await self._admit()
+                if self._rows_left and not self.hands.barred:
+                    self._wake.set()  # whose they are has been let go meanwhile
                 self.hands.rest()
             except BaseException:
                 self._wake.set()  # whoever runs next begins with what waits
@@ -361,7 +364,9 @@ class Intake:
 
     async def _forget(self) -> None:
         """Delete the backlog rows of destinations that have nothing left."""
-        rows = self._destinations.take_forgettable(self.hands.barred)
+        barred = self.hands.barred
+        self._rows_left = bool(barred)
+        rows = self._destinations.take_forgettable(barred)
         self.hands.take(environment for environment, _ in rows)
         while rows:
             try:
