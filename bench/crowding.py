@@ -1,4 +1,4 @@
-"""Makes thousands of customers' destinations by SQL: copies of one that the API made, and of its rule.
+"""Makes thousands of destinations by SQL: copies of one that the API made, and of its rule.
 
 An environment has at most a thousand rules, and a rule names one destination: so they are spread over
 environments of workspaces of their own, each with a key. By the API that would be 40,000 requests, which
@@ -50,8 +50,8 @@ WHERE d.id = $1::uuid AND r.destination = d.id AND s.digest = $2"""
 
 @dataclass(frozen=True)
 class Crowd:
-    """Destinations of customers `c0`, `c1` ...: the first `per_environment` of them are reached with the
-    first key, and so on."""
+    """Destinations, the first `per_environment` of them reached with the first key, and so on; where they
+    are customers', those of `c0`, `c1` ..."""
 
     keys: Sequence[str]
     per_environment: int
@@ -67,16 +67,26 @@ class Place:
     key: str
 
 
-def crowd(service: Service, template: str, url: str, count: int) -> Crowd:
-    """Make `count` destinations like one of the server's first environment, each for a customer, with a
-    rule like its rule; `url` has `{}` for their numbers. The server knows them when it starts anew."""
+def crowd(
+    service: Service,
+    template: str,
+    url: str,
+    count: int,
+    *,
+    key: str = "",
+    customers: bool = True,
+) -> Crowd:
+    """Make `count` destinations like one of the server's first environment, or of that which `key` is to,
+    with a rule like its rule; `url` has `{}` for their numbers. Each is for a customer; else all of an
+    environment are sent the same. The server knows them when it starts anew."""
     box = SecretBox(KeyFile(service.folder / KEY_FILE).read())
     with attached(service.folder) as database:
-        return asyncio.run(_crowd(database, service.key, box, template, url, count))
+        like = key or service.key
+        return asyncio.run(_crowd(database, like, box, template, url, count, customers))
 
 
 async def _crowd(
-    database: str, key: str, box: SecretBox, template: str, url: str, count: int
+    database: str, key: str, box: SecretBox, template: str, url: str, count: int, customers: bool
 ) -> Crowd:
     connection = await asyncpg.connect(database, ssl="disable", command_timeout=300)
     identity = Identity()
@@ -89,7 +99,8 @@ async def _crowd(
             where = [places[number // MAX_RULES].number for number in range(count)]
             names = [f"c{number}" for number in range(count)]
             accounts = [identity.other() for _ in range(count)]
-            await connection.execute(_ACCOUNTS, where, names, accounts)
+            if customers:
+                await connection.execute(_ACCOUNTS, where, names, accounts)
             plain = box.open(like["sealed"], f"destinations/{template}")
             await _copy(
                 connection,
@@ -100,8 +111,8 @@ async def _crowd(
                         "id": ids[number],
                         "environment": where[number],
                         "url": url.format(number),
-                        "customer": names[number],
-                        "customer_account": accounts[number],
+                        "customer": names[number] if customers else None,
+                        "customer_account": accounts[number] if customers else None,
                         "sealed": _hex(box.seal(plain, f"destinations/{ids[number]}")),
                     }
                     for number in range(count)

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import TracebackType
 
 import trustme
 
@@ -43,9 +44,14 @@ class Neighbourhood(Service):
         authority = Path(self.papers.name) / "authority.pem"
         super().__init__(settings={"SSL_CERT_FILE": str(authority)}, program="bench.served")
 
-    def stop(self) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         """End the server and forget the certificates."""
-        super().stop()
+        super().__exit__(kind, error, trace)
         if not self._lent:
             self.papers.cleanup()
 

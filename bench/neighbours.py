@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.crowding import Crowd, crowd
 from bench.posting import load
+from bench.resting import resting
 from bench.service import Module, Service, call
 from bench.transforms import HOSTILE, script
 
 ROUND_SPARE_S = 30  # a generator's plan is longer than the round, and is cut off at its end
 TIMEOUT_MS = 10_000  # of attempts that hang; longer ones would still be there in the rounds alone
-CROWDS = 10  # event types that the crowd's destinations are spread over
 LIST_FILTERS = (
     "", "?status=FAILED", "?status=RETRYING", "?status=DELIVERED", "?isReplay=true", "?priority=HIGH",
     "?errorCategory=TIMEOUT", "?dlqStatus=IN_DLQ", "?kind=FILE", "?originKind=REPLAY", "?limit=100",
@@ -33,6 +34,7 @@ class Yard:
     percent: int  # of the numbers below
     destinations: list[str] = field(default_factory=list)
     running: list[subprocess.Popen[str]] = field(default_factory=list)
+    crowd: Crowd | None = None
 
     def of(self, number: int) -> int:
         """Return a number at this size."""
@@ -192,18 +194,28 @@ def _rules(yard: Yard) -> None:
 
 
 def _crowd(yard: Yard) -> None:
-    for number in range(yard.of(10_000)):
-        yard.destination(yard.url(f"/never/{number}"), f"hostile.{number % CROWDS}")
+    """Have destinations in as many environments as their rules need: one has a thousand."""
+    like = yard.destination(yard.url("/never/like"), "hostile")
+    count = yard.of(10_000)
+    address = yard.url("/never/{}")
+    yard.crowd = crowd(yard.service, like, address, count, key=yard.key, customers=False)
+    yard.service.stop()
+    yard.service.start()
+    resting(yard.service, lambda: True)  # it reads them at its start, and then once more
 
 
 def _crowds(yard: Yard) -> None:
+    """Post an event a second, to one environment after the other."""
+    assert yard.crowd is not None
     yard.start(
         "bench.load",
         events=yard.seconds + ROUND_SPARE_S,
         connections=1,
         rate=1,
-        types=CROWDS,
-        stem="hostile",
+        event_type="hostile",
+        lanes=len(yard.crowd.keys),
+        keys=list(yard.crowd.keys),
+        lanes_per_key=1,
     )
 
 
