@@ -153,7 +153,7 @@ class _History:
         left += [
             f"destination {identifier} has a backlog row for ever"
             for _, identifier in tables.backlog
-            if identifier not in owed
+            if identifier not in owed | held  # of who is disabled nobody looks, until it is enabled
         ]
         if not held:
             left += [

@@ -51,6 +51,7 @@ FINE: dict[str, Callable[[], Telling]] = {
     "requeued": lambda: told.requeued(again=True),
     "dead after the queue was requeued": lambda: told.left_behind(LATE + 400),
     "stopped in order": told.stopped,
+    "a row of who is disabled": told.row_of_who_is_disabled,
 }
 BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("accepted is durable", told.lost),

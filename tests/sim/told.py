@@ -350,6 +350,12 @@ def former_owner(at: float) -> Telling:
     return telling
 
 
+def row_of_who_is_disabled() -> Telling:
+    telling = row_left_over()
+    telling.destination(LATE + 9, status="DISABLED")
+    return telling
+
+
 def row_left_over() -> Telling:
     telling = well()
     telling.backlog.append("d1")

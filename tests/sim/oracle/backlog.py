@@ -1,4 +1,7 @@
-"""A destination has a backlog row while something of it is unsettled; in the end none is left over."""
+"""A destination has a backlog row while something of it is unsettled; in the end none is left over.
+
+What a crash left of one that is disabled is looked at when it is enabled.
+"""
 
 from collections.abc import Iterator
 
@@ -18,4 +21,7 @@ def judge(sight: Sight) -> Iterator[str]:
     for destination in sorted(unsettled - rows):
         yield f"{destination} has unsettled deliveries and no backlog row"
     for destination in sorted(rows - unsettled):
+        config = sight.final(destination)
+        if config is not None and config.status == "DISABLED":
+            continue
         yield f"{destination} has a backlog row and nothing unsettled"
