@@ -64,6 +64,7 @@ class Recorder:
     def __init__(self, store: SettleStore, group: int, now: Callable[[], float]) -> None:
         self._store = store
         self._group = group
+        self._enough = min(LINGER_OUTCOMES, group)  # a group that is full gathers for nothing
         self._now = now
         self._waiting: deque[tuple[Settlement, SettlementOwner]] = deque()
         self._marks: dict[str, BacklogMark] = {}
@@ -93,7 +94,7 @@ class Recorder:
         waiting = len(self._waiting)
         if waiting > 2 * self._group:
             self.congested = True  # until `_tell` ends it, since who waits must hear of that
-        if waiting >= LINGER_OUTCOMES:
+        if waiting >= self._enough:
             self._urgent.set()
         elif not self._awaited:
             for settlement in settlements:
@@ -158,8 +159,8 @@ class Recorder:
                 self._idle = trio.Event()
             await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
-            self._awaited = False
             self._open = self._take()
+            self._awaited = bool(self._waiting)  # what found no room may be awaited
             marks, self._marks = list(self._marks.values()), {}
             snapshots, self._snapshots = list(self._snapshots.values()), {}
             try:
@@ -171,7 +172,7 @@ class Recorder:
 
     async def _gather(self) -> None:
         """Let outcomes gather, as long as nobody waits for them."""
-        if len(self._waiting) >= LINGER_OUTCOMES:
+        if len(self._waiting) >= self._enough:
             return
         most_s = LINGER_AWAITED_S if self._awaited else LINGER_S
         with trio.move_on_after(most_s) as self._gathering:

@@ -141,6 +141,21 @@ async def test_what_came_while_a_group_was_written_gathers_by_its_own_need(
     assert other.at == [pytest.approx(owner.at[0] + LINGER_AWAITED_S)]
 
 
+async def test_a_group_that_is_full_goes_at_once_and_the_rest_as_soon_as_what_is_awaited(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    owner, rest = Clocked(), Clocked()
+    began = trio.current_time()
+    async with running(store, group=3) as recorder:
+        recorder.put([SUCCESS], owner)
+        await trio.sleep(LATER_S)
+        recorder.put([SUCCESS] * 2, owner)
+        recorder.put([FAILURE], rest)
+        await trio.sleep(1)
+    assert owner.at == [pytest.approx(began + LATER_S)]
+    assert rest.at == [pytest.approx(owner.at[0] + LINGER_AWAITED_S)]
+
+
 async def test_marks_and_snapshots_go_along_and_the_latest_wins(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
