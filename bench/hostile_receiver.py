@@ -61,6 +61,8 @@ async def serve(reader: Reader, writer: Writer) -> None:
 
 async def _drip(writer: Writer) -> None:
     for at in range(len(DRIPPED)):
+        if writer.is_closing():  # the client went away while we slept
+            return
         writer.write(DRIPPED[at : at + 1])
         await writer.drain()
         await asyncio.sleep(DRIP_S)
