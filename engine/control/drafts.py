@@ -100,7 +100,8 @@ class OrAuto:
     ) -> JsonSchemaValue:
         """Return the schema of both."""
         number = {"type": "integer", "minimum": self.least, "maximum": self.most}
-        return {"anyOf": [number, {"type": "string", "const": AUTO}]}
+        # No `const`, which is the same: generated clients take it for all that it can be.
+        return {"anyOf": [number, {"type": "string", "enum": [AUTO]}]}
 
 
 def _number_or_auto(
