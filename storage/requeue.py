@@ -40,16 +40,17 @@ audited AS (
 )"""
 # Of the deliveries that are named, in that order, as many as there is room for: what their events hold is
 # read with the statement. One alone always has room. $18 base, $19 bytes, $20 ... $22 backlog rows.
+# Rows are changed by a join that has the environment as a column too: see `storage.columns.rows`.
 _REQUEUE = (
     _BEGIN  # noqa: S608 - constants
     + """,
 dead AS MATERIALIZED (
-    SELECT d.id, w.place,
+    SELECT d.environment, d.id, w.place,
         octet_length(e.payload) + coalesce(octet_length(e.metadata), 0)
             + coalesce(octet_length(e.attachments), 0) AS size
     FROM unnest($4::uuid[]) WITH ORDINALITY w (id, place)
     CROSS JOIN LATERAL (
-        SELECT id, event, destination FROM deliveries
+        SELECT environment, id, event, destination FROM deliveries
         WHERE environment = $3::integer AND id = w.id AND status = 3 AND dlq_status = 1 LIMIT 1
     ) d
     CROSS JOIN LATERAL (
@@ -61,7 +62,7 @@ dead AS MATERIALIZED (
     ) e
 ),
 sized AS MATERIALIZED (
-    SELECT id, place, sum(size) OVER (ORDER BY place) - size AS before FROM dead
+    SELECT environment, id, place, sum(size) OVER (ORDER BY place) - size AS before FROM dead
 ),
 changed AS (
     UPDATE deliveries d SET
@@ -69,7 +70,7 @@ changed AS (
         next_attempt_at_ms = NULL, seq = $18::bigint + s.place - 1,
         updated_at_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
     FROM owner, sized s
-    WHERE d.environment = $3 AND d.id = s.id AND s.before < $19::bigint
+    WHERE d.environment = s.environment AND d.id = s.id AND s.before < $19::bigint
       AND d.status = 3 AND d.dlq_status = 1
     RETURNING d.*
 ),
@@ -100,8 +101,8 @@ changed AS (
     UPDATE deliveries d SET
         dlq_status = 3, trouble = 2,
         updated_at_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-    FROM owner, unnest($4::uuid[]) w (id)
-    WHERE d.environment = $3::integer AND d.id = w.id AND d.status = 3 AND d.dlq_status = 1
+    FROM owner, (SELECT $3::integer AS environment, unnest($4::uuid[]) AS id) w
+    WHERE d.environment = w.environment AND d.id = w.id AND d.status = 3 AND d.dlq_status = 1
     RETURNING d.id
 )"""
     + _AUDITED

@@ -14,9 +14,12 @@ from engine.ports import DirtyDestination, OwnershipLostError
 from engine.requeue import Requeued, Witness
 from engine.shards import shard_of
 from storage import dead_letters, requeue
+from storage.audit import values
 from storage.backlog import BACKLOG, PostgresBacklog
 from storage.dead_letters import PostgresDeadLetters
 from storage.requeue import PostgresRequeue
+from tests.storage.plans import explain, most_rows, prepare
+from tests.storage.test_plans import SLACK, load
 from tests.storage.world import (
     ENVIRONMENT,
     World,
@@ -350,3 +353,23 @@ async def test_the_queue_is_looked_through_oldest_first_and_counted_exactly(
                 break
             after = stretch.through
         assert total == len(expected), what
+
+
+async def test_what_is_dead_is_looked_up_by_its_id_on_a_day_that_has_no_statistics(
+    world: World,
+) -> None:
+    ids = [each.id for each in await dead(world, 32)]
+    await destinations(world, A)
+    await load(world, 20_000)
+    connection, by = world.intake_connection, witness()
+    await connection.ensure()
+    owner = (world.ownership.process, world.ownership.intake_epoch, ENVIRONMENT)
+    room = (1 << 40, 1 << 30, [ENVIRONMENT], [A], [shard_of(A)])
+    for name, sql, named, more in (
+        ("requeue", requeue._REQUEUE, ids[:16], room),
+        ("discard", requeue._DISCARD, ids[16:], ()),
+    ):
+        await prepare(connection, sql, name)
+        arguments = (*owner, named, *values(by.entry), by.counted, by.before, *more)
+        plan = await explain(connection, *arguments, name=name)
+        assert 16 <= most_rows(plan) <= 16 + SLACK, plan
