@@ -14,7 +14,8 @@ from msgspec import Struct
 from engine.core.records import Delivery, Event
 from engine.entrance import Directory, Entrance
 from engine.identity import Identity
-from engine.intake_hands import Hands
+from engine.intake_customers import Customers
+from engine.intake_hands import NOTHING, Hands
 from engine.intake_pace import Pace
 from engine.intake_queue import IntakeQueue, environment_of
 from engine.ports import (
@@ -25,7 +26,6 @@ from engine.ports import (
     IntakeGroup,
     IntakeStore,
     KeyClaim,
-    NewCustomer,
     PoisonError,
     StoreAwayError,
 )
@@ -35,7 +35,6 @@ from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, S
 
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
 RETRY_S = 0.1  # between two tries while the database is away
-KNOWN_CUSTOMERS = 100_000  # accounts remembered as open: about 15 MB; then all are asked for again
 
 log = structlog.get_logger("angarium.intake")
 
@@ -76,18 +75,19 @@ class Intake:
     ) -> None:
         self._store = store
         self._destinations = destinations
-        self._identity = identity
         self._settings = settings
         self._now = now
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
-        self.hands = Hands(self.nudge)
+        self.hands = Hands(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.hands, destinations.progress, settings.group_events)
         self._wake = trio.Event()
         self._away = False
         self._closed = False
-        self._rows_left = False  # to forget, maybe: of whom the other intake had in hand
+        # Of whom something was left, maybe: the other intake had them in hand.
+        self._left_out: Collection[int] = NOTHING
         self._open: list[Submission] = []  # being written, their fate not told
-        self._customers: set[tuple[int, str]] = set()
+        self._behind: list[Submission] = []  # and those that come after them, of a group in halves
+        self._customers = Customers(identity)
         self.entrance = Entrance(store, destinations, self.hands)
         self.entrance.wake = self.nudge
         self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
@@ -106,6 +106,10 @@ class Intake:
     def nudge(self) -> None:
         """Look for what is to be done beside events: backlog rows to forget, entries to admit."""
         self._wake.set()
+
+    def refuse(self, environments: Collection[int]) -> None:
+        """Refuse what waits of these environments: it was surely not accepted."""
+        self._fail(self._waiting.take_all(environments), OVERLOADED)
 
     def close(self) -> None:
         """Refuse everything from now on; what waits is still committed."""
@@ -144,14 +148,15 @@ class Intake:
                     if group := self._gather():
                         await self._commit(group)
                     self.hands.release()
+                    await self._wait_back()
                     if not group or self._pace.many:  # what was there may be the other intake's
                         await trio.lowlevel.checkpoint()
                     await self._forget()
                     await self._admit()
                 await self._forget()
                 await self._admit()
-                if self._rows_left and not self.hands.barred:
-                    self._wake.set()  # whose they are has been let go meanwhile
+                if not self.hands.barred.issuperset(self._left_out):
+                    self._wake.set()  # some of them have been let go meanwhile
                 self.hands.rest()
             except BaseException:
                 self._wake.set()  # whoever runs next begins with what waits
@@ -160,8 +165,10 @@ class Intake:
             finally:
                 self.entrance.abandon()
                 self._fail(self._open, UNKNOWN)
-                self._open = []
+                self._fail(self._behind, OVERLOADED)
+                self._open, self._behind = [], []
             if self._closed and not self._waiting:
+                self.hands.let_go()
                 return
 
     def _anything_waits(self) -> bool:
@@ -205,7 +212,7 @@ class Intake:
                 if pending and not error.maybe_written and not group.again:
                     self._open = []
                     self._fail(pending, OVERLOADED)
-                    await self._wait_back()
+                    self._turn_away()
                     return
                 group.again = True
                 if pending and trio.current_time() - began >= PATIENCE_S:
@@ -246,20 +253,9 @@ class Intake:
             group.deliveries = [each for each in group.deliveries if each.event.id not in twins]
             group.files = [file for file in group.files if file.event not in twins]
         group.claims = list(first.values())
-        group.customers = self._new_customers(group)
+        group.customers = self._customers.new_of(group.events)
         group.dirty = self._dirtied(group.deliveries)
         return group, twins
-
-    def _new_customers(self, group: IntakeGroup) -> list[NewCustomer]:
-        new = {
-            (event.environment, event.customer)
-            for event in group.events
-            if event.customer is not None
-        } - self._customers
-        return [
-            NewCustomer(environment, external_id, self._identity.other())
-            for environment, external_id in sorted(new)
-        ]
 
     def _dirtied(self, deliveries: list[Delivery]) -> list[DirtyDestination]:
         dirty = self._destinations.dirty
@@ -268,7 +264,7 @@ class Intake:
             for each in deliveries
             if each.destination not in dirty
         }
-        return [DirtyDestination(env, each, shard_of(each)) for env, each in sorted(fresh)]
+        return [_dirty(*each) for each in sorted(fresh)]
 
     def _account(self, group: IntakeGroup, acceptance: Acceptance) -> None:
         if self.on_accepted is not None:
@@ -277,9 +273,7 @@ class Intake:
         self._events += len(group.events)
         self._deliveries += len(group.deliveries)
         if group.customers:
-            if len(self._customers) + len(group.customers) > KNOWN_CUSTOMERS:
-                self._customers.clear()
-            self._customers.update((each.environment, each.external_id) for each in group.customers)
+            self._customers.opened(group.customers)
 
     def _tell(
         self,
@@ -328,27 +322,34 @@ class Intake:
             self._fail([] if told else submissions, UNKNOWN)
             return
         middle = len(submissions) // 2
+        behind = self._behind
+        self._behind = behind if told else submissions[middle:] + behind
         await self._commit(submissions[:middle], told=told)
+        self._behind = behind
         await self._commit(submissions[middle:], told=told)
 
-    async def _wait_out(self) -> None:
-        """Refuse what waits (it was surely not accepted) and pause before the next try."""
+    def _turn_away(self) -> None:
+        """Refuse what waits: it was surely not accepted."""
         if not self._away:
             self._away = True
             log.warning("database away, refusing events")
         self._fail(self._waiting.clear(), OVERLOADED)
+
+    async def _wait_out(self) -> None:
+        """Refuse what waits, for this and for what is in hand, and pause before the next try."""
+        self._turn_away()
+        self.hands.stuck()
         await trio.sleep(RETRY_S)
 
     async def _wait_back(self) -> None:
-        """Return when the database answers again; nothing is under way meanwhile."""
-        while True:
+        """Return when the database answers again; nothing is under way or in hand meanwhile."""
+        while self._away:
             await self._wait_out()
             try:
                 await self._store.check()
             except StoreAwayError:
                 continue
             self._away = False
-            return
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
         for submission in submissions:
@@ -364,20 +365,30 @@ class Intake:
 
     async def _forget(self) -> None:
         """Delete the backlog rows of destinations that have nothing left."""
-        barred = self.hands.barred
-        self._rows_left = bool(barred)
+        barred = self._left_out = self.hands.barred
         rows = self._destinations.take_forgettable(barred)
         self.hands.take(environment for environment, _ in rows)
+        again = False
         while rows:
             try:
                 await self._store.forget_backlog(rows)
             except ContentionError:
                 await trio.lowlevel.checkpoint()
-            except StoreAwayError:
+            except StoreAwayError as error:
+                if not again and not error.maybe_written:
+                    self._destinations.spare([_dirty(*row) for row in rows])
+                    self._turn_away()
+                    break
                 # A row too many costs one look at the next start; but the next group must not run
                 # beside a deletion that may still be under way, so this one is tried until it is done.
+                again = True
                 await self._wait_out()
             else:
                 self._away = False
                 break
         self.hands.release()
+        await self._wait_back()
+
+
+def _dirty(environment: int, destination: str) -> DirtyDestination:
+    return DirtyDestination(environment, destination, shard_of(destination))

@@ -4,7 +4,7 @@ Statements that draw a seq may overlap only where no destination is of both; a d
 environment. Nothing here awaits.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -16,9 +16,13 @@ class Hands:
     have its single events written, or the other way round.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
-        """`wake`: has the loop look again."""
+    def __init__(
+        self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
+    ) -> None:
+        """`wake`: has the loop look again. `refuse`: gives back what waits of these environments, which
+        the other intake has in hand and cannot let go."""
         self._wake = wake
+        self._refuse = refuse
         self._other: Hands | None = None
         self._held = self._wanted = NOTHING
         self._asleep = False  # with something left that was barred
@@ -63,6 +67,12 @@ class Hands:
         self._held = self._wanted = NOTHING
         if self._other is not None:
             self._other._rouse()
+
+    def stuck(self) -> None:
+        """Have what is in hand for nobody knows how long: whoever waits for it is told so."""
+        other = self._other
+        if self._held and other is not None and other._refuse is not None:
+            other._refuse(self._held)
 
     def rest(self) -> None:
         """Know that the loop is about to sleep: what is barred now is a reason to wake it."""

@@ -5,7 +5,7 @@ sends batches without end fills its own line, not the groups, and not the room t
 """
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from engine.submission import Submission
@@ -88,11 +88,16 @@ class IntakeQueue:
 
     def clear(self) -> list[Submission]:
         """Take everything."""
-        waiting = [submission for line in self._lines.values() for submission in line]
-        self._lines.clear()
-        self._of.clear()
-        self.events = self.weight = self.size = 0
-        return waiting
+        return self.take_all(list(self._lines))
+
+    def take_all(self, environments: Iterable[int]) -> list[Submission]:
+        """Take everything of these environments."""
+        taken: list[Submission] = []
+        for environment in environments:
+            line = self._lines.get(environment)
+            while line:
+                taken.append(self._take(environment, line))
+        return taken
 
     def _take(self, environment: int, line: deque[Submission]) -> Submission:
         taken = line.popleft()

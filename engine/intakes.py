@@ -32,7 +32,9 @@ class Intakes:
         """Queue a submission for a group, or refuse it at once."""
         environment = environment_of(submission)
         self.company.sent(environment)
-        if submission.weight >= self._large_rows and self.company.beside(environment):
+        large = submission.weight >= self._large_rows and self.company.beside(environment)
+        # Where its one connection cannot be had all goes on as if there were no second intake.
+        if large and not self.large.away:
             self.large.submit(submission)
         else:
             self.small.submit(submission)
@@ -57,8 +59,8 @@ class Intakes:
 
     @property
     def away(self) -> bool:
-        """Whether the database is away, as far as one of them knows."""
-        return self.small.away or self.large.away
+        """Whether nothing can be accepted: the small one is asked, which takes what the other cannot."""
+        return self.small.away
 
     def statistics(self) -> IntakeStatistics:
         """Return what happened so far, in both."""

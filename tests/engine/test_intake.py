@@ -12,7 +12,7 @@ from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
 from engine.identity import Identity, delivery_id
 from engine.intake import PATIENCE_S, RETRY_S, Intake
-from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError
+from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError, StoreError
 from engine.settings import Settings
 from engine.submission import KEY_HELD_MS, Fate, Submission
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
@@ -280,6 +280,24 @@ async def test_who_was_told_that_nobody_knows_is_told_nothing_more(
     assert store.script == []  # the database came back, and refused the group for one of them
     assert [[fate.refusal for fate in mine] for mine in fates] == [["internal"]] * 3
     assert [each.destination for each in destinations.deliveries] == ["d1", "d1"]
+
+
+async def test_when_it_breaks_over_one_half_the_other_is_told_as_well(
+    store: FakeIntakeStore, destinations: FakeDestinations
+) -> None:
+    fates: list[list[Fate]] = [[] for _ in range(4)]
+    store.script = [PoisonError(), PoisonError(), StoreError("never heard of")]
+    intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
+    for mine in fates:
+        intake.submit(make(mine))
+    with pytest.raises(StoreError):
+        await intake.run()
+    assert [[fate.refusal for fate in mine] for mine in fates] == [
+        ["internal"],
+        ["overloaded"],
+        ["overloaded"],
+        ["overloaded"],
+    ]
 
 
 async def test_a_key_whose_holder_is_gone_leaves_its_own_request_in_doubt_and_no_other(

@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.identity import Identity
-from engine.intake import Intake
+from engine.intake import RETRY_S, Intake
 from engine.intake_hands import Hands
 from engine.intakes import LARGE_ROWS, Intakes
 from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
@@ -79,6 +79,13 @@ class Both:
     def submit(self, environment: int, events: int = 1) -> None:
         """Submit events that report what came of them."""
         self.intakes.submit(make(self.fates, events=events, environment=environment))
+
+
+def away(*, maybe_written: bool) -> StoreAwayError:
+    """Return what a store raises that finds no database."""
+    error = StoreAwayError("lost")
+    error.maybe_written = maybe_written
+    return error
 
 
 @asynccontextmanager
@@ -222,8 +229,7 @@ async def test_whatever_is_sent_is_written_once_and_never_beside_its_own(
             both.small.takes_s = chance.choice((0, 0.001, 0.01))
             both.large.takes_s = chance.choice((0, 0.001, 0.03))
             if chance.random() < 0.1:
-                error = StoreAwayError("lost")
-                error.maybe_written = chance.random() < 0.7
+                error = away(maybe_written=chance.random() < 0.7)
                 chance.choice((both.small, both.large)).script.append(error)
             if chance.random() < 0.2:
                 both.destinations.forgettable.append((chance.choice((1, 2, 3)), "d1"))
@@ -238,6 +244,92 @@ async def test_whatever_is_sent_is_written_once_and_never_beside_its_own(
         each.id for store in (both.small, both.large) for g in store.groups for each in g.events
     ]
     assert len(written) == len(set(written))
+
+
+async def test_who_was_let_go_while_rows_were_forgotten_waits_for_no_other_batch(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.small.takes_s, both.large.takes_s = 0.1, 0.01
+        both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        both.large.takes_s = 1_000
+        both.submit(3, LARGE)  # is next, and takes long
+        both.destinations.forgettable = [(2, "d1")]
+        both.submit(
+            1
+        )  # comes while its environment is in hand; what is done meanwhile is forgetting
+        await trio.sleep(1)
+        assert both.small.forgotten == [(2, "d1")]
+        assert [fate.refusal for fate in both.fates] == [None] * 3
+
+
+async def test_where_the_second_connection_cannot_be_had_the_first_takes_everything(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.large.script = [away(maybe_written=False) for _ in range(50)]
+        both.submit(1, LARGE)
+        both.submit(1)
+        await wait_all_tasks_blocked()
+        assert sorted(str(fate.refusal) for fate in both.fates) == ["None", "None", "overloaded"]
+        both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        assert both.fates[-1].refusal is None
+        assert both.large.script
+        assert not both.intakes.away
+        await trio.sleep(10)  # it can be had again
+        both.submit(1, LARGE)
+        await trio.sleep(0.1)
+    assert [len(group.events) for group in both.large.groups] == [LARGE]
+
+
+async def test_who_waits_for_what_nobody_knows_the_fate_of_is_told_so_and_nobody_else(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.large.script = [away(maybe_written=True) for _ in range(20)]
+        both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        both.submit(1)
+        await trio.sleep(2 * RETRY_S)
+        assert [fate.refusal for fate in both.fates] == [None, "overloaded"]
+        both.submit(2)
+        await wait_all_tasks_blocked()
+        assert both.fates[-1].refusal is None
+        await trio.sleep(10)
+        assert both.fates[-1].refusal is None  # the batch, in the end
+        both.submit(1)
+        await wait_all_tasks_blocked()
+    assert [fate.refusal for fate in both.fates].count(None) == 4
+
+
+async def test_rows_that_were_surely_not_forgotten_are_held_up_by_nobody(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as both:
+        both.submit(2)
+        await trio.sleep(0.1)
+        both.large.script = [None, *(away(maybe_written=False) for _ in range(50))]
+        both.large.gate = trio.Event()
+        both.submit(1, LARGE)
+        await wait_all_tasks_blocked()
+        both.destinations.forgettable = [(1, "d1")]
+        both.large.gate.set()
+        await wait_all_tasks_blocked()
+        both.submit(1)
+        await wait_all_tasks_blocked()
+        assert both.large.script
+        assert [fate.refusal for fate in both.fates] == [None] * 3
+        assert [(each.environment, each.destination) for each in both.destinations.spared] == [
+            (1, "d1")
+        ]
 
 
 def test_who_wants_what_the_other_has_is_next_and_only_then_kept_out_of_it() -> None:
