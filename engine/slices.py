@@ -7,32 +7,39 @@ steps as much as the step itself. Nothing here awaits.
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from greenlet import greenlet
+from greenlet import getcurrent, greenlet
 
 T = TypeVar("T")
 
 
 class Slices(Generic[T]):
-    """One piece of work, which must await nothing. `pause` is what it calls to give way."""
+    """One piece of work, which must await nothing. `pause` is what it calls to give way.
+
+    The work's stack does not know of this, so that both go at once where it is given up half-way: a
+    cycle would wait for the collector, with all that the work holds.
+    """
 
     def __init__(self, work: Callable[[Callable[[], None]], T]) -> None:
-        self._stack = greenlet(lambda: self._keep(work(self._pause)))
-        self._results: list[T] = []
+        results: list[T] = []
+        self._results = results
+        self._stack = greenlet(lambda: results.append(work(_pause)))
 
     def go_on(self) -> bool:
         """Work until it gives way or ends; returns whether it has ended. Raises what it raises."""
         self._stack.switch()
         return bool(self._results)
 
+    def give_up(self) -> None:
+        """Let go of what the work holds, however far it has come: it is not gone on with."""
+        self._stack = None
+
     @property
     def result(self) -> T:
         """What it returned, once it has ended."""
         return self._results[0]
 
-    def _keep(self, result: T) -> None:
-        self._results.append(result)
 
-    def _pause(self) -> None:
-        owner = self._stack.parent
-        assert owner is not None
-        owner.switch()
+def _pause() -> None:
+    owner = getcurrent().parent
+    assert owner is not None
+    owner.switch()

@@ -1,6 +1,8 @@
 """Filters that look at much give way: one event's at a time, environments in turn, and everybody pays."""
 
+import gc
 import json
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,11 +15,11 @@ from engine.company import LATELY_S, Company
 from engine.core.vocabulary import Environment
 from engine.errors import Refusal
 from engine.filters import EvaluationError, compile_filter
-from engine.filters.scope import SLICE_STEPS, Facts
+from engine.filters.scope import SLICE_STEPS, Facts, facts_of
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.intake import Intake
-from engine.judge import REST, SLOW_S
+from engine.judge import HALF_WAY_EACH, REST, SLOW_S
 from engine.judging_time import JudgingTime
 from engine.models import EnvironmentModel, Models
 from engine.receipts import Reply
@@ -182,6 +184,48 @@ async def test_a_repetition_that_its_schema_refuses_in_turn_is_told_of_the_first
         assert [reply.code for _, reply in place.replies] == ["schema_violation"] * 2
 
 
+async def test_of_many_that_give_way_few_are_begun_before_their_turn(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def counted(event: Any, *more: Any) -> Facts:
+        begun.append(event.id)
+        return facts_of(event, *more)
+
+    monkeypatch.setattr("engine.router.facts_of", counted)
+    async with opened(beside=False) as place:
+        for _ in range(3 * HALF_WAY_EACH):
+            place.post("dear", 1, "dear")
+        assert len(begun) == HALF_WAY_EACH
+        await trio.sleep(1)
+        assert [reply.status for _, reply in place.replies] == [202] * 3 * HALF_WAY_EACH
+        place.post("at once", 1, "dear", items=[1])
+        assert len(begun) == 3 * HALF_WAY_EACH + 1
+
+
+async def test_who_is_refused_a_turn_is_refused_and_is_no_quicker_for_it(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.judge.WAITING", 1)
+    async with opened() as place:
+        place.tick_s = 2 * SLOW_S
+        for _ in range(4):
+            place.post("dear", 1, "dear")
+        await trio.sleep(1)
+        assert sorted(reply.code or "" for _, reply in place.replies) == [
+            "", "", "overloaded", "overloaded",
+        ]  # fmt: skip
+        used_s = place.used_s
+        for _ in range(4):
+            place.post("in turn", 1, "dear", items=[1])
+        assert place.used_s == pytest.approx(used_s + 4 * place.tick_s)  # looks, and no slice
+        await trio.sleep(1)
+        assert [reply.code for name, reply in place.replies if name == "in turn"].count(
+            "overloaded"
+        ) == 2
+
+
 async def test_all_slices_are_paid_for_together(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +281,34 @@ def test_work_in_slices_gives_way_raises_and_returns() -> None:
     assert not broken.go_on()
     with pytest.raises(KeyError, match="broken"):
         broken.go_on()
+
+
+def test_work_that_is_given_up_lets_go_of_what_it_holds_at_once() -> None:
+    class Held:
+        pass
+
+    def holds(pause: Any) -> None:
+        mine = Held()
+        known.append(weakref.ref(mine))
+        pause()
+
+    known: list[weakref.ref[Held]] = []
+    gc.disable()  # nothing waits for it
+    try:
+        half_way = Slices(holds)
+        assert not half_way.go_on()
+        assert known[0]() is not None
+        half_way.give_up()
+        assert known[0]() is None
+        unbegun = Held()
+        known.append(weakref.ref(unbegun))
+        slices = Slices(lambda _, held=unbegun: held)  # type: ignore[misc]  # binds it
+        del unbegun
+        assert known[1]() is not None
+        del slices
+        assert known[1]() is None
+    finally:
+        gc.enable()
 
 
 def test_who_has_sent_lately_is_company_for_everybody_else() -> None:
