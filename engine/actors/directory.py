@@ -32,6 +32,7 @@ from engine.shards import SHARDS
 from engine.timers import Timers
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
+FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
@@ -274,7 +275,8 @@ class Directory:
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return backlog rows (environment, destination) that may be deleted now, a bounded number;
         they leave `dirty` in the same call. No intake group may be under way but those of `without`."""
-        found = ((env, each) for each, env in self._forgettable.items() if env not in without)
+        looked_at = islice(self._forgettable.items(), FORGET_LOOKS)
+        found = ((env, each) for each, env in looked_at if env not in without)
         rows = list(islice(found, FORGET_AT_ONCE))
         for _, destination in rows:
             del self._forgettable[destination]
