@@ -3,6 +3,7 @@
 from engine import recorder
 from engine.entrance import Entrance
 from engine.intake import Intake
+from engine.intake_hands import Hands
 from engine.recorder import Recorder
 from engine.replay import runner
 from engine.replay.entry import ChunkEntry
@@ -84,6 +85,12 @@ INTAKE = (
         "The backlog row of a destination that gets its first work is left out.",
         (Intake, "_dirtied", "if each.destination not in dirty", "if False"),
         needs="kill",
+    ),
+    mutant(
+        "in both hands",
+        "Both intakes write for one environment at once.",
+        (Hands, "barred", "other._held | other._wanted", "NOTHING"),
+        needs="batch",
     ),
     mutant(
         "routes are never compiled anew",
