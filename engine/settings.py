@@ -98,7 +98,10 @@ class Settings(BaseModel):
 
     # --- bounds of the intake: what waits before a commit costs memory, and nobody waits gladly
     intake_events: int = Field(
-        20_000, ge=1, description="events that may wait for their commit (1 s at full rate)"
+        20_000,
+        ge=1,
+        description="events that may wait for their commit (1 s at full rate); beside others a"
+        " tenant's large batches in a line of their own, of the same bounds",
     )
     intake_bytes: int = Field(
         64 * MIB, ge=MIB, description="bytes of events that may wait for their commit"
