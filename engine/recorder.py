@@ -31,7 +31,8 @@ from engine.shards import shard_of
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
 # for it, so plain successes gather for so long, or until they are so many that a row costs little more
-# than itself; a crash repeats no more than these. A lane may be waiting for any other outcome.
+# than itself; a crash repeats no more than these. A lane may be waiting for any other outcome, and a
+# replay job for its own: it runs so few ahead that 25 ms would be most of their time.
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
@@ -98,7 +99,10 @@ class Recorder:
             self._urgent.set()
         elif not self._awaited:
             for settlement in settlements:
-                if settlement.status is not _DELIVERED:
+                if (
+                    settlement.status is not _DELIVERED
+                    or settlement.delivery.replay_job is not None
+                ):
                     self._await()
                     break
         self._wake.set()

@@ -96,6 +96,8 @@ class Clocked(Owner):
 
 LATER_S = LINGER_S / 5
 SUCCESS, FAILURE = settled(), settled(failed=ErrorCategory.HTTP_5XX)
+REPLAYED = settled()
+REPLAYED.delivery.replay_job = "a job, which runs no further ahead than its window"
 
 
 @pytest.mark.parametrize(
@@ -103,10 +105,11 @@ SUCCESS, FAILURE = settled(), settled(failed=ErrorCategory.HTTP_5XX)
     [
         ([SUCCESS], [SUCCESS], LINGER_S),
         ([FAILURE], [SUCCESS], LINGER_AWAITED_S),
+        ([REPLAYED], [SUCCESS], LINGER_AWAITED_S),
         ([SUCCESS], [SUCCESS, FAILURE], LATER_S + LINGER_AWAITED_S),
         ([SUCCESS], [SUCCESS] * (LINGER_OUTCOMES - 1), LATER_S),
     ],
-    ids=["successes", "a failure", "a failure later on", "many"],
+    ids=["successes", "a failure", "a replay", "a failure later on", "many"],
 )
 async def test_outcomes_gather_until_they_are_many_or_somebody_may_wait_for_one(
     store: FakeSettleStore,
