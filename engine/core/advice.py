@@ -1,8 +1,8 @@
 """How many requests in flight a destination needs: Little's law, with room for chance.
 
 What is in flight on average is what comes a second times what an attempt takes. Attempts do not come
-evenly: with twice the square root of that on top (the staffing rule of queues with many servers) about
-one in fifty finds no place free.
+evenly: with twice the square root of that on top (the staffing rule of queues with many servers) some two
+or three in a hundred find no place free.
 """
 
 import math

@@ -110,9 +110,10 @@ class Counters:
             self.last_error = state.last_error
 
     def arrived(self, count: int, now: float) -> None:
-        """Count deliveries that were committed now."""
+        """Count deliveries that were committed now. Those that spilled are told of by a time that may be
+        earlier than what was counted last; they must not begin a slot that has passed."""
         slot = self._slot
-        if slot.number != now // SLOT_S:
+        if slot.number < now // SLOT_S:
             slot = self._next_slot(now)
         slot.arrivals += count
 

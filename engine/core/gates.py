@@ -179,7 +179,9 @@ class Gates:
     def _resize(self, old: Destination, new: Destination, now: float, *, moved: bool) -> None:
         """Follow a change of the concurrency. What is known of a receiver is not known of another."""
         if not new.adapts:
-            self.limit = None
+            if self.limit is not None:
+                self.limit = None
+                self.changed = True
             self.width = new.concurrency
         elif self.limit is None or moved:
             start = START if old.adapts else old.concurrency

@@ -56,6 +56,12 @@ class Seen(Struct, frozen=True, array_like=True):
     variance: float  # of that mean
     mean_ms: float  # of the durations, for Little's law
 
+    @property
+    def plausible(self) -> bool:
+        """Whether it can be reckoned with, wherever it came from."""
+        finite = all(map(math.isfinite, (self.mean, self.variance, self.mean_ms)))
+        return finite and self.variance >= 0 and self.mean_ms > 0
+
 
 class LimitState(Struct, array_like=True):
     """Everything of a limit that a snapshot keeps."""
@@ -97,8 +103,12 @@ class AdaptiveLimit:
         self._trial: Trial | None = None
         if state is not None and math.isfinite(state.limit):
             self._put(state.limit)
-            self._usual, self._step = state.usual, max(1.0, state.step)
-            self._windows, self._hold = state.windows, state.hold
+            usual = state.usual
+            self._usual = usual if usual is not None and usual.plausible else None
+            # In bounds whatever they say, or the limit would never move again, or at once to its bound.
+            self._step = max(1.0, min(state.step, self.limit))
+            self._windows = max(0, state.windows)
+            self._hold = min(max(0, state.hold), HOLD)
         self._kept = self.limit
         self._begin(now)
 

@@ -155,6 +155,30 @@ def test_a_state_that_cannot_be_is_none(wrong: float) -> None:
     assert AdaptiveLimit(64, NOW, LimitState(wrong)).width == START
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        LimitState(8.0, Seen(math.nan, 0.01, 200.0)),
+        LimitState(8.0, Seen(5.0, -1.0, 200.0)),
+        LimitState(8.0, Seen(5.0, math.inf, 200.0)),
+        LimitState(8.0, Seen(5.0, 0.01, 0.0)),
+        LimitState(8.0, step=math.nan),
+        LimitState(8.0, step=math.inf),
+        LimitState(8.0, hold=1 << 60),
+        LimitState(8.0, windows=-(1 << 60)),
+        LimitState(8.0, Seen(-1e9, 0.01, 1e-9), 1e300, 1 << 60, -5),
+        LimitState(1e300, Seen(1e9, 1e300, 1e300), -4.0),
+    ],
+)
+def test_a_state_that_makes_no_sense_ends_nothing_and_is_grown_out_of(wrong: LimitState) -> None:
+    crowd = Crowd(EVEN, places=16)
+    limit = AdaptiveLimit(64, NOW, wrong)
+    assert limit.width in (8, 64)
+    crowd.run(limit, 9_000)  # a probe comes after 32 windows at the latest
+    late = crowd.limits[-2_000:]
+    assert 10 < sum(late) / len(late) < 20
+
+
 def test_failures_that_say_nothing_of_load_are_not_counted() -> None:
     limit = AdaptiveLimit(64, NOW)
     before = limit.state()
@@ -223,6 +247,7 @@ def test_a_patch_switches_between_fixed_and_adapting() -> None:
     assert machine.health(NOW).concurrency == START  # another receiver
     machine.configure(a_destination(version=5, concurrency=3), NOW)
     assert machine.health(NOW).concurrency == 3
+    assert step(machine).snapshot  # or a later "auto" would begin with what another one found
     assert b"limit" not in machine.snapshot()
 
 
@@ -287,6 +312,15 @@ def test_health_advises_by_what_came_in_the_busiest_ten_seconds() -> None:
             assert found in (None, 1)  # fewer than twenty attempts, perhaps
         else:
             assert found == advised
+
+
+def test_what_spilled_is_told_late_and_drops_nothing_that_was_counted_since() -> None:
+    counters = Counters()
+    counters.arrived(3, NOW)
+    counters.succeeded(100, NOW + 10)
+    counters.arrived(40, NOW + 9)  # by the time of the turn before
+    load = counters.load(NOW + 10)
+    assert (load.attempts, load.arrivals_per_s) == (1, 4.0)
 
 
 def test_a_snapshot_of_before_is_read_with_what_its_histogram_says() -> None:
