@@ -38,7 +38,8 @@ SELECT {_AT}, $4::integer, 1, 1, {_EVENT}, 'bench.' || g % {TYPES}, '{{"n":1}}',
 _DELIVERIES = f"""
 INSERT INTO deliveries (seq, environment, attempt_count, id, event, destination, class, kind, origin,
     priority, status, event_type, response_status, trouble, dlq_status, error_category,
-    next_attempt_at_ms, delivered_at_ms, dead_lettered_at_ms, updated_at_ms, customer)
+    next_attempt_at_ms, delivered_at_ms, dead_lettered_at_ms, updated_at_ms, customer, only_duration_ms,
+    only_version)
 SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinality($5::uuid[])], 2, 1,
     CASE WHEN g % 100 = 3 THEN 2 ELSE 1 END, 1 + g % 3,
     CASE WHEN k < 6 THEN 3 WHEN k = 8 THEN 4 ELSE 2 END, 'bench.' || g % {TYPES},
@@ -48,13 +49,15 @@ SELECT g, $4::integer, 1, {_DELIVERY}, {_EVENT}, ($5::uuid[])[1 + g % cardinalit
     CASE WHEN k < 6 OR k = 8 THEN 1 + g % 13 END,
     CASE WHEN k = 8 THEN 4000000000000 END,
     CASE WHEN k > 8 OR k BETWEEN 6 AND 7 THEN {_AT} + 9 END,
-    CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL
+    CASE WHEN k < 8 THEN {_AT} + 9 END, {_AT} + 9, NULL, CASE WHEN k > 8 THEN 9 END,
+    CASE WHEN k > 8 THEN 1 END
 FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
+# Those that were delivered at once have theirs in their own rows, as the server writes them.
 _ATTEMPTS = f"""
 INSERT INTO attempts (started_at_ms, environment, number, duration_ms, destination_version, delivery,
     success, response_status)
 SELECT {_AT}, $4::integer, 1, 9, 1, {_DELIVERY}, k >= 6, CASE WHEN k < 6 THEN 503 ELSE 200 END
-FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s"""
+FROM (SELECT g, (hashint8(g) & 2147483647) % 200 AS k {_FROM}) s WHERE k <= 8"""
 _COUNTERS = """
 INSERT INTO destination_minutes (environment, destination, minute, attempts, failed, retried, delivered,
     dead_lettered, error_09, latency_03, latency_05, latency_09)
