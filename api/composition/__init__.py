@@ -3,7 +3,6 @@
 The one place that knows every part. It wires and decides nothing.
 """
 
-import gc
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
 from api.composition.carrying import Carrying
+from api.composition.collecting import collect_in_small_lots
 from api.composition.control_plane import services_of
 from api.composition.filing import Filing
 from api.composition.intakes import intakes_of
@@ -226,10 +226,7 @@ class Server:
         async with trio.open_nursery() as nursery:
             if self.stopping or not await nursery.start(self.supervisor.run):
                 return  # told to stop before all of it ran
-            gc.collect()
-            gc.freeze()
-            # Hardly anything on the hot path is cyclic; the default thresholds cost 4 % of all CPU.
-            gc.set_threshold(50_000, 20, 20)
+            collect_in_small_lots()
             # Made once everything runs: a start that fails must not use up the one time they are shown.
             try:
                 first_keys = await self._first_keys()

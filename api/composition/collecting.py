@@ -1,0 +1,23 @@
+"""How the garbage collector looks for cycles: a little at a time, since the loop stands still meanwhile.
+
+Hardly anything on the hot path is cyclic: it is for what requests and connections leave now and then.
+"""
+
+import gc
+
+# Looking at an object costs 0.3 to 0.9 us, most of it for memory that the processor has not at hand: some
+# 3 ms for the youngest, some 10 for those that outlived a look as well. The interpreter's own thresholds
+# (700, 10, 10) cost 4 % of all CPU. Ten times ours held the loop for 20 to 40 ms each time, and for most
+# of a second where a million objects had come to stay: ten thousand destinations that became busy.
+YOUNG = 5_000  # objects made and not freed again
+TIMES_YOUNG = 3  # looks at the youngest, past which the next one is at their elders too
+# Past some five million more, and where what stays has grown by a quarter, everything is looked at: for
+# cycles that were still held when they were young, 200 objects a second where clients do their worst.
+TIMES_ELDERS = 250
+
+
+def collect_in_small_lots() -> None:
+    """Have all that is there by now never looked at again, and what comes in small lots."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG, TIMES_YOUNG, TIMES_ELDERS)
