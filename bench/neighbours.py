@@ -201,7 +201,7 @@ def _crowd(yard: Yard) -> None:
     yard.crowd = crowd(yard.service, like, address, count, key=yard.key, customers=False)
     yard.service.stop()
     yard.service.start()
-    resting(yard.service, lambda: True)  # it reads them at its start, and then once more
+    resting(yard.service, lambda: True)
 
 
 def _crowds(yard: Yard) -> None:

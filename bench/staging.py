@@ -73,7 +73,7 @@ class Stage:
             if any(group.customers for group in self._declared.groups):
                 service.stop()
                 service.start()
-                resting(service, lambda: True)  # it reads them at its start, and then once more
+                resting(service, lambda: True)
             if number:
                 workspace = service.api("GET", "/auth/context")["workspaceId"]
                 filled = Filled(workspace, FIRST_ENVIRONMENT, made)

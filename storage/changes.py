@@ -1,6 +1,7 @@
 """News of configuration: what a process wrote, told to the others by NOTIFY within its transaction.
 
-PostgreSQL keeps nothing for who does not listen: after a lost connection everything is read anew.
+PostgreSQL keeps nothing for who does not listen: everything is read once somebody does, and anew after a
+lost connection.
 """
 
 import json
@@ -42,11 +43,29 @@ async def notify(connection: Connection, kind: str, identifier: str) -> None:
     )
 
 
+class _Line:
+    """A connection that listens, and what was heard on it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._send, self.receive = trio.open_memory_channel[Change](MAX_WAITING)
+        self.dropped = 0  # news that could not wait
+
+    def heard(self, payload: str) -> None:
+        """Keep what a notification says, if there is room."""
+        change = _parsed(payload)
+        if change is not None:
+            try:
+                self._send.send_nowait(change)
+            except trio.WouldBlock:
+                self.dropped += 1
+
+
 class Changes:
-    """Listens, for as long as `run` runs. Owner: that task.
+    """Listens from `begin` on, for as long as `run` runs. Owner: that task.
 
     `confirmed_at` is when the connection was last known to be there, in trio's time: what is in
-    memory is as new as that. None until the first reload has ended.
+    memory is as new as that. None until `run` has confirmed what was read first.
     """
 
     def __init__(
@@ -56,60 +75,85 @@ class Changes:
         on_lost: Callable[[], Awaitable[None]],
     ) -> None:
         """`on_changes` takes news in their order, each row once; `on_lost` reads everything anew; it is
-        called at the start and after each loss."""
+        called when somebody listens at last, and after each loss."""
         self._bridge = bridge
         self._on_changes = on_changes
         self._on_lost = on_lost
         self.confirmed_at: float | None = None
-        self.reloaded = trio.Event()  # set when the first reload has ended
+        self.reloaded = trio.Event()  # set when everything was read the first time
         self.losses = 0
-        self.dropped = 0  # news that could not wait; each such time everything is read anew
+        self._line: _Line | None = None
+        self._dropped = 0  # of lines that are gone
         self._first: Change | None = None  # heard, and not handed on yet
 
-    async def run(self) -> None:
-        """Listen until cancelled. What the callbacks raise goes out, but for StoreError: a loss."""
+    async def begin(self) -> None:
+        """Listen, and read everything; `run` goes on from there. Raises StoreError, and what that does.
+
+        Who begins before `run` need not read everything twice: with very many rows the second time would
+        outlast what the first one is good for.
+        """
+        line = _Line(self._bridge.connection(LISTENER))
+        try:
+            # Listening comes first: what is written while everything is read is heard as well.
+            await line.connection.listen(CHANNEL, line.heard)
+            await self._on_lost()
+        except BaseException:
+            await self._release(line)
+            raise
+        self._line = line
+        self.reloaded.set()
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Listen until cancelled. What the callbacks raise goes out, but for StoreError: a loss.
+
+        `task_status` is told when what was read has been confirmed: from then on that is a matter of a
+        second, however much there is.
+        """
+        told = False
         while True:
-            connection = self._bridge.connection(LISTENER)
             try:
-                await self._listen(connection)
+                if self._line is None:
+                    await self.begin()
+                while self._line is not None and not self._line.dropped:
+                    await self._confirm(self._line)
+                    if not told:
+                        told = True
+                        task_status.started()
+                    await self._wait(self._line)
+                log.warning("changes.overrun", waiting=MAX_WAITING)
             except StoreError as error:
                 self.losses += 1
                 log.warning("changes.lost", error=str(error))
             finally:
-                with trio.CancelScope(shield=True):
-                    await self._bridge.release(connection)
+                line, self._line = self._line, None
+                if line is not None:
+                    self._dropped += line.dropped
+                    await self._release(line)
             await self._bridge.wait_until_back()
 
-    async def _listen(self, connection: Connection) -> None:
-        send, receive = trio.open_memory_channel[Change](MAX_WAITING)
-        overrun = False
+    @property
+    def dropped(self) -> int:
+        """News that could not wait; each such time everything is read anew."""
+        return self._dropped + (0 if self._line is None else self._line.dropped)
 
-        def heard(payload: str) -> None:
-            nonlocal overrun
-            change = _parsed(payload)
-            if change is not None:
-                try:
-                    send.send_nowait(change)
-                except trio.WouldBlock:
-                    overrun = True
-                    self.dropped += 1
+    async def _release(self, line: _Line) -> None:
+        with trio.CancelScope(shield=True):
+            await self._bridge.release(line.connection)
+        line.receive.close()
 
-        await connection.listen(CHANNEL, heard)
-        # Listening comes first: what is written while everything is read is heard as well.
-        await self._on_lost()
-        self.reloaded.set()
-        with receive:
-            while not overrun:
-                asked_at = trio.current_time()
-                await connection.fetch("SELECT 1")  # what was told before this is in the channel
-                # No more than was there, or they who write without end would keep us from ever
-                # confirming, and the gate closed to everybody.
-                await self._take(receive)
-                self.confirmed_at = asked_at
-                if not receive.statistics().current_buffer_used:
-                    with trio.move_on_after(CHECK_S):
-                        self._first = await receive.receive()
-        log.warning("changes.overrun", waiting=MAX_WAITING)
+    async def _confirm(self, line: _Line) -> None:
+        asked_at = trio.current_time()
+        await line.connection.fetch("SELECT 1")  # what was told before this is in the channel
+        # No more than was there, or they who write without end would keep us from ever
+        # confirming, and the gate closed to everybody.
+        await self._take(line.receive)
+        self.confirmed_at = asked_at
+
+    async def _wait(self, line: _Line) -> None:
+        """Wait for news, but no longer than until the connection is to be proved."""
+        if not line.receive.statistics().current_buffer_used:
+            with trio.move_on_after(CHECK_S):
+                self._first = await line.receive.receive()
 
     async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
         """Hand on what has been heard by now. What is read is the row as it is: once is enough."""

@@ -45,9 +45,12 @@ class Loader:
         }
 
     async def load(self) -> None:
-        """Make the read models equal to the rows. Raises StoreError, having changed nothing."""
+        """Make the read models equal to the rows. Raises StoreError, having changed nothing.
+
+        What is here in its present version is not read again: commands wait for this, and nobody can
+        confirm anything meanwhile."""
         async with self._turn:
-            configuration = await self._store.load()
+            configuration = await self._store.load(self._projection)
             projection, slices = self._projection, Slices(self._clock)
             for tenant in configuration.tenants:
                 projection.tenant(tenant)
@@ -65,7 +68,7 @@ class Loader:
                 await slices.rest()
             for gone in projection.absent_keys(key.id for key in configuration.keys):
                 projection.key_removed(gone)
-            for gone in projection.absent_rules(rule.id for rule in configuration.rules):
+            for gone in projection.absent_rules(configuration.rule_ids):
                 projection.rule_removed(gone)
             for schema in configuration.schemas:
                 projection.schema(schema.environment, schema.event_type, schema)

@@ -193,6 +193,16 @@ class SettingsStore(Protocol):
         """Write the next version, if the present one is its predecessor."""
 
 
+class Known(Protocol):
+    """Which versions of destinations and rules need not be read; 0 of what is not known."""
+
+    def destination_version(self, destination: str) -> int:
+        """Return the version that is here."""
+
+    def rule_version(self, rule: str) -> int:
+        """Return the version that is here."""
+
+
 class ConfigurationStore(Protocol):
     """All of it, for the read models."""
 
@@ -220,5 +230,5 @@ class ConfigurationStore(Protocol):
     def settings(self) -> SettingsStore:
         """Settings of workspaces."""
 
-    async def load(self) -> Configuration:
-        """Read everything, as of one instant."""
+    async def load(self, known: Known | None = None) -> Configuration:
+        """Read everything, as of one instant; what is `known` may be left out."""

@@ -37,6 +37,16 @@ class ModelProjection:
         self._keys: set[str] = set()
         self._schemas = ActiveSchemas(models)
 
+    def destination_version(self, destination: str) -> int:
+        """Return the version that is routed to, 0 for none."""
+        present = self._models.destinations.get(destination)
+        return 0 if present is None else present.version
+
+    def rule_version(self, rule: str) -> int:
+        """Return the version that is routed by, 0 for none."""
+        present = self._models.rules.get(rule)
+        return 0 if present is None else present.version
+
     def tenant(self, tenant: Tenant) -> None:
         """Show a workspace and its environments."""
         self._models.put_workspace(tenant.workspace, tenant.environments)
@@ -69,8 +79,7 @@ class ModelProjection:
 
     def destination(self, record: DestinationRecord) -> None:
         """Route to this version and tell its actor, unless a newer one is there."""
-        present = self._models.destinations.get(record.id)
-        if present is not None and present.version >= record.version:
+        if self.destination_version(record.id) >= record.version:
             return
         environment = self._models.environments.get(record.environment)
         if environment is None:
@@ -84,8 +93,7 @@ class ModelProjection:
 
     def rule(self, rule: Rule) -> None:
         """Route by this version of a rule."""
-        present = self._models.rules.get(rule.id)
-        if present is None or present.version < rule.version:
+        if self.rule_version(rule.id) < rule.version:
             self._models.put_rule(rule)
 
     def rule_removed(self, rule: str) -> None:

@@ -159,7 +159,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """Everything that the read models are made of."""
+    """Everything that the read models are made of, but for versions that are known already."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]
@@ -167,3 +167,4 @@ class Configuration(Struct):
     rules: list[Rule]
     schemas: list[ActiveSchema]
     settings: list[WorkspaceSettings]
+    rule_ids: list[str]  # of all that there are

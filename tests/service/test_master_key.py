@@ -195,7 +195,7 @@ async def test_a_rotation_may_be_killed_at_any_step(
     (old,) = there.ids()
     await there.until(step)
     # The server opens all there is and makes more, and so does one that starts now.
-    await there.house.server.loader.load()
+    await there.house.server.tables.load()
     await delivered(api, receiver, secrets)
     assert (await api("POST", "/destinations", {"name": "n", "url": receiver.url("/n")})).status
     fresh = open_secret_box(
@@ -209,7 +209,7 @@ async def test_a_rotation_may_be_killed_at_any_step(
     else:
         assert there.ids() == [done["present"], old]
     assert await there.sealed_with() == {done["present"]: 4}
-    await there.house.server.loader.load()
+    await there.house.server.tables.load()
     await delivered(api, receiver, secrets)
 
 

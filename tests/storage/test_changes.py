@@ -8,6 +8,7 @@ import trio
 from storage import changes as changes_module
 from storage.bridge import Bridge
 from storage.changes import CHANNEL, Change, Changes, notify
+from storage.secretbox import SecretBoxError
 from tests.postgres import eventually
 
 
@@ -50,6 +51,54 @@ async def listener(bridge: Bridge, nursery: trio.Nursery) -> Listener:
     nursery.start_soon(listener.changes.run)
     await listener.wait_reloads(1)
     return listener
+
+
+async def test_what_was_read_before_it_runs_is_not_read_again_and_nothing_is_missed(
+    bridge: Bridge, nursery: trio.Nursery
+) -> None:
+    listener = Listener(bridge)
+    await listener.changes.begin()
+    before = listener.changes.confirmed_at
+    assert (listener.reloads, before) == (1, None)
+    async with bridge.pool.connection() as writer:
+        await notify(writer, "rule", "meanwhile")
+    await nursery.start(listener.changes.run)
+    assert listener.changes.confirmed_at is not None
+    await listener.wait_heard(1)
+    assert listener.heard == [Change("rule", "meanwhile")]
+    assert listener.reloads == 1
+
+
+async def test_who_cannot_read_at_the_start_is_told_and_may_begin_anew(
+    bridge: Bridge, nursery: trio.Nursery
+) -> None:
+    listener = Listener(bridge)
+    wrong = [SecretBoxError("no key opens it")]
+
+    async def read() -> None:
+        if wrong:
+            raise wrong.pop()
+
+    changes = Changes(bridge, listener._change, read)
+    with pytest.raises(SecretBoxError):
+        await changes.begin()
+    assert not changes.reloaded.is_set()
+    await nursery.start(changes.run)
+    assert changes.reloaded.is_set()
+    assert changes.losses == 0
+
+
+async def test_a_connection_lost_before_it_runs_means_reading_everything_anew(
+    bridge: Bridge, nursery: trio.Nursery
+) -> None:
+    listener = Listener(bridge)
+    await listener.changes.begin()
+    await bridge.pool.fetch(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
+        " WHERE application_name = 'angarium listener' AND datname = current_database()"
+    )
+    await nursery.start(listener.changes.run)
+    assert (listener.reloads, listener.changes.losses) == (2, 1)
 
 
 async def test_news_come_with_the_commit_and_in_order(bridge: Bridge, listener: Listener) -> None:

@@ -7,6 +7,7 @@ destinations and rules.
 from collections.abc import Sequence
 from functools import partial
 
+from engine.control.ports import Known
 from engine.control.records import AuditEntry, Configuration, KeyRecord, Tenant
 from engine.core.vocabulary import Environment
 from engine.models import EnvironmentModel, Workspace
@@ -94,8 +95,9 @@ class SimulatedConfiguration:
         self.schemas = NoSchemas()
         self.settings = DefaultSettings()
 
-    async def load(self) -> Configuration:
-        """Read everything, as of one instant."""
+    async def load(self, known: Known | None = None) -> Configuration:
+        """Read everything, as of one instant, what is known too."""
+        del known
 
         def work() -> Configuration:
             return Configuration(
@@ -105,6 +107,7 @@ class SimulatedConfiguration:
                 rules=list(self._tables.rules.values()),
                 schemas=[],
                 settings=[],
+                rule_ids=[rule.id for rule in self._tables.rules.values()],
             )
 
         return await self._pool.read("load configuration", work)
