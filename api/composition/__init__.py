@@ -106,7 +106,6 @@ class Server:
         self.upkeep = bridge.connection(UPKEEP)
         self.stopping = False
         self._preparing = trio.CancelScope()
-        self.loaded_at = 0.0  # when the read models were first read, on trio's clock
         self.stale = False  # whether they may be older than is allowed
 
         now = self.clock.now
@@ -218,8 +217,7 @@ class Server:
             taken = await self.ownership.take(self.upkeep)
             self.filing.alone = not taken.live_writers
             await self.housekeeping.run_once()
-            await self.keyring.reload()
-            self.loaded_at = trio.current_time()
+            await self.changes.begin()  # reads them
 
     async def run(self) -> None:
         """Run everything until stopped. Raises GivenUpError when a part cannot be kept running."""
@@ -363,8 +361,8 @@ class Server:
     async def _watch_models(self) -> None:
         """Notice when nobody could confirm the read models for too long; the gate asks each time."""
         while True:
-            confirmed_at = self.changes.confirmed_at or self.loaded_at
-            self.stale = trio.current_time() - confirmed_at > STALE_S
+            confirmed_at = self.changes.confirmed_at
+            self.stale = confirmed_at is None or trio.current_time() - confirmed_at > STALE_S
             await trio.sleep(STALE_S / 10)
 
     async def _changed(self, news: Sequence[Change]) -> None:
