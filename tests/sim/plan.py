@@ -69,6 +69,8 @@ SCHEDULES_S: tuple[tuple[int, ...], ...] = (
 LONG_SCHEDULES_S: tuple[tuple[int, ...], ...] = ((5, 300, 900), (60, 600), (1, 1200))
 ENVIRONMENTS = (1, 2)
 LONG_SHARE = 0.06  # of the histories last an hour instead of minutes: idle time costs, too
+AUTO_SHARE = 0.3  # of a dense history's destinations: enough comes there for a limit to move
+AUTO_MOST = 12  # the bound of those: little above where they begin, so that it is met
 DENSE_SHARE = (
     0.15  # have much come at once for few, within small bounds: what spills and is read back
 )
@@ -90,6 +92,7 @@ class NewDestination(Struct, frozen=True):
     only: str | None  # the customer that the first rule's filter lets pass
     own: bool = False  # gets the service's own events too
     priority: str = "STANDARD"  # of its first rule
+    adapts: bool = False  # its concurrency is "auto"
 
 
 class Post(Struct, frozen=True):
@@ -170,8 +173,14 @@ def draw(seed: int) -> Plan:
         for number in range(chance.choice(few))
     )
     if dense:
+        adapting = stream(seed, "auto")
         destinations = tuple(
-            replace(each, priority=chance.choice(PRIORITIES)) for each in destinations
+            replace(
+                each,
+                priority=chance.choice(PRIORITIES),
+                adapts=adapting.random() < AUTO_SHARE,
+            )
+            for each in destinations
         )
     return Plan(
         seed=seed,

@@ -47,6 +47,7 @@ from tests.sim.faults import Faults
 from tests.sim.line import Line
 from tests.sim.news import News
 from tests.sim.parts import StallingDispatcher, StallingTimers, crashing
+from tests.sim.plan import AUTO_MOST
 from tests.sim.trace import Ended, Fault, Killed, Ready
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Process:
         stores, now = self.stores, self.clock.now
         plans = Plans(self.models)
         self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
+        self.projection.most_concurrency = AUTO_MOST
         self.commands = Commands()
         self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
         self.news = News(self.loader)

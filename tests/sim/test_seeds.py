@@ -28,6 +28,7 @@ def test_every_kind_of_thing_comes_up_early() -> None:
     plans = [draw(seed) for seed in range(250)]
     assert {kind for plan in plans for kind in plan.faults} == set(FAULTS)
     assert {each.receiver for plan in plans for each in plan.destinations} == set(RECEIVERS)
+    assert any(each.adapts for plan in plans for each in plan.destinations)
     wishes = {wish.kind for plan in plans for wish in plan.wishes}
     made_otherwise = {"batch", "keys", "filters", "own", "rate"}
     assert wishes == set(WISHES) - made_otherwise

@@ -57,7 +57,7 @@ class Wishes:
             "customerExternalId": new.customer,
             "delivery": {
                 "ordering": new.ordering,
-                "concurrency": new.concurrency,
+                "concurrency": "auto" if new.adapts else new.concurrency,
                 "retrySchedule": list(new.schedule_s),
                 "timeoutMs": new.timeout_ms,
                 "rateLimitPerSecond": new.rate_per_second,
@@ -146,6 +146,8 @@ class Wishes:
                 {"retrySchedule": list(chance.choice(SCHEDULES_S))},
             )
         )
+        if "concurrency" in delivery and self._world.plan.dense and chance.random() < 0.5:
+            delivery = {"concurrency": "auto"}
         await self._update(of, "patch", {"delivery": delivery})
 
     async def _rotate(self, of: Known, chance: Random) -> None:

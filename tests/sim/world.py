@@ -11,7 +11,7 @@ import trio
 
 from engine.control.records import DestinationRecord
 from engine.models import Rule
-from tests.sim.plan import Plan, stream
+from tests.sim.plan import AUTO_MOST, Plan, stream
 from tests.sim.trace import AnyFact, Configured, Ruled
 from tests.sim.virtual import EPOCH, VirtualClock
 
@@ -122,7 +122,7 @@ class World:
             record.status.name,
             record.ordering.name,
             record.retry_schedule_s,
-            record.concurrency,
+            AUTO_MOST if record.adapts else record.concurrency,
             record.customer,
             record.rate_per_second,
             record.url,
