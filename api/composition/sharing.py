@@ -17,6 +17,7 @@ class Sharing:
         control = self.control = shares_of(server.settings)
         self.pressure = Pressure(
             {
+                "attempts": lambda: server.directory.attempts.waiting,
                 "descriptors": lambda: wire.descriptors.waiting,
                 "openings": lambda: wire.openings.waiting,
                 "handshakes": lambda: wire.handshakes.waiting,

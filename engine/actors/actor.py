@@ -62,7 +62,7 @@ class DestinationActor:
         self._alarm = Alarm(context.timers, self.wake)
         self._unrecorded = 0  # settlements that are not durable
         self._beginning: Beginning | None = None
-        self._share = Share(context.memory)
+        self._share = Share(context.memory, config.workspace)
         self._asked: AnyRequest | None = None  # of the machine, and not passed to the readers yet
         self._queued = self._reading = self._reconfigured = self._retire = self._flush = False
         self._backed_off = True
@@ -82,7 +82,7 @@ class DestinationActor:
         if self._machine is None and not self._empty:
             self._mailbox.note(deliveries)
             return
-        if self._context.memory.full:
+        if self._context.memory.full(self.config.workspace):
             self._mailbox.spill(deliveries)
         else:
             self._mailbox.offer(deliveries)
@@ -109,7 +109,7 @@ class DestinationActor:
     def attempt_ended(self, flight: Flight) -> None:
         """Take an outcome."""
         self.in_flight -= 1
-        self._context.attempts.ended()
+        self._context.attempts.ended(self.config.workspace)
         self._mailbox.messages.append(flight)
         self.wake()
 
@@ -209,7 +209,7 @@ class DestinationActor:
             number = delivery.attempt_count + 1
             send(Transmission(config, delivery, number), Flight(self, delivery, number))
             self.in_flight += 1
-            began(delivery.id, self.environment)
+            began(delivery.id, self.environment, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         """Retire, if nothing is under way or near; write what must not be forgotten."""

@@ -1,30 +1,38 @@
 """Attempts of all destinations: how many may be in flight at once, whose turn it is, and which they are.
 
-Who found no room waits in line; what becomes free goes to the first of the line, a few attempts at a
-time, so that no destination takes it all.
+No workspace has so many places that nothing is left for another, over however many destinations and
+environments. Who found none waits in its workspace's line; what becomes free goes to the first of the
+line whose turn it is, a few attempts at a time, so that no destination takes it all.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 import trio
 
 from engine.actors.crowds import Crowds, Member
+from engine.lines import Lines, fair, room
+from engine.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn may begin, so that a turn stays below a millisecond
 GRANT = 8  # attempts that one place in the line is worth
+# Of the places that are free: a workspace alone has at most four fifths of all, more than it gets
+# descriptors; one of ten that take all they get has a tenth, and two in a hundred are still left.
+PORTION = 4
 
 
 class Attempts:
     """Owner of the number of attempts in flight, and of the ids that the API shows as DELIVERING."""
 
-    def __init__(self, limit: int, congested: Callable[[], bool]) -> None:
+    def __init__(
+        self, limit: int, congested: Callable[[], bool], *, portion: int = PORTION
+    ) -> None:
         self.crowds = Crowds()
         self._limit = limit
+        self._portion = portion
         self._congested = congested
-        self._line: deque[Member] = deque()
-        self._waiting: set[Member] = set()
+        self._lines: Lines[Member] = Lines()
         self._granted: set[Member] = set()
+        self._held = Tally()  # by workspace: what is in flight, and a place of each one granted
         self._environments: dict[str, int] = {}  # by delivery: sent and not yet recorded
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
@@ -36,28 +44,32 @@ class Attempts:
         """Return how many attempts `actor` may begin in its turn."""
         if self.halted or self._congested() or self.crowds.holds(actor):
             return 0
-        free = self._limit - self.in_flight
-        if free <= 0:
-            return 0
-        if actor in self._granted:
-            return min(
-                GRANT, max(1, free - len(self._granted) + 1)
-            )  # one for each other one granted
-        if self._line:
+        workspace, held = actor.config.workspace, self._held
+        own, free = held.of(workspace), self._limit - held.total
+        if self._granted and actor in self._granted:  # its place is counted already
+            return min(GRANT, 1 + room(own, free, self._portion))
+        if workspace in self._lines:
             return 0  # no jumping the queue
-        return min(TURN_SENDS, free)
+        return min(TURN_SENDS, room(own, free, self._portion))
 
-    def began(self, delivery: str, environment: int) -> None:
+    def began(self, delivery: str, environment: int, workspace: str) -> None:
         """Count an attempt that was handed to the sender."""
         self.in_flight += 1
+        self._held.add(workspace)
         self._environments[delivery] = environment
 
-    def ended(self) -> None:
+    def ended(self, workspace: str) -> None:
         """Count an attempt whose outcome is there; its id stays until it is recorded."""
         self.in_flight -= 1
+        self._held.remove(workspace)
         self.total += 1
-        if self._line:
+        if self._lines:
             self.pass_on()
+
+    @property
+    def waiting(self) -> int:
+        """How many destinations wait for places."""
+        return len(self._lines)
 
     def settling(self, count: int) -> None:
         """Count settlements that were given to the recorder."""
@@ -86,38 +98,46 @@ class Attempts:
         """Take note that a turn began `count` attempts of the `allowed` ones. Returns whether `actor`
         should come again at once; where it may want more than there is, it is put in line."""
         if self._granted:
-            self._granted.discard(actor)
+            self._take_back(actor)
         if count < allowed or (not allowed and self.crowds.holds(actor)):
-            if self._line:
+            if self._lines:
                 self.pass_on()
             return False
         if allowed == TURN_SENDS:
             return True
-        if not self.halted and actor not in self._waiting:
-            self._waiting.add(actor)
-            self._line.append(actor)
+        if not self.halted and self._lines.add(actor.config.workspace, actor):
             self.pass_on()
         return False
 
     def leave(self, actor: Member) -> None:
         """Forget an actor that is gone."""
         self.crowds.leave(actor)
+        self._lines.drop(actor.config.workspace, actor)
         if actor in self._granted:
-            self._granted.discard(actor)
+            self._take_back(actor)
             self.pass_on()
-        if actor in self._waiting:
-            self._waiting.discard(actor)
-            self._line.remove(actor)
 
     def pass_on(self) -> None:
-        """Wake the first in line for what is free, and after congestion."""
+        """Wake the first in their lines for what is free, workspaces in turn, and after congestion."""
         if self.halted or self._congested():
             return
-        while self._line and len(self._granted) < self._limit - self.in_flight:
-            first = self._line.popleft()
-            self._waiting.discard(first)
+        while self._lines and self._held.total < self._limit:
+            found = self._lines.next(self._may)
+            if found is None:
+                return
+            workspace, first = found
             self._granted.add(first)
+            self._held.add(workspace)
             first.wake()
+
+    def _may(self, workspace: str) -> bool:
+        held = self._held
+        return fair(held.of(workspace), self._limit - held.total, self._portion)
+
+    def _take_back(self, actor: Member) -> None:
+        if actor in self._granted:
+            self._granted.remove(actor)
+            self._held.remove(actor.config.workspace)
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these ids are sent and not yet recorded."""

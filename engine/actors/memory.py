@@ -1,10 +1,17 @@
 """What all destinations together hold in memory. Past the bound arrivals stay in the store, and who
-holds a few deliveries reads back no more; who holds less reads a few, so that nobody starves."""
+holds a few deliveries reads back no more; who holds less reads a few, so that nobody starves.
+
+Of what is free a workspace has a part, over all of its destinations: else one whose backlogs fill memory
+would have everybody's new deliveries take the way by the store.
+"""
 
 from engine.core.commands import Limits
+from engine.lines import fair, room
 
 LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
 LEAST_BYTES = 64 * 1024  # about as much
+# Of what is free: a workspace alone has at most four fifths, as with the places for attempts.
+PORTION = 4
 
 
 class Memory:
@@ -12,25 +19,38 @@ class Memory:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._of: dict[str, tuple[int, int]] = {}  # by workspace: deliveries and bytes
         self.deliveries = 0
         self.bytes = 0
 
-    @property
-    def full(self) -> bool:
-        """Whether arrivals must stay in the store."""
-        return self.deliveries >= self._limits.deliveries or self.bytes >= self._limits.bytes
+    def full(self, workspace: str) -> bool:
+        """Whether arrivals of this workspace must stay in the store."""
+        limits = self._limits
+        deliveries, size = self._of.get(workspace, (0, 0))
+        return not (
+            fair(deliveries, limits.deliveries - self.deliveries, PORTION)
+            and fair(size, limits.bytes - self.bytes, PORTION)
+        )
 
-    def changed(self, deliveries: int, size: int) -> None:
-        """Add what one actor holds more than it did (or less)."""
+    def changed(self, workspace: str, deliveries: int, size: int) -> None:
+        """Add what one actor of the workspace holds more than it did (or less)."""
         self.deliveries += deliveries
         self.bytes += size
+        held, held_bytes = self._of.get(workspace, (0, 0))
+        sums = held + deliveries, held_bytes + size
+        if any(sums):
+            self._of[workspace] = sums
+        else:
+            self._of.pop(workspace, None)
 
-    def may_read(self, held: int) -> bool:
+    def may_read(self, workspace: str, held: int) -> bool:
         """Return whether a destination that holds so many may read back now."""
-        return held < LEAST_READ or not self.full
+        return held < LEAST_READ or not self.full(workspace)
 
-    def readable(self, limit: int, size: int) -> tuple[int, int]:
+    def readable(self, workspace: str, limit: int, size: int) -> tuple[int, int]:
         """Return how many deliveries and bytes may be read back where that many were asked for."""
-        room = max(self._limits.deliveries - self.deliveries, LEAST_READ)
-        space = max(self._limits.bytes - self.bytes, LEAST_BYTES)
-        return min(limit, room), min(size, space)
+        limits = self._limits
+        held, held_bytes = self._of.get(workspace, (0, 0))
+        fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
+        space = max(room(held_bytes, limits.bytes - self.bytes, PORTION), LEAST_BYTES)
+        return min(limit, fit), min(size, space)

@@ -54,7 +54,7 @@ class Lookup:
         environment, destination = config.environment, config.id
         if isinstance(request, ReadRequest):
             limit = 1 if self._singly else request.limit
-            limit, size = self._memory.readable(limit, request.max_bytes)
+            limit, size = self._memory.readable(config.workspace, limit, request.max_bytes)
             return await store.read_queue(
                 environment,
                 destination,

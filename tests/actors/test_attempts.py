@@ -2,17 +2,19 @@
 
 import pytest
 
-from engine.actors.attempts import GRANT, TURN_SENDS, Attempts
+from engine.actors.attempts import GRANT, PORTION, TURN_SENDS, Attempts
 from tests.core.making import a_destination
+
+WORKSPACE = "w"
 
 
 class Actor:
     """Who wants to send. `wakes` counts how often it was asked to come."""
 
-    def __init__(self, attempts: Attempts, wants: int) -> None:
+    def __init__(self, attempts: Attempts, wants: int, workspace: str = WORKSPACE) -> None:
         self.attempts = attempts
         self.wants = wants
-        self.config = a_destination()
+        self.config = a_destination(workspace=workspace)
         self.began = 0
         self.wakes = 0
 
@@ -25,7 +27,7 @@ class Actor:
         allowed = self.attempts.allowance(self)
         count = min(allowed, self.wants)
         for _ in range(count):
-            self.attempts.began(f"{id(self)}-{self.began}", 1)
+            self.attempts.began(f"{id(self)}-{self.began}", 1, self.config.workspace)
             self.began += 1
         self.wants -= count
         return self.attempts.used(self, allowed, count)
@@ -51,8 +53,13 @@ class Congestion:
         return self.now
 
 
+def of_one(limit: int, congested: Congestion) -> Attempts:
+    """Return places of which one workspace may have all, to look at its destinations alone."""
+    return Attempts(limit, congested, portion=limit)
+
+
 def test_a_turn_begins_at_most_so_many_and_comes_again() -> None:
-    attempts = Attempts(1_000, Congestion())
+    attempts = of_one(1_000, Congestion())
     actor = Actor(attempts, TURN_SENDS + 5)
     assert actor.turn()
     assert actor.began == TURN_SENDS
@@ -61,13 +68,13 @@ def test_a_turn_begins_at_most_so_many_and_comes_again() -> None:
 
 
 def test_past_the_cap_actors_wait_in_line_and_are_woken_in_order() -> None:
-    attempts = Attempts(10, Congestion())
+    attempts = of_one(10, Congestion())
     actors = [Actor(attempts, 6) for _ in range(4)]
     for actor in actors:
         actor.turn()
     assert [actor.began for actor in actors] == [6, 4, 0, 0]
     for freed in range(1, 4):
-        attempts.ended()
+        attempts.ended(WORKSPACE)
         assert sum(actor.wakes for actor in actors) == freed
         actors[freed].turn()
     assert attempts.in_flight == 10
@@ -75,18 +82,18 @@ def test_past_the_cap_actors_wait_in_line_and_are_woken_in_order() -> None:
 
 
 def test_nobody_jumps_the_queue() -> None:
-    attempts = Attempts(10, Congestion())
+    attempts = of_one(10, Congestion())
     first, second, third = (Actor(attempts, 10) for _ in range(3))
     first.turn()
     second.turn()
-    attempts.ended()
+    attempts.ended(WORKSPACE)
     third.turn()
     settle([first, second, third])
     assert (first.began, second.began, third.began) == (10, 1, 0)
 
 
 def test_what_becomes_free_is_shared_in_small_portions() -> None:
-    attempts = Attempts(100, Congestion())
+    attempts = of_one(100, Congestion())
     greedy, *others = [Actor(attempts, 1_000) for _ in range(4)]
     while attempts.in_flight < 100:
         greedy.turn()
@@ -94,7 +101,7 @@ def test_what_becomes_free_is_shared_in_small_portions() -> None:
     for actor in others:
         actor.turn()
     for _ in range(60):
-        attempts.ended()
+        attempts.ended(WORKSPACE)
     for _ in range(4):
         for actor in (greedy, *others):
             if actor.wakes:
@@ -105,12 +112,12 @@ def test_what_becomes_free_is_shared_in_small_portions() -> None:
 
 
 def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
-    attempts = Attempts(1, Congestion())
+    attempts = of_one(1, Congestion())
     busy, idle, waiting = Actor(attempts, 2), Actor(attempts, 1), Actor(attempts, 1)
     for actor in (busy, idle, waiting):
         actor.turn()
     busy.wants = idle.wants = 0  # what they wanted to send is gone
-    attempts.ended()
+    attempts.ended(WORKSPACE)
     assert (busy.wakes, idle.wakes, waiting.wakes) == (1, 0, 0)
     busy.turn()
     assert (idle.wakes, waiting.wakes) == (1, 0)
@@ -121,13 +128,13 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
 
 
 def test_an_actor_that_is_gone_passes_its_place_on() -> None:
-    attempts = Attempts(1, Congestion())
-    attempts.began("busy", 1)
+    attempts = of_one(1, Congestion())
+    attempts.began("busy", 1, "w")
     gone, waiting, leaving = (Actor(attempts, 1) for _ in range(3))
     for actor in (gone, waiting, leaving):
         actor.turn()
     attempts.leave(leaving)
-    attempts.ended()
+    attempts.ended(WORKSPACE)
     assert (gone.wakes, waiting.wakes) == (1, 0)
     attempts.leave(gone)
     assert waiting.wakes == 1
@@ -140,7 +147,7 @@ def test_an_actor_that_is_gone_passes_its_place_on() -> None:
 
 def test_nothing_begins_while_outcomes_wait_and_all_come_when_that_ends() -> None:
     congestion = Congestion()
-    attempts = Attempts(100, congestion)
+    attempts = of_one(100, congestion)
     actors = [Actor(attempts, 3) for _ in range(5)]
     congestion.now = True
     for actor in actors:
@@ -155,7 +162,7 @@ def test_nothing_begins_while_outcomes_wait_and_all_come_when_that_ends() -> Non
 
 
 def test_nothing_begins_after_the_halt() -> None:
-    attempts = Attempts(100, Congestion())
+    attempts = of_one(100, Congestion())
     attempts.halted = True
     actor = Actor(attempts, 3)
     actor.turn()
@@ -164,10 +171,10 @@ def test_nothing_begins_after_the_halt() -> None:
 
 
 def test_ids_are_known_until_they_are_recorded() -> None:
-    attempts = Attempts(100, Congestion())
-    attempts.began("a", 1)
-    attempts.began("b", 2)
-    attempts.ended()
+    attempts = of_one(100, Congestion())
+    attempts.began("a", 1, "w")
+    attempts.began("b", 2, "w")
+    attempts.ended(WORKSPACE)
     assert attempts.delivering(["a", "b", "c"]) == {"a", "b"}
     attempts.settling(1)
     attempts.recorded(["a"])
@@ -178,12 +185,87 @@ def test_ids_are_known_until_they_are_recorded() -> None:
 
 @pytest.mark.parametrize("limit", [1, 3, 64, 65, 200])
 def test_the_cap_is_used_up_and_never_exceeded(limit: int) -> None:
-    attempts = Attempts(limit, Congestion())
+    attempts = of_one(limit, Congestion())
     actors = [Actor(attempts, 50) for _ in range(8)]
     for actor in actors:
         actor.wake()
     for ended in range(8 * 50):
         settle(actors)
         assert attempts.in_flight == min(limit, 8 * 50 - ended)
-        attempts.ended()
+        attempts.ended(WORKSPACE)
     assert all(actor.began == 50 for actor in actors)
+
+
+# --- workspaces: over however many destinations and environments
+
+
+def crowd(attempts: Attempts, workspace: str, destinations: int, each: int = 2) -> list[Actor]:
+    """Have destinations of a workspace begin all that they may."""
+    actors = [Actor(attempts, each, workspace) for _ in range(destinations)]
+    for actor in actors:
+        actor.wake()
+    settle(actors)
+    return actors
+
+
+def begun(actors: list[Actor]) -> int:
+    return sum(actor.began for actor in actors)
+
+
+def test_a_crowd_of_destinations_leaves_others_their_places_at_once() -> None:
+    attempts = Attempts(1_000, Congestion())
+    greedy = crowd(attempts, "greedy", 2_000)
+    assert begun(greedy) == 1_000 * PORTION // (PORTION + 1)
+    assert attempts.waiting > 1_000
+    for number in range(10):
+        other = Actor(attempts, 8, f"small-{number}")
+        other.turn()
+        assert (other.began, other.wakes) == (8, 0)  # without a look at who waits
+    attempts.ended("greedy")
+    assert begun(greedy) == 800  # and what it leaves is not its own before it has less
+    assert not any(actor.wakes for actor in greedy)
+
+
+def test_greedy_workspaces_come_to_have_as_much_and_leave_some() -> None:
+    attempts = Attempts(1_000, Congestion())
+    sizes = {"first": 3_000, "second": 300, "third": 1_500}
+    actors = {name: crowd(attempts, name, count, 50) for name, count in sizes.items()}
+    held = {name: begun(each) for name, each in actors.items()}
+    assert held["first"] == 800
+    everybody = [actor for each in actors.values() for actor in each]
+    for _ in range(3_000):
+        oldest = max(held, key=held.__getitem__)  # whoever has most ends most
+        attempts.ended(oldest)
+        before = {name: begun(each) for name, each in actors.items()}
+        settle(everybody)
+        held[oldest] -= 1
+        for name, each in actors.items():
+            held[name] += begun(each) - before[name]
+    assert sum(held.values()) == attempts.in_flight
+    assert max(held.values()) - min(held.values()) <= 2 * GRANT
+    late = Actor(attempts, 8, "late")
+    late.turn()
+    assert late.began == 8
+
+
+def test_of_what_is_free_at_the_cap_workspaces_are_granted_in_turn() -> None:
+    attempts = of_one(100, Congestion())
+    greedy = crowd(attempts, "greedy", 200)
+    other = crowd(attempts, "other", 1, 5)
+    assert (attempts.in_flight, begun(other)) == (100, 0)
+    attempts.ended("greedy")
+    attempts.ended("greedy")
+    settle(greedy + other)
+    assert begun(other) == 1
+    assert begun(greedy) == 101
+
+
+def test_places_granted_are_kept_for_whom_they_were_granted_to() -> None:
+    attempts = of_one(10, Congestion())
+    greedy = crowd(attempts, "greedy", 10)
+    attempts.ended("greedy")  # one who waits is granted it, and has not had its turn yet
+    other = Actor(attempts, 1, "other")
+    other.turn()
+    assert (other.began, attempts.in_flight) == (0, 9)
+    settle(greedy)
+    assert attempts.in_flight == 10

@@ -26,7 +26,7 @@ class Actor:
         self.wakes = 0
         allowed = self.attempts.allowance(self)
         for _ in range(allowed):
-            self.attempts.began(f"{id(self)}-{self.began}", 1)
+            self.attempts.began(f"{id(self)}-{self.began}", 1, self.config.workspace)
             self.began += 1
             if self.config.transform is not None:
                 self.attempts.crowds.came(self.config.workspace)
@@ -58,7 +58,7 @@ def test_who_was_held_goes_on_in_order_and_nobody_is_forgotten() -> None:
             pass
     for _ in range(400 * 64):
         attempts.crowds.went("greedy")
-        attempts.ended()
+        attempts.ended("greedy")
         for actor in actors:
             if actor.wakes and actor.turn():
                 actor.wake()
@@ -92,7 +92,7 @@ def test_who_leaves_is_not_woken() -> None:
 
 
 def test_who_is_held_keeps_no_place_in_the_line() -> None:
-    attempts = Attempts(8, lambda: False)
+    attempts = Attempts(8, lambda: False, portion=8)
     crowds = attempts.crowds
     waits, other = scripted(attempts, "w"), scripted(attempts, "other")
     while other.turn():
@@ -103,7 +103,7 @@ def test_who_is_held_keeps_no_place_in_the_line() -> None:
     last = scripted(attempts, "last")
     assert not last.turn()
     for _ in range(2):
-        attempts.ended()
+        attempts.ended("other")
     assert waits.wakes == 1
     assert not waits.turn()
     assert (waits.began, last.wakes) == (0, 1)  # what it was granted went to the next

@@ -416,11 +416,11 @@ async def test_the_cap_over_all_destinations_holds_and_none_starves(
         for name in names:
             world.accept(name, 20)
         await trio.sleep(2.5)
-        assert world.sender.most_open == 10
+        assert world.sender.most_open == 8  # all are of one workspace, which leaves some
         begun = {transmission.destination.id for _, transmission in world.sender.sent}
         assert len(begun) == 20
         await world.settled()
-        assert world.sender.most_open == 10
+        assert world.sender.most_open == 8
 
 
 async def test_a_store_that_goes_away_is_waited_for(autojump_clock: MockClock) -> None:

@@ -4,11 +4,11 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from engine.lines import Lines, fair
 from engine.timers import Timers
 from engine.wire.descriptors import Descriptors
 from engine.wire.handshakes import REST, Handshakes
 from engine.wire.openings import Openings
-from engine.wire.turns import Lines, fair
 
 
 def test_workspaces_are_served_in_turn_and_each_in_its_order() -> None:

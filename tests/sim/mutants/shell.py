@@ -23,7 +23,7 @@ ACTORS = (
         (
             Attempts,
             "used",
-            "if self._line:\n            self.pass_on()",
+            "if self._lines:\n            self.pass_on()",
             "if False:\n            self.pass_on()",
         ),
         needs="small",

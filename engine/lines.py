@@ -25,9 +25,13 @@ class Lines(Generic[T]):
     def __contains__(self, workspace: str) -> bool:
         return workspace in self._lines
 
-    def add(self, workspace: str, waiting: T) -> None:
-        """Put somebody at the end of its workspace's line; who is there already keeps its place."""
-        self._lines.setdefault(workspace, {})[waiting] = None
+    def add(self, workspace: str, waiting: T) -> bool:
+        """Put somebody at the end of its workspace's line; who is there already keeps its place.
+        Returns whether it is new there."""
+        line = self._lines.setdefault(workspace, {})
+        new = waiting not in line
+        line[waiting] = None
+        return new
 
     def drop(self, workspace: str, waiting: T) -> None:
         """Let somebody leave; harmless for who does not wait."""
@@ -59,3 +63,8 @@ def fair(own: int, free: int, portion: int) -> bool:
     for a thousand.)
     """
     return own < portion * free
+
+
+def room(own: int, free: int, portion: int) -> int:
+    """Return how many more such a workspace may take at once, one after the other, by the same rule."""
+    return max(0, (portion * free - own + portion) // (portion + 1))

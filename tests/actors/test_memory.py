@@ -1,0 +1,44 @@
+"""What one workspace's backlogs leave of memory for others."""
+
+from engine.actors.memory import LEAST_BYTES, LEAST_READ, PORTION, Memory
+from engine.core.commands import Limits
+
+MIB = 1024 * 1024
+
+
+def filled(memory: Memory, workspace: str, size: int) -> int:
+    """Have one delivery after the other held until memory is full for the workspace; count them."""
+    count = 0
+    while not memory.full(workspace):
+        memory.changed(workspace, 1, size)
+        count += 1
+    return count
+
+
+def test_a_workspace_leaves_others_some_whatever_it_does() -> None:
+    memory = Memory(Limits(1_000, MIB))
+    assert filled(memory, "greedy", 1) == 1_000 * PORTION // (PORTION + 1)
+    assert memory.readable("greedy", 500, 1_000) == (LEAST_READ, 1_000)
+    assert memory.may_read("greedy", LEAST_READ - 1)
+    assert not memory.may_read("greedy", LEAST_READ)
+    assert not memory.full("other")
+    assert memory.may_read("other", LEAST_READ)
+    assert memory.readable("other", 500, MIB)[0] == 160
+    assert filled(memory, "other", 1) == 160
+    assert not memory.full("third")
+
+
+def test_bytes_are_shared_as_well() -> None:
+    memory = Memory(Limits(1_000, MIB))
+    filled(memory, "greedy", MIB // 100)
+    assert memory.bytes <= 0.82 * MIB
+    assert not memory.full("other")
+    assert memory.readable("greedy", 10, MIB) == (10, LEAST_BYTES)
+
+
+def test_what_was_let_go_is_free_again() -> None:
+    memory = Memory(Limits(1_000, MIB))
+    count = filled(memory, "greedy", 1)
+    memory.changed("greedy", -count, -count)
+    assert (memory.deliveries, memory.bytes) == (0, 0)
+    assert filled(memory, "other", 1) == count
