@@ -178,16 +178,24 @@ class Settings(BaseModel):
         8 * MIB, ge=1, description="bytes of payload a destination holds in memory"
     )
     engine_deliveries: int = Field(
-        50_000, ge=1, description="deliveries in memory over all destinations"
+        50_000,
+        ge=1,
+        description="deliveries in memory over all destinations; of a workspace four fifths at most",
     )
     engine_bytes: int = Field(
-        128 * MIB, ge=1, description="bytes of payload in memory over all destinations"
+        128 * MIB,
+        ge=1,
+        description="bytes of payload in memory over all destinations; of a workspace four fifths at"
+        " most",
     )
     passivate_after: float = Field(
         30.0, gt=0, description="idle seconds until a destination's actor leaves memory"
     )
     max_in_flight: int = Field(
-        10_000, ge=1, description="attempts in flight over all destinations; each costs about 10 KB"
+        10_000,
+        ge=1,
+        description="attempts in flight over all destinations, of a workspace four fifths at most; each"
+        " costs about 10 KB",
     )
     auto_concurrency_max: int = Field(
         MOST_CONCURRENCY,

@@ -151,7 +151,8 @@ class _Running:
 
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
-    GivenUpError; whichever it is, the children have been stopped in reverse order by then."""
+    GivenUpError; whichever it is, the children have been stopped by then, in reverse order unless another
+    process has taken over."""
 
     def __init__(self, children: Sequence[Child]) -> None:
         self._children = [_Running(child, self._given_up) for child in children]
@@ -176,6 +177,11 @@ class Supervisor:
                     task_status.started(True)
                     await trio.sleep_forever()
             finally:
+                if self._is_lost:
+                    # Nothing of ours may be recorded any more: who still waits for a database that does
+                    # not answer does so beside the others, not after them.
+                    for child in under_way:
+                        child.scope.cancel()
                 for child in reversed(under_way):
                     await child.stop()
         if self._failure is not None:
@@ -183,6 +189,11 @@ class Supervisor:
             raise GivenUpError(child.child.name, child.child.restarts) from error
         if not all_started:
             task_status.started(False)
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether another process may write now."""
+        return self._failure is not None and isinstance(self._failure[1], OwnershipLostError)
 
     def stop(self) -> None:
         """Let `run` stop the children and return."""

@@ -248,3 +248,31 @@ async def test_a_child_that_another_process_has_replaced_is_not_started_again() 
         await Supervisor([Child(name="intake", run=replaced)]).run()
     assert isinstance(given_up.value.__cause__, OwnershipLostError)
     assert starts == 1
+
+
+async def test_when_another_has_taken_over_no_child_waits_for_the_end_of_the_next(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    told = {"first": trio.Event(), "second": trio.Event()}
+
+    def ending_after(name: str, other: str) -> Run:
+        async def run() -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                told[name].set()
+                with trio.CancelScope(shield=True):
+                    await told[other].wait()
+
+        return run
+
+    async def replaced() -> None:
+        raise OwnershipLostError("another server has taken over")
+
+    children = [
+        Child(name="first", run=ending_after("first", "second")),
+        Child(name="second", run=ending_after("second", "first")),
+        Child(name="intake", run=replaced),
+    ]
+    with trio.fail_after(60), pytest.raises(GivenUpError):
+        await Supervisor(children).run()
