@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.checks import require
-from bench.intervals import paired
+from bench.intervals import ratios
 from bench.posting import posted
 from bench.service import Figures, Receiver, Service
 
@@ -42,18 +42,6 @@ SCHEMA = {
 }
 
 
-def ratio(first: list[float], second: list[float]) -> Figures:
-    """Return second / first, paired by round: the geometric mean with its confidence interval."""
-    if len(first) == 1:
-        return {"ratio": round(second[0] / first[0], 3)}
-    found = paired(first, second)
-    return {
-        "ratio": round(found.ratio, 3),
-        "ratioLow": round(found.low, 3),
-        "ratioHigh": round(found.high, 3),
-    }
-
-
 def in_turns(rounds: int, first: Callable[[], float], second: Callable[[], float]) -> Figures:
     """Measure both once a round, in changing order, after a round that only warms them."""
     first(), second()
@@ -69,7 +57,7 @@ def in_turns(rounds: int, first: Callable[[], float], second: Callable[[], float
     return {
         "firstTimesFloor": round(statistics.median(ones), 2),
         "secondTimesFloor": round(statistics.median(others), 2),
-        **ratio(ones, others),
+        **ratios("ratio", ones, others),
     }
 
 

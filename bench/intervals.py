@@ -2,7 +2,7 @@
 
 Student's t on logarithms: a ratio of times is a difference of logarithms, whose errors are alike on
 both sides. With the three to ten repetitions of a bench a bootstrap's intervals are too narrow, since
-resampling five values cannot show what a sixth would be. Nothing here rounds.
+resampling five values cannot show what a sixth would be. Only `ratios`, which are figures, are rounded.
 """
 
 import math
@@ -92,6 +92,18 @@ def _interval(middle: float, error: float, freedom: float) -> Interval:
         math.exp(middle + half),
         1 - within(middle / error, freedom),
     )
+
+
+def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> dict[str, float]:
+    """Return second / first by a name, with the bounds of its interval where there are several rounds."""
+    if len(first) < 2:
+        return {title: round(second[0] / first[0], 3)} if first and first[0] and second else {}
+    found = paired(first, second)
+    return {
+        title: round(found.ratio, 3),
+        f"{title}Low": round(found.low, 3),
+        f"{title}High": round(found.high, 3),
+    }
 
 
 def beyond_chance(chances: Sequence[float]) -> list[bool]:

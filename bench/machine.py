@@ -8,10 +8,9 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
+from bench.programs import ROOT
 from bench.results import Machine, Source
 from storage.embedded import program
-
-_ROOT = Path(__file__).parent.parent
 
 
 @cache
@@ -28,7 +27,7 @@ def machine() -> Machine:
 
 def source(root: Path | None = None) -> Source:
     """Return what a source tree is, by default this one."""
-    root = root or _ROOT
+    root = root or ROOT
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     commit = _git(root, "rev-parse", "HEAD")
     return Source(

@@ -6,13 +6,13 @@ are named by both (`keyOverNone`), with the bounds of their interval where there
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from bench.calibration import around, drifted, floors
 from bench.checks import require, whole
 from bench.declared import Declaration, Variant, declaration
-from bench.intervals import paired
+from bench.intervals import ratios
 from bench.latency import latency, merged
 from bench.limits import verdict
 from bench.load import LANE_SPAN
@@ -203,18 +203,6 @@ class Run:
             for which in (first, name)
         ]
         return ratios(title, *pairs)
-
-
-def ratios(title: str, first: Sequence[float], second: Sequence[float]) -> Numbers:
-    """Return second / first by a name, with the bounds of its interval where there are several rounds."""
-    if len(first) < 2:
-        return {title: round(second[0] / first[0], 3)} if first and first[0] and second else {}
-    found = paired(first, second)
-    return {
-        title: round(found.ratio, 3),
-        f"{title}Low": round(found.low, 3),
-        f"{title}High": round(found.high, 3),
-    }
 
 
 def named(variant: str, figure: str) -> str:

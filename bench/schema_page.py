@@ -1,14 +1,14 @@
 """Makes docs/bench-results.md of `bench.results`: `python -m bench.schema_page`; a test holds it."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from bench.programs import ROOT
 from bench.results import FORMAT, Document
 
-PAGE = Path(__file__).parent.parent / "docs" / "bench-results.md"
+PAGE = ROOT / "docs" / "bench-results.md"
 _HEAD = f"""# What a run of the bench writes
 
 `python -m bench run SCENARIO --json FILE` writes one JSON document, of the format `{FORMAT}`. Names do

@@ -13,12 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from bench.interleaved import BASE, ratio
+from bench.interleaved import BASE
+from bench.intervals import ratios
+from bench.programs import ROOT
 from bench.results import Measurement
 from bench.scenario import Serve, Sizes
 from bench.service import STOP_S
 
-_ROOT = Path(__file__).parent.parent
 SIZES = (1, 16, 64, 256, 1_000)  # of groups: a lone event's, those under load, a flood's
 STATEMENTS = ("accept", "settle")
 SIDES = ("client", "database")
@@ -69,7 +70,7 @@ class Statements:
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
     """Measure groups of all sizes, of `deliveries` each a round. No server is needed for it."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
-    trees = [_ROOT]
+    trees = [ROOT]
     if BASE in os.environ:
         trees.insert(0, Path(os.environ[BASE]))
     figures: dict[str, float] = {}
@@ -82,8 +83,7 @@ def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
             if len(found) > 1:
                 for name in STATEMENTS:
                     one, other = ([sum(each[name].values()) for each in side] for side in found)
-                    compared = ratio(one, other)
-                    figures |= {f"{name}{size}{key}": value for key, value in compared.items()}
+                    figures |= ratios(f"{name}{size}Ratio", one, other)
     return Measurement(figures)
 
 

@@ -15,11 +15,11 @@ import memray
 from bench.profiling.profile import PROGRAM
 from bench.profiling.recording import begun, done, wish
 from bench.profiling.stages import module_of
+from bench.programs import ROOT
 from bench.results import Measurement
 from bench.service import Service
 
 _WAIT_S = 60.0  # to write what was recorded; beginning and ending are looked for twice a second
-_ROOT = Path(__file__).parent.parent.parent
 _TAKES = frozenset(
     {
         memray.AllocatorType.PYMALLOC_MALLOC,
@@ -120,8 +120,8 @@ def counted(path: Path) -> tuple[Counter[str], int]:
 def module(file: str) -> str:
     """Return the dotted name of the module that a file is."""
     path = Path(file)
-    if path.is_relative_to(_ROOT) and "site-packages" not in path.parts:
-        path = path.relative_to(_ROOT)
+    if path.is_relative_to(ROOT) and "site-packages" not in path.parts:
+        path = path.relative_to(ROOT)
     else:
         path = Path(*path.parts[_below(path.parts) :])
     parts = path.with_suffix("").parts

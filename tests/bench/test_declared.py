@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.declared import Declaration, declaration, read
-from bench.measure import named, over, ratios
+from bench.measure import named, over
 
 PLAIN = """
 about = "a test"
@@ -118,12 +118,8 @@ def test_a_file_that_is_no_toml_or_whose_tiny_sizes_are_no_sizes_is_refused(tmp_
         read(file)
 
 
-def test_ratios_are_named_by_both_and_have_an_interval_once_there_are_rounds() -> None:
+def test_ratios_are_named_by_both() -> None:
     assert over("key", "none", "timesFloor") == "keyOverNone"
     assert over("key", "none", "p99Ms") == "keyOverNoneP99Ms"
     assert named("key", "p99Ms") == "keyP99Ms"
     assert named("", "p99Ms") == "p99Ms"
-    assert ratios("x", [2.0], [3.0]) == {"x": 1.5}
-    found = ratios("x", [2.0, 2.1, 1.9], [3.0, 3.3, 2.9])
-    assert found["xLow"] < found["x"] < found["xHigh"]
-    assert ratios("x", [], []) == {}

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from bench.intervals import beyond_chance, paired, quantile, unpaired, within
+from bench.intervals import beyond_chance, paired, quantile, ratios, unpaired, within
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,10 @@ def test_of_many_findings_those_stand_that_are_beyond_chance_among_so_many() -> 
     assert beyond_chance([0.9, 0.001, 0.02, 0.6]) == [False, True, False, False]
     assert beyond_chance([0.012, 0.001, 0.02, 0.6]) == [True, True, True, False]
     assert beyond_chance([]) == []
+
+
+def test_ratios_have_an_interval_once_there_are_rounds() -> None:
+    assert ratios("x", [2.0], [3.0]) == {"x": 1.5}
+    found = ratios("x", [2.0, 2.1, 1.9], [3.0, 3.3, 2.9])
+    assert found["xLow"] < found["x"] < found["xHigh"]
+    assert ratios("x", [], []) == {}
