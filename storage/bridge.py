@@ -175,8 +175,8 @@ class Bridge:
             self._away_since = None
 
     def cut(self) -> None:
-        """Drop every connection at once: for a stop whose time is up while the database does not
-        answer. What is under way has an unknown outcome, as after a crash."""
+        """Drop every connection at once: another process has taken over, or the time of a stop is up and
+        the database does not answer. What is under way has an unknown outcome, as after a crash."""
         for connection in self._dedicated:
             connection.cut()
         for pool in self._pools:

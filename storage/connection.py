@@ -251,6 +251,9 @@ class Connection:
                 raw = await self._loop.run_aio_coroutine(self._open())
             except Exception as error:
                 raise translated(error, closed=True) from error
+            if self._shut:  # meanwhile
+                raw.terminate()
+                raise StoreAwayError("the connection is closed")
             self._raw = raw
             predecessor, self._pid = self._pid, raw.get_server_pid()
             self.connects += 1

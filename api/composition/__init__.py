@@ -179,7 +179,7 @@ class Server:
         self.background = Background()
         self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
         self.door = self._door()
-        self.supervisor = Supervisor(self.children())
+        self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
     def _door(self) -> FrontDoor:
         settings, models, now = self.settings, self.models, self.clock.now

@@ -152,9 +152,15 @@ class _Running:
 class Supervisor:
     """Owner of its children. `run` ends when it is cancelled, when `stop` is called, or with
     GivenUpError; whichever it is, the children have been stopped by then, in reverse order unless another
-    process has taken over."""
+    process has taken over.
 
-    def __init__(self, children: Sequence[Child]) -> None:
+    `on_lost` is called then, before they are stopped, to fail at once what they could only wait for.
+    """
+
+    def __init__(
+        self, children: Sequence[Child], on_lost: Callable[[], None] = lambda: None
+    ) -> None:
+        self._on_lost = on_lost
         self._children = [_Running(child, self._given_up) for child in children]
         self._staying = trio.CancelScope()
         self._failure: tuple[_Running, Exception | None] | None = None
@@ -178,10 +184,11 @@ class Supervisor:
                     await trio.sleep_forever()
             finally:
                 if self._is_lost:
-                    # Nothing of ours may be recorded any more: who still waits for a database that does
-                    # not answer does so beside the others, not after them.
+                    # Nothing of ours may be recorded any more: nobody goes on waiting for a database that
+                    # does not answer, and who has to waits beside the others, not after them.
                     for child in under_way:
                         child.scope.cancel()
+                    self._on_lost()
                 for child in reversed(under_way):
                     await child.stop()
         if self._failure is not None:

@@ -276,3 +276,35 @@ async def test_when_another_has_taken_over_no_child_waits_for_the_end_of_the_nex
     ]
     with trio.fail_after(60), pytest.raises(GivenUpError):
         await Supervisor(children).run()
+
+
+async def test_what_children_wait_for_in_vain_is_failed_when_another_has_taken_over(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    statement = trio.Event()  # a database that does not answer
+
+    async def writing() -> None:
+        with trio.CancelScope(shield=True):
+            await statement.wait()
+
+    async def replaced() -> None:
+        raise OwnershipLostError("another server has taken over")
+
+    children = [Child(name="settling", run=writing), Child(name="intake", run=replaced)]
+    with trio.fail_after(60), pytest.raises(GivenUpError):
+        await Supervisor(children, on_lost=statement.set).run()
+
+
+async def test_what_another_cause_ends_may_finish_its_statements() -> None:
+    lost = 0
+
+    async def stuck() -> None:
+        raise ValueError("broken")
+
+    def on_lost() -> None:
+        nonlocal lost
+        lost += 1
+
+    with pytest.raises(GivenUpError):
+        await Supervisor([Child(name="stuck", run=stuck, restarts=0)], on_lost=on_lost).run()
+    assert lost == 0

@@ -1,0 +1,76 @@
+"""A bridge that is cut: nobody goes on waiting for the database, and nothing of it is left behind."""
+
+import pytest
+import trio
+
+from storage.bridge import Bridge, open_bridge
+from storage.connection import Connection
+from storage.errors import StoreAwayError
+from storage.profiles import POOL, UPKEEP, Profile, hot
+from tests.postgres import eventually
+
+SLEEP = "SELECT pg_sleep(7)"
+ENDS_S = 4.0  # sooner than any of the statements, and any time limit, would
+
+
+@pytest.mark.parametrize("profile", [hot("test"), POOL, UPKEEP], ids=lambda each: each.purpose)
+async def test_a_statement_under_way_fails_at_once(
+    bridge: Bridge, database_url: str, profile: Profile
+) -> None:
+    async with open_bridge(database_url) as ours:
+        connection = ours.connection(profile)
+        await connection.ensure()
+        backend = connection.backend
+
+        async def running() -> bool:
+            state = "SELECT state FROM pg_stat_activity WHERE pid = $1 AND query LIKE '%pg_sleep%'"
+            return bool(await bridge.pool.fetch_value(state, backend) == "active")
+
+        async def wait_in_vain() -> None:
+            with pytest.raises(StoreAwayError):
+                await connection.fetch(SLEEP)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait_in_vain)
+            await eventually(running)
+            nursery.cancel_scope.deadline = trio.current_time() + ENDS_S
+            ours.cut()
+        assert not nursery.cancel_scope.cancelled_caught
+        with pytest.raises(StoreAwayError):  # for good
+            await connection.ensure()
+
+
+async def test_an_opening_under_way_leaves_no_connection(
+    bridge: Bridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Connection._open
+    greeted = False
+
+    async def greet(_: Connection) -> None:
+        nonlocal greeted
+        greeted = True
+
+    connection = bridge.connection(hot("test"), greet)
+
+    async def open_late(self: Connection) -> object:
+        raw = await opened(self)
+        if self is connection:
+            self.cut()
+        return raw
+
+    monkeypatch.setattr(Connection, "_open", open_late)
+    with pytest.raises(StoreAwayError, match="closed"):
+        await connection.ensure()
+    assert not connection.connected
+    assert not greeted
+
+
+async def test_a_greeting_under_way_fails(bridge: Bridge) -> None:
+    async def greet(connection: Connection) -> None:
+        connection.cut()
+        await connection.fetch(SLEEP)
+
+    connection = bridge.connection(hot("test"), greet)
+    with trio.fail_after(ENDS_S), pytest.raises(StoreAwayError):
+        await connection.ensure()
+    assert not connection.connected
