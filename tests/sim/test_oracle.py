@@ -50,7 +50,10 @@ FINE: dict[str, Callable[[], Telling]] = {
     "a row of failures that a crash cut": lambda: told.crashed_in_a_row(LATE + 30.05),
     "requeued": lambda: told.requeued(again=True),
     "dead after the queue was requeued": lambda: told.left_behind(LATE + 400),
+    "judged late after a crash": lambda: told.judged_late(LATE + 4.5),
     "stopped in order": told.stopped,
+    "stopped after a quarantine": lambda: told.quarantined(3),
+    "sent again after a quarantine": lambda: told.quarantined(3, again=True),
     "a row of who is disabled": told.row_of_who_is_disabled,
 }
 BROKEN: list[tuple[str, Callable[[], Telling]]] = [
@@ -68,11 +71,13 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("sent what is there", told.unsigned),
     ("sent what is there", lambda: told.sent_twice(1)),
     ("sent what is there", told.sent_though_recorded),
+    ("sent what is there", lambda: told.quarantined(2, again=True)),
     ("all comes to its end", told.not_ended),
     ("all comes to its end", lambda: told.announced(LATE + 2)),
     ("all comes to its end", told.delivered_by_nobody),
     ("all comes to its end", lambda: told.dead(2)),
     ("all comes to its end", lambda: told.discarded("patch")),
+    ("all comes to its end", lambda: told.judged_late(LATE + 2)),
     ("in order", lambda: told.overtaken("STRICT", ("c:1", "c:2"))),
     ("in order", lambda: told.overtaken("KEY", ("c:1", "c:1"))),
     ("in order", lambda: told.heard_late(0.05)),
@@ -108,6 +113,7 @@ BROKEN: list[tuple[str, Callable[[], Telling]]] = [
     ("states", told.impossible),
     ("stopped in order", lambda: told.stopped(recorded=False)),
     ("stopped in order", lambda: told.stopped(late=True)),
+    ("stopped in order", lambda: told.quarantined(2)),
 ]
 
 

@@ -195,6 +195,20 @@ def dead(attempts: int) -> Telling:
     return telling
 
 
+def judged_late(crashed_at: float) -> Telling:
+    """An attempt ends while another is under way for long; before that one ends the schedule becomes
+    shorter, and the first is dead by the new one. The actor crashes at such a time."""
+    telling = a_telling()
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 3, two, None, lasts_s=15)
+    telling.send(LATE + 4, one, 500, lasts_s=0.5)
+    telling.tell(Fault(NOW + crashed_at, "crash", "d1"))
+    telling.destination(LATE + 10, schedule_s=())
+    telling.die(one, LATE + 4.5)
+    telling.die(two, LATE + 18)
+    return telling
+
+
 def discarded(kind: str) -> Telling:
     telling = dead(3)
     telling.ask(LATE + 60, kind, deliveries=("a-d1",), ids=("a-d1",) if kind == "discard" else ())
@@ -454,6 +468,23 @@ def stopped(*, recorded: bool = True, late: bool = False) -> Telling:
     if not recorded:
         telling.change(one, status="FAILED", dlq_status="DISCARDED")
         telling.destination(LATE + 6, status="ARCHIVED")
+    return telling
+
+
+def quarantined(crashes: int, *, again: bool = False) -> Telling:
+    """An actor crashes so often over the outcome of an attempt; its process is told to end later, and
+    sends it `again` before, since somebody asked for that."""
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.send(LATE + 1, one, recorded=False)
+    for number in range(crashes):
+        telling.tell(Fault(NOW + LATE + 1.1 + number, "crash", "d1"))
+    telling.die(one, LATE + 10, error="INTERNAL")
+    if again:
+        telling.ask(LATE + 12, "requeue", deliveries=(one,), ids=(one,))
+        telling.send(LATE + 13, one)
+        telling.change(one, dlq_status="RETRIED_FROM_DLQ")
+    telling.tell(Fault(NOW + LATE + 20, "stop", "1"), Ended(NOW + LATE + 21, 1, "stopped"))
     return telling
 
 

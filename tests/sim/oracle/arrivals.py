@@ -4,6 +4,7 @@ one number only where the first was not recorded."""
 from collections import defaultdict
 from collections.abc import Iterator
 
+from tests.sim.oracle.crashes import condemned
 from tests.sim.oracle.sight import Sending, Sight
 
 
@@ -44,8 +45,14 @@ def _repeated(sight: Sight, delivery: str, sendings: list[Sending]) -> Iterator[
     for number, same in by_number.items():
         if len(same) == 1:
             continue
-        makers = [each.arrived.process for each in same]
-        if len(set(makers)) < len(makers):
+        makers: dict[int, Sending] = {}
+        twice = False
+        for each in sorted(same, key=lambda each: each.index):
+            before = makers.get(each.arrived.process)
+            if before is not None and not condemned(sight, before, each.at):
+                twice = True
+            makers[each.arrived.process] = each
+        if twice:
             yield f"delivery {delivery} was sent twice as attempt {number} by one process"
         row = recorded.get(number)
         if row is None:

@@ -6,8 +6,8 @@ make a wait shorter by its jump, and nothing else may.
 """
 
 from collections.abc import Iterator
-from math import inf
 
+from tests.sim.oracle.crashes import condemned
 from tests.sim.oracle.lives import Requeues, may_be_between
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sending, Sight
 from tests.sim.trace import AttemptRow, Configured, DeliveryRow
@@ -68,16 +68,17 @@ def _versions(sight: Sight, destination: str) -> list[Configured]:
 
 def _sent(sight: Sight, row: DeliveryRow, arrivals: list[Sending]) -> Iterator[str]:
     """None after a success that was heard or recorded, none beyond the schedule."""
-    won: dict[int, float] = {}
+    won: dict[int, Sending] = {}
     for sending in arrivals:
         process = sending.arrived.process
-        if sending.at > won.get(process, inf):
+        first = won.get(process)
+        if first and sending.at > first.end and not condemned(sight, first, sending.at):
             yield (
                 f"delivery {row.id} was sent as attempt {sending.arrived.number} "
                 f"after process {process} had heard of its success"
             )
         if sending.good and sending.heard:
-            won.setdefault(process, sending.end)
+            won.setdefault(process, sending)
     recorded = {attempt.number: attempt for attempt in sight.attempts.get(row.id, [])}
     for attempt in recorded.values():
         if attempt.success:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from math import inf
 
+from tests.sim.oracle.crashes import judged_until
 from tests.sim.oracle.sight import NETWORK_S, SOON_S, Sight
 from tests.sim.trace import Configured, DeliveryRow
 
@@ -69,7 +70,8 @@ def _judges(sight: Sight, row: DeliveryRow, versions: list[Configured]) -> list[
     process = last.arrived.process
     since = last.end - NETWORK_S
     if abs(sight.clock(process, last.end) - row.dead_lettered_at) <= SOON_S:
-        return sight.in_force(row.destination, process, since, last.end + NETWORK_S)
+        until = judged_until(sight, last) + NETWORK_S
+        return sight.in_force(row.destination, process, since, until)
     return sight.in_force(row.destination, process, since, inf)
 
 

@@ -5,6 +5,7 @@ Where its grace time ran out it may not have had the time.
 
 from collections.abc import Iterator
 
+from tests.sim.oracle.crashes import condemned
 from tests.sim.oracle.sight import NETWORK_S, Process, Sight
 
 QUICK_S = 20.0  # it ends sooner than its grace time only where all is durable
@@ -36,6 +37,10 @@ def _forgot(sight: Sight, process: Process) -> Iterator[str]:
         if arrived.process != process.number or not sending.heard:
             continue
         numbers = [row.number for row in sight.attempts.get(arrived.delivery, [])]
+        row = sight.deliveries.get(arrived.delivery)
+        dead = row is not None and row.error == "INTERNAL"
+        if dead and condemned(sight, sending, process.ended_at):
+            continue
         if arrived.number not in numbers:
             yield (
                 f"attempt {arrived.number} of delivery {arrived.delivery} ended before process "
