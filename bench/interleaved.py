@@ -7,12 +7,15 @@ interval over the rounds.
 import os
 import statistics
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench.checks import require
+from bench.checks import require, whole
 from bench.intervals import ratios
-from bench.posting import posted
+from bench.limits import verdict
+from bench.results import Measurement
 from bench.service import Figures, Receiver, Service
+from bench.work import work
 
 BASE = "ANGARIUM_BENCH_BASE"
 FILTER = 'event.payload.order.total > 100 && event.payload.order.currency == "EUR"'
@@ -42,28 +45,51 @@ SCHEMA = {
 }
 
 
-def in_turns(rounds: int, first: Callable[[], float], second: Callable[[], float]) -> Figures:
+@dataclass(frozen=True)
+class Cost:
+    """CPU an event over the floor of its minute; `void`: why it says nothing about the server."""
+
+    times_floor: float
+    void: str
+
+
+def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
+    """Do a load generator's plan, each event of which is due once; return what an event cost. Raises
+    Broken when not all was accepted, or not all arrived and was recorded, once."""
+    floor = receiver.floor()
+    done = work(service, receiver, plan, lambda accepted: accepted)
+    accepted, events = done.sent["accepted"], plan["events"]
+    require(accepted == events, f"accepted {accepted} of {events}: {done.sent['answers']}")
+    whole(done.sent, done.stats)
+    _, void = verdict(done.sent, done.stats)
+    return Cost(done.cpu_s / accepted * 1e6 / floor, void)
+
+
+def in_turns(rounds: int, first: Callable[[], Cost], second: Callable[[], Cost]) -> Measurement:
     """Measure both once a round, in changing order, after a round that only warms them."""
-    first(), second()
-    ones: list[float] = []
-    others: list[float] = []
+    sides = (first, second)
+    for side in sides:
+        side()
+    found: tuple[list[Cost], list[Cost]] = ([], [])
     for number in range(rounds):
-        if number % 2:
-            others.append(second())
-            ones.append(first())
-        else:
-            ones.append(first())
-            others.append(second())
-    return {
-        "firstTimesFloor": round(statistics.median(ones), 2),
-        "secondTimesFloor": round(statistics.median(others), 2),
-        **ratios("ratio", ones, others),
-    }
+        for place in (1, 0) if number % 2 else (0, 1):
+            found[place].append(sides[place]())
+    ones, others = ([each.times_floor for each in costs] for costs in found)
+    measurement = Measurement(
+        {
+            "firstTimesFloor": round(statistics.median(ones), 2),
+            "secondTimesFloor": round(statistics.median(others), 2),
+            **ratios("ratio", ones, others),
+        }
+    )
+    if void := next((each.void for each in (*found[0], *found[1]) if each.void), ""):
+        measurement.verdict, measurement.reason = "void", void
+    return measurement
 
 
 def features(
     service: Service, receiver: Receiver, *, events: int, connections: int, rounds: int
-) -> Figures:
+) -> Measurement:
     """Compare events that a filter and an active schema judge with events that nothing judges."""
     service.destination(receiver.url + "/plain", ["plain"], concurrency=64)
     guarded = service.destination(receiver.url + "/guarded", ["guarded"], concurrency=64)
@@ -74,8 +100,8 @@ def features(
     plan: Figures = {"events": events, "connections": connections}
     return in_turns(
         rounds,
-        lambda: _cost(posted(service, receiver, event_type="plain", **plan)),
-        lambda: _cost(posted(service, receiver, event_type="guarded", **plan)),
+        lambda: cost(service, receiver, event_type="plain", **plan),
+        lambda: cost(service, receiver, event_type="guarded", **plan),
     )
 
 
@@ -87,7 +113,7 @@ def against(
     connections: int,
     batch: int,
     rounds: int,
-) -> Figures:
+) -> Measurement:
     """Compare another source tree (first; by default this one) with this one (second)."""
     tree = os.environ.get(BASE)
     with Service(root=None if tree is None else Path(tree)) as other:
@@ -97,10 +123,6 @@ def against(
         require(other.port != service.port, "one and the same server")
         return in_turns(
             rounds,
-            lambda: _cost(posted(other, receiver, **plan)),
-            lambda: _cost(posted(service, receiver, **plan)),
+            lambda: cost(other, receiver, **plan),
+            lambda: cost(service, receiver, **plan),
         )
-
-
-def _cost(figures: Figures) -> float:
-    return float(figures["timesFloor"])

@@ -6,8 +6,9 @@ import subprocess
 import time
 
 from bench.checks import require
-from bench.interleaved import in_turns
-from bench.posting import load, posted
+from bench.interleaved import cost, in_turns
+from bench.posting import load
+from bench.results import Measurement
 from bench.service import Figures, Module, Receiver, Service, call
 
 # What people write: a message for a chat, a flat record, a choice of fields, names changed, totals.
@@ -70,7 +71,7 @@ def transforms(
     rate: int,
     seconds: int,
     hostile_rate: int,
-) -> Figures:
+) -> Measurement:
     """Compare events for plain destinations with events for as many with a script each, in turns; then
     measure plain and transformed deliveries alone, and beside another workspace's hostile scripts."""
     for number in range(destinations):
@@ -81,12 +82,13 @@ def transforms(
         body = SCRIPTS[number % len(SCRIPTS)]
         script(service, made, f"// {number}\nfunction transform(event) {{{body}}}")
     plan: Figures = {"events": events, "connections": connections, "types": destinations}
-    figures = in_turns(
+    found = in_turns(
         rounds,
-        lambda: float(posted(service, receiver, stem="plain", **plan)["timesFloor"]),
-        lambda: float(posted(service, receiver, stem="made", **plan)["timesFloor"]),
+        lambda: cost(service, receiver, stem="plain", **plan),
+        lambda: cost(service, receiver, stem="made", **plan),
     )
-    return figures | beside(service, receiver, destinations, rate, seconds, hostile_rate)
+    found.figures |= beside(service, receiver, destinations, rate, seconds, hostile_rate)
+    return found
 
 
 def beside(
