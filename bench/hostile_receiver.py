@@ -1,8 +1,9 @@
-"""A receiver that does its worst, in a process of its own: `python -m bench.hostile_receiver CERT KEY`.
+"""A receiver that does its worst, in a process of its own: `python -m bench.hostile_receiver PAPERS`.
 
-It prints its ports as JSON: `port` for HTTP, `tls` for HTTPS with that certificate, a handshake for each
-request, `stalling` where nobody ever shakes hands, and `closed` where nobody listens. What it does with a
-request is said by the path: `/never`, `/drip`, `/huge`, `/reset`; all others are answered at once.
+It prints its ports as JSON: `port` for HTTP, `tls` for HTTPS with the key and certificates of that file,
+a handshake for each request, `stalling` where nobody ever shakes hands, and `closed` where nobody
+listens. What it does with a request is said by the path: `/never`, `/drip`, `/huge`, `/reset`; all others
+are answered at once.
 """
 
 import asyncio
@@ -86,10 +87,10 @@ async def stall(reader: Reader, writer: Writer) -> None:
         writer.close()
 
 
-async def main(certificate: str, key: str) -> None:
+async def main(papers: str) -> None:
     """Serve until terminated."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    context.load_cert_chain(papers)
     plain = await asyncio.start_server(serve, "127.0.0.1", backlog=4096)
     tls = await asyncio.start_server(serve, "127.0.0.1", ssl=context, backlog=4096)
     stalling = await asyncio.start_server(stall, "127.0.0.1", backlog=4096)
@@ -103,4 +104,4 @@ async def main(certificate: str, key: str) -> None:
 
 if __name__ == "__main__":
     os.nice(10)  # where it is in fact another machine's work
-    uvloop.run(main(*sys.argv[1:3]))
+    uvloop.run(main(sys.argv[1]))

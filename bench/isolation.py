@@ -6,23 +6,18 @@ rounds, and which part of it is the machine's: what a neighbour at another serve
 tenant, it does by taking the processors from its load generator, its receiver and its server.
 """
 
-import json
 import statistics
-import subprocess
-import sys
-import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import ExitStack
 from types import TracebackType
-
-import trustme
 
 from bench.checks import require
 from bench.neighbours import Neighbour, Yard, named
+from bench.papers import Papers
 from bench.posting import load
-from bench.service import STOP_S, Figures, Receiver, Service
+from bench.programs import serving
+from bench.service import Figures, Receiver, Service
 
 BAR = 1.5  # times its own p99 alone that the healthy one's may be, from request to receiver
 DESTINATIONS = 10
@@ -35,14 +30,9 @@ class Neighbourhood(Service):
 
     def __init__(self, like: "Neighbourhood | None" = None) -> None:
         """`like`: another one whose authority is trusted, and which outlives this one."""
-        if like is None:
-            self.papers = tempfile.TemporaryDirectory(prefix="angarium-papers-")
-            _write_papers(Path(self.papers.name))
-        else:
-            self.papers = like.papers
+        self.papers: Papers = Papers() if like is None else like.papers
         self._lent = like is not None
-        authority = Path(self.papers.name) / "authority.pem"
-        super().__init__(settings={"SSL_CERT_FILE": str(authority)}, program="bench.served")
+        super().__init__(settings={"SSL_CERT_FILE": self.papers.authority}, program="bench.served")
 
     def __exit__(
         self,
@@ -54,35 +44,6 @@ class Neighbourhood(Service):
         super().__exit__(kind, error, trace)
         if not self._lent:
             self.papers.cleanup()
-
-    @contextmanager
-    def hostile(self) -> Iterator[dict[str, int]]:
-        """Run a hostile receiver; give its ports."""
-        folder = Path(self.papers.name)
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "bench.hostile_receiver"),
-                *(str(folder / "certificate.pem"), str(folder / "key.pem")),
-            ],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=self.root,
-        )
-        assert process.stdout is not None
-        try:
-            yield json.loads(process.stdout.readline())
-        finally:
-            process.terminate()
-            process.wait(STOP_S)
-            process.stdout.close()
-
-
-def _write_papers(folder: Path) -> None:
-    authority = trustme.CA()
-    certificate = authority.issue_cert("127.0.0.1")
-    authority.cert_pem.write_to_path(folder / "authority.pem")
-    certificate.cert_chain_pems[0].write_to_path(folder / "certificate.pem")
-    certificate.private_key_pem.write_to_path(folder / "key.pem")
 
 
 class Watch(threading.Thread):
@@ -160,16 +121,17 @@ def isolation(
     of its full size. `held`: whether the bar is held, once all have been measured; for that the neighbour
     is at another server too, in rounds of its own, and the bar is about what is left of the ratio."""
     assert isinstance(service, Neighbourhood)
+    chosen = named(worst)
     healthy = Healthy(service, receiver, rate, seconds)
     healthy.round()  # warm
     figures: Figures = {}
     ratios: dict[str, float] = {}
     with ExitStack() as stack:
-        ports = stack.enter_context(service.hostile())
+        ports = stack.enter_context(serving("bench.hostile_receiver", service.papers.key))
         servers = [service]
         if held:
             servers.append(stack.enter_context(Neighbourhood(service)))
-        for neighbour in named(worst):
+        for neighbour in chosen:
             yards = [
                 Yard(each, each.workspace(neighbour.name), ports, seconds, percent)
                 for each in servers

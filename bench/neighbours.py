@@ -5,7 +5,7 @@ What they prepare waits until `begin`; `end` lets it rest again, so that a round
 
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -322,8 +322,9 @@ NEIGHBOURS = {
 }
 
 
-def named(which: str) -> Iterable[Neighbour]:
-    """Return one of them, several with commas between, or all."""
-    return (
-        NEIGHBOURS.values() if which == "all" else [NEIGHBOURS[each] for each in which.split(",")]
-    )
+def named(which: str) -> list[Neighbour]:
+    """Return one of them, several with commas between, or all. Raises ValueError for one that is not."""
+    names = list(NEIGHBOURS) if which == "all" else which.split(",")
+    if strange := [name for name in names if name not in NEIGHBOURS]:
+        raise ValueError(f"no neighbour is {', '.join(strange)}; there are {', '.join(NEIGHBOURS)}")
+    return [NEIGHBOURS[name] for name in names]

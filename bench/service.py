@@ -12,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import trustme
-
+from bench.papers import Papers
 from bench.processes import cpu_s, descriptors, rss_mb
 from bench.programs import ROOT, STOP_S, Module, call, free_port
 
@@ -29,7 +28,7 @@ class Receiver:
     """The receiver's process. With `tls` it serves HTTPS too; its `authority` has signed for it."""
 
     def __init__(self, *, tls: bool = False) -> None:
-        self._papers = tempfile.TemporaryDirectory(prefix="angarium-papers-") if tls else None
+        self._papers = Papers() if tls else None
         self.url = ""
         self.https = ""  # the same paths over TLS
 
@@ -37,27 +36,17 @@ class Receiver:
     def authority(self) -> str:
         """The authority's certificate, a file for the server's SSL_CERT_FILE."""
         assert self._papers is not None, "Receiver(tls=True)"
-        return str(Path(self._papers.name) / "authority.pem")
+        return self._papers.authority
 
     def __enter__(self) -> "Receiver":
-        self.process = Module.start("bench.receiver", *self._tls())
+        tls = [] if self._papers is None else ["--tls", self._papers.key]
+        self.process = Module.start("bench.receiver", *tls)
         assert self.process.stdout is not None
         ports = json.loads(self.process.stdout.readline())
         self.url = f"http://127.0.0.1:{ports['port']}"
         if self._papers is not None:
             self.https = f"https://127.0.0.1:{ports['tls']}"
         return self
-
-    def _tls(self) -> list[str]:
-        """Have papers made; return the arguments that name them."""
-        if self._papers is None:
-            return []
-        folder = Path(self._papers.name)
-        authority = trustme.CA()
-        issued = authority.issue_cert("127.0.0.1")
-        authority.cert_pem.write_to_path(self.authority)
-        issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "papers.pem"))
-        return ["--tls", str(folder / "papers.pem")]
 
     def __exit__(
         self,

@@ -1,0 +1,24 @@
+"""Papers for receivers that speak TLS: an authority of the bench's own, and a key that it vouches for."""
+
+import tempfile
+from pathlib import Path
+
+import trustme
+
+
+class Papers:
+    """Two files, in a folder that is gone after `cleanup`. They are for 127.0.0.1."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="angarium-papers-")
+        folder = Path(self._folder.name)
+        self.authority = str(folder / "authority.pem")  # for a server's SSL_CERT_FILE
+        self.key = str(folder / "papers.pem")  # with the certificates that lead to the authority
+        authority = trustme.CA()
+        authority.cert_pem.write_to_path(self.authority)
+        issued = authority.issue_cert("127.0.0.1")
+        issued.private_key_and_cert_chain_pem.write_to_path(self.key)
+
+    def cleanup(self) -> None:
+        """Remove them."""
+        self._folder.cleanup()
