@@ -6,15 +6,7 @@ One statement writes everything and commits by itself; its text is in `storage.i
 from collections.abc import Sequence
 from typing import Any
 
-from engine.ports import (
-    Acceptance,
-    Claimed,
-    ContentionError,
-    IntakeGroup,
-    KeyClaim,
-    StoreAwayError,
-    StoreError,
-)
+from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, StoreAwayError
 from storage.connection import Connection
 from storage.freshness import Freshness
 from storage.intake_statement import bound
@@ -76,16 +68,13 @@ class PostgresIntake:
             before = await self._accepted_before(group)
             if before is not None:
                 return before
-        return await self._write(group)
-
-    async def _write(self, group: IntakeGroup) -> Acceptance:
         epoch = self._ownership.intake_epoch
-        acceptance = await self._run(group, epoch)
+        acceptance = await self._write(group, epoch)
         if acceptance is None:
-            raise await self._not_ours(epoch)
+            await self._ownership.reclaim_intake(self._connection, epoch)
         return acceptance
 
-    async def _run(
+    async def _write(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
         """Run the statement; None where it found no right to write. `base` is that of its first delivery,
@@ -124,13 +113,7 @@ class PostgresIntake:
             [destination for _, destination in ordered],
         )
         if not owned:
-            raise await self._not_ours(epoch)
-
-    async def _not_ours(self, epoch: int) -> StoreError:
-        """Return what to raise where a statement with this epoch found no right to write: there is one
-        by a newer epoch. Raises OwnershipLostError when this process owns nothing."""
-        await self._ownership.reclaim_intake(self._connection, epoch)
-        return ContentionError("the right to write was renewed: run again")
+            await self._ownership.reclaim_intake(self._connection, epoch)
 
     async def _ensure_connected(self) -> None:
         """Connect before a statement is made: a new connection brings a new epoch."""

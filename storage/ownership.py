@@ -8,6 +8,7 @@ that statement has either committed before, or comes later and writes nothing.
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NoReturn
 
 import structlog
 import trio
@@ -151,15 +152,17 @@ class Ownership:
             async with self._renewing:
                 await self._renew_intake(connection)
 
-    async def reclaim_intake(self, connection: Connection, epoch: int) -> None:
+    async def reclaim_intake(self, connection: Connection, epoch: int) -> NoReturn:
         """Make sure of the right to write after a statement with this epoch found none: the other of the
         intake's connections may have renewed it, or have tried to, its answer on its way or lost.
 
-        Raises OwnershipLostError when another process has taken over.
+        Raises ContentionError: the statement is to run again, with the epoch that is ours now. Raises
+        OwnershipLostError when another process has taken over.
         """
         async with self._renewing:
             if self.intake_epoch == epoch:
                 await self._renew_intake(connection)
+        raise ContentionError("the right to write was renewed: run again")
 
     async def _renew_intake(self, connection: Connection) -> None:
         self._highest += 1

@@ -11,11 +11,7 @@ from msgspec import structs
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
-from engine.ports import (
-    ContentionError,
-    DirtyDestination,
-    StoreAwayError,
-)
+from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
 from storage.bridge import Pool
@@ -190,7 +186,6 @@ class PostgresReplays:
         owned, turns, written_ids = rows[0]
         if not owned:
             await self._ownership.reclaim_intake(connection, epoch)
-            raise ContentionError("the right to write was renewed: run again")
         return Enqueued(list(written_ids or ()) if turns else None)
 
     async def pass_over(self, chunk: Chunk) -> bool:

@@ -9,12 +9,7 @@ from typing import Any
 
 from asyncpg import Record
 
-from engine.ports import (
-    ContentionError,
-    DirtyDestination,
-    PoisonError,
-    StoreAwayError,
-)
+from engine.ports import DirtyDestination, PoisonError, StoreAwayError
 from engine.requeue import CHUNK_BYTES, Requeued, Witness
 from storage.audit import values
 from storage.connection import Connection
@@ -215,7 +210,6 @@ class PostgresRequeue:
             raise PoisonError("a delivery's partition was removed") from error
         if not rows:
             await self._ownership.reclaim_intake(self._connection, epoch)
-            raise ContentionError("the right to write was renewed: run again")
         return rows
 
     async def _ensure_connected(self) -> None:
