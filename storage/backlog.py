@@ -34,7 +34,9 @@ BACKLOG = Profile(
     },
 )
 
-BACKLOG_READERS = 3  # connections: their plans name every partition, and take megabytes each
+# Connections, one for each reader, so that no workspace's readers have all of them: their plans name every
+# partition, and take megabytes each.
+BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
 _PENDING_OR_RETRYING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]

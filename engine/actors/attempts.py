@@ -97,7 +97,7 @@ class Attempts:
     def used(self, actor: Member, allowed: int, count: int) -> bool:
         """Take note that a turn began `count` attempts of the `allowed` ones. Returns whether `actor`
         should come again at once; where it may want more than there is, it is put in line."""
-        if self._granted:
+        if self._granted:  # nearly always empty
             self._take_back(actor)
         if count < allowed or (not allowed and self.crowds.holds(actor)):
             if self._lines:
@@ -113,8 +113,7 @@ class Attempts:
         """Forget an actor that is gone."""
         self.crowds.leave(actor)
         self._lines.drop(actor.config.workspace, actor)
-        if actor in self._granted:
-            self._take_back(actor)
+        if self._take_back(actor):
             self.pass_on()
 
     def pass_on(self) -> None:
@@ -134,10 +133,13 @@ class Attempts:
         held = self._held
         return fair(held.of(workspace), self._limit - held.total, self._portion)
 
-    def _take_back(self, actor: Member) -> None:
-        if actor in self._granted:
-            self._granted.remove(actor)
-            self._held.remove(actor.config.workspace)
+    def _take_back(self, actor: Member) -> bool:
+        """Free the place that an actor was granted, if it was."""
+        if actor not in self._granted:
+            return False
+        self._granted.remove(actor)
+        self._held.remove(actor.config.workspace)
+        return True
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these ids are sent and not yet recorded."""

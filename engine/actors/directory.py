@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
+from engine.actors.awakening import Awakening
 from engine.actors.context import Context, Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.memory import Memory
 from engine.actors.phase import Departure, Phase
 from engine.actors.readers import Readers
-from engine.actors.reading import Restoration
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
 from engine.core.commands import Limits
 from engine.core.destination import Destination
@@ -47,36 +47,6 @@ class Dormant(Struct, gc=False):
     low_seq: int
     waiting: int  # as far as is known
     sleeping: bool = False  # a retry is due some day, and its row says when
-
-
-class Awakening:
-    """A start's reading for one destination: its actor is made when its turn has come."""
-
-    __slots__ = ("_destination", "_directory", "_restoration")
-
-    def __init__(self, directory: "Directory", destination: str) -> None:
-        self._directory = directory
-        self._destination = destination
-        self._restoration: Restoration | None = None
-
-    def wanted(self) -> bool:
-        """Whether no actor has come about otherwise."""
-        if self._restoration is None:
-            actor = self._directory.activate_dormant(self._destination)
-            if actor is None:
-                return False
-            self._restoration = actor.restoration()
-        return self._restoration.wanted()
-
-    async def read(self, store: BacklogStore) -> None:
-        """Read for the actor."""
-        assert self._restoration is not None
-        await self._restoration.read(store)
-
-    def failed(self) -> None:
-        """Let the actor ask again."""
-        if self._restoration is not None:
-            self._restoration.failed()
 
 
 class Directory:
@@ -318,7 +288,9 @@ class Directory:
             self.dirty.add(row.destination)
             if row.destination not in self._actors and row.destination not in self._dormant:
                 self._rest(row.destination, Dormant(row.environment, row.low_seq, 0))
-                self.readers.submit_patient(Awakening(self, row.destination))
+                config = self._find(row.destination)
+                workspace = "" if config is None else config.workspace
+                self.readers.submit_patient(Awakening(self, row.destination, workspace))
             if number % RECOVER_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()
         self._recovered = True

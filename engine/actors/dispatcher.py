@@ -1,4 +1,4 @@
-"""The dispatcher: actors in turns, in one task. Nothing awaits within a turn."""
+"""The dispatcher: actors in turns, workspaces in turn, in one task. Nothing awaits within a turn."""
 
 import time
 from collections import deque
@@ -8,11 +8,15 @@ from typing import Protocol
 import trio
 from msgspec import Struct
 
+from engine.core.destination import Destination
+
 SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
 
 
 class Turn(Protocol):
     """What can be given a turn."""
+
+    config: Destination
 
     def turn(self) -> None:
         """Do a bounded amount of work."""
@@ -30,19 +34,43 @@ class DispatcherStatistics(Struct, frozen=True):
     waiting: int
 
 
+class _Line(deque[Turn]):
+    """Who waits of one workspace, in the order of their coming."""
+
+    __slots__ = ("workspace",)
+
+    def __init__(self, workspace: str) -> None:
+        super().__init__()
+        self.workspace = workspace
+
+
 class Dispatcher:
-    """Owner of the run queue. `enqueue` is called on the trio thread; callers queue only once."""
+    """Owner of who waits for a turn. `enqueue` is called on the trio thread; callers queue only once.
+
+    A thousand actors of one workspace may wait: between any two of them each other workspace has a turn.
+    (As in `engine.lines`, but nobody leaves, and what a workspace alone pays is a look: there is a turn
+    for every event and every outcome.)
+    """
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:
-        self._queue: deque[Turn] = deque()
+        self._line = _Line(
+            ""
+        )  # of the workspace that had the last turn; only this one may be empty
+        self._others: deque[_Line] = deque()  # whose turn is next comes first
+        self._lines = {"": self._line}  # all of them, by workspace
         self._elapsed = elapsed
         self._wake = trio.Event()
         self._asleep = False
         self._turns = self._crashes = self._yields = 0
 
     def enqueue(self, actor: Turn) -> None:
-        """Give `actor` a turn after those that wait already."""
-        self._queue.append(actor)
+        """Give `actor` a turn after those of its workspace that wait already."""
+        workspace = actor.config.workspace
+        line = self._lines.get(workspace)
+        if line is None:
+            line = self._lines[workspace] = _Line(workspace)
+            self._others.append(line)
+        line.append(actor)
         if self._asleep:
             self._asleep = False
             self._wake.set()
@@ -50,7 +78,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Give turns until cancelled."""
         while True:
-            if not self._queue:
+            if not self._anybody:
                 self._wake = trio.Event()
                 self._asleep = True
                 await self._wake.wait()
@@ -59,11 +87,17 @@ class Dispatcher:
                 await trio.lowlevel.checkpoint()
             self._slice()
 
+    @property
+    def _anybody(self) -> bool:
+        return bool(self._line or self._others)
+
     def _slice(self) -> None:
-        queue, elapsed = self._queue, self._elapsed
-        until = elapsed() + SLICE_S
-        while queue:
-            actor = queue.popleft()
+        others, elapsed = self._others, self._elapsed
+        line, until = self._line, elapsed() + SLICE_S
+        while others or line:
+            if others:
+                line = self._pass_on()
+            actor = line.popleft()
             self._turns += 1
             try:
                 actor.turn()
@@ -73,11 +107,22 @@ class Dispatcher:
             if elapsed() >= until:
                 return
 
+    def _pass_on(self) -> _Line:
+        """Let the next workspace have its turn, and this one stand behind the others, if it waits."""
+        before = self._line
+        if before:
+            self._others.append(before)
+        else:
+            del self._lines[before.workspace]
+        self._line = self._others.popleft()
+        return self._line
+
     async def wait_idle(self) -> None:
         """Wait until nobody waits for a turn."""
-        while self._queue:
+        while self._anybody:
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> DispatcherStatistics:
         """Return a record of what happened so far."""
-        return DispatcherStatistics(self._turns, self._crashes, self._yields, len(self._queue))
+        waiting = sum(map(len, self._lines.values()))
+        return DispatcherStatistics(self._turns, self._crashes, self._yields, waiting)

@@ -1,19 +1,24 @@
 """The readers: a few tasks that read what waits in the store, for all actors. Reads only.
 
 While the store is away they ask again until it answers; a read that it refuses is reported to whom it
-was for. Urgent reads go before those of a start, which fill the time between.
+was for. Urgent reads go before those of a start, which fill the time between; of either kind workspaces
+have theirs in turn, and none has all readers.
 """
 
-from collections import deque
 from typing import Protocol
 
 import structlog
 import trio
 from msgspec import Struct
 
+from engine.lines import Lines, fair
 from engine.ports import BacklogStore, StoreAwayError, StoreError
+from engine.tally import Tally
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
+# Of those that are free: a workspace alone has three of the four. A read takes a millisecond, but what
+# waits for a destination is counted when its actor comes about, and a million of them take seconds.
+PORTION = 2
 RETRY_S = 0.1  # between two tries while the store is away, doubling ...
 MOST_RETRY_S = 2.0  # ... to this, so that all goes on soon after it returned
 
@@ -22,6 +27,10 @@ log = structlog.get_logger("angarium.readers")
 
 class Reading(Protocol):
     """One piece of reading, and whom it is for."""
+
+    @property
+    def workspace(self) -> str:
+        """Whose it is."""
 
     def wanted(self) -> bool:
         """Whether anybody still waits for it."""
@@ -48,20 +57,21 @@ class Readers:
     def __init__(self, store: BacklogStore, readers: int = READERS) -> None:
         self._store = store
         self._readers = readers
-        self._urgent: deque[Reading] = deque()
-        self._patient: deque[Reading] = deque()
+        self._urgent: Lines[Reading] = Lines()
+        self._patient: Lines[Reading] = Lines()
+        self._held = Tally()
         self._lot = trio.lowlevel.ParkingLot()
         self._away = False
         self._readings = self._failures = 0
 
     def submit(self, reading: Reading) -> None:
-        """Read as soon as a reader is free."""
-        self._urgent.append(reading)
+        """Read as soon as a reader is free, and those of its workspace that wait have been."""
+        self._urgent.add(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_patient(self, reading: Reading) -> None:
         """Read when nothing urgent waits (one reader takes such first, so that it comes about)."""
-        self._patient.append(reading)
+        self._patient.add(reading.workspace, reading)
         self._lot.unpark()
 
     async def run(self) -> None:
@@ -71,13 +81,23 @@ class Readers:
             for _ in range(self._readers - 1):
                 nursery.start_soon(self._work, self._urgent, self._patient)
 
-    async def _work(self, first: deque[Reading], second: deque[Reading]) -> None:
+    async def _work(self, first: Lines[Reading], second: Lines[Reading]) -> None:
         while True:
-            if first or second:
-                await self._perform((first or second).popleft())
-                await trio.lowlevel.checkpoint()
-            else:
+            found = first.next(self._may) or second.next(self._may)
+            if found is None:
                 await self._lot.park()
+                continue
+            workspace, reading = found
+            self._held.add(workspace)
+            try:
+                await self._perform(reading)
+            finally:
+                self._held.remove(workspace)
+            await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
+
+    def _may(self, workspace: str) -> bool:
+        held = self._held
+        return fair(held.of(workspace), self._readers - held.total, PORTION)
 
     async def _perform(self, reading: Reading) -> None:
         done = False

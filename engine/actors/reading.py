@@ -39,6 +39,11 @@ class Lookup:
         self._memory = memory
         self._singly = singly
 
+    @property
+    def workspace(self) -> str:
+        """Whose destination it is."""
+        return self._asker.config.workspace
+
     def wanted(self) -> bool:
         """Whether the machine that asked is still there."""
         return self._asker.generation == self._generation
@@ -118,6 +123,11 @@ class Restoration:
         self._starter = starter
         self._generation = starter.generation
         self._low_seq = low_seq
+
+    @property
+    def workspace(self) -> str:
+        """Whose destination it is."""
+        return self._starter.config.workspace
 
     def wanted(self) -> bool:
         """Whether the actor still waits for this one."""

@@ -1,8 +1,9 @@
-"""Turns: fair, bounded in time, and each a barrier of its own."""
+"""Turns: fair, among workspaces too, bounded in time, and each a barrier of its own."""
 
 import trio
 
 from engine.actors.dispatcher import SLICE_S, Dispatcher
+from tests.core.making import a_destination
 
 
 class Ticking:
@@ -18,8 +19,16 @@ class Ticking:
 class Worker:
     """An actor that comes again until its work is done."""
 
-    def __init__(self, name: str, dispatcher: Dispatcher, log: list[str], turns: int = 1) -> None:
+    def __init__(
+        self,
+        name: str,
+        dispatcher: Dispatcher,
+        log: list[str],
+        turns: int = 1,
+        workspace: str = "w",
+    ) -> None:
         self.name = name
+        self.config = a_destination(workspace=workspace)
         self.left = turns
         self.breaks = False
         self.errors: list[Exception] = []
@@ -48,6 +57,27 @@ async def test_actors_take_turns_and_a_busy_one_goes_to_the_tail(nursery: trio.N
     nursery.start_soon(dispatcher.run)
     await trio.testing.wait_all_tasks_blocked()
     assert "".join(log) == "abcaca"
+    nursery.cancel_scope.cancel()
+
+
+async def test_a_thousand_of_one_workspace_are_no_reason_to_wait_in_another(
+    nursery: trio.Nursery,
+) -> None:
+    log: list[str] = []
+    dispatcher = Dispatcher(Ticking())
+    for _ in range(1_000):
+        dispatcher.enqueue(Worker("a", dispatcher, log, workspace="crowd"))
+    dispatcher.enqueue(Worker("b", dispatcher, log, 3, "healthy"))
+    dispatcher.enqueue(Worker("c", dispatcher, log, 1, "another"))
+    assert dispatcher.statistics().waiting == 1_002
+    nursery.start_soon(dispatcher.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert "".join(log) == "abcabab" + "a" * 997
+    for name in "ab":  # whose lines were empty, and who come anew
+        dispatcher.enqueue(Worker(name, dispatcher, log, 2, name))
+    await trio.testing.wait_all_tasks_blocked()
+    assert "".join(log[-4:]) == "abab"
+    assert dispatcher.statistics().waiting == 0
     nursery.cancel_scope.cancel()
 
 
