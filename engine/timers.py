@@ -6,12 +6,15 @@ cancelled, so these leave the heap in bulk as soon as they are its larger part, 
 
 import heapq
 import itertools
+import time
 from collections.abc import Callable
 
 import trio
 
 Callback = Callable[[], None]
-PASS_CALLS = 256  # calls in a row, so that every other trio task runs between two passes
+# Calls in a row, so that every other trio task runs between two passes: hundreds of those that only ask
+# for a turn, some twenty attempts that nobody answered.
+SLICE_S = 0.001
 DEAD_KEPT = 256  # cancelled entries that are not worth a sweep of the heap
 
 
@@ -35,10 +38,15 @@ class Timer:
 class Timers:
     """All deadlines of one process. Owner: the task in `run`; anyone on the trio thread may add."""
 
-    def __init__(self, on_error: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        on_error: Callable[[Exception], None],
+        elapsed: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._heap: list[tuple[float, int, Timer]] = []
         self._order = itertools.count()
         self._on_error = on_error
+        self._elapsed = elapsed
         self._sleep: trio.CancelScope | None = None
         self._dead = 0  # cancelled entries still in the heap
 
@@ -85,10 +93,9 @@ class Timers:
         return heap[0][0] if heap else float("inf")
 
     def _fire(self, now: float) -> None:
-        heap = self._heap
-        for _ in range(PASS_CALLS):
-            if not heap or heap[0][0] > now:
-                return
+        heap, elapsed = self._heap, self._elapsed
+        until = elapsed() + SLICE_S
+        while heap and heap[0][0] <= now:
             timer = heapq.heappop(heap)[2]
             callback = timer.callback
             if callback is None:
@@ -99,3 +106,5 @@ class Timers:
                 callback()
             except Exception as error:  # one of the barriers: one timer callback
                 self._on_error(error)
+            if elapsed() >= until:
+                return

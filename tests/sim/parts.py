@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from engine.actors.dispatcher import Dispatcher, Turn
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
-from engine.timers import Timers
+from engine.timers import SLICE_S, Timers
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
 
 A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
+A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
 
 
 class PlannedCrash(Exception):  # noqa: N818 - it is no error: the plan says so
@@ -22,8 +23,13 @@ class StallingTimers(Timers):
     """The timers of a process: none fires while it stands still."""
 
     def __init__(self, process: "Process", on_error: Callable[[Exception], None]) -> None:
-        super().__init__(on_error)
+        self._passed_s = 0.0
+        super().__init__(on_error, self._tick)
         self._process = process
+
+    def _tick(self) -> float:
+        self._passed_s += A_CALL_S
+        return self._passed_s
 
     def _next_due(self) -> float:
         return max(super()._next_due(), self._process.stalled_until)
