@@ -74,7 +74,11 @@ class PostgresIntake:
             await self._ownership.reclaim_intake(self._connection, epoch)
         return acceptance
 
-    async def _write(
+    async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
+        """Write a group that was never written; None where this epoch has no right to."""
+        return await self._run(group, epoch)
+
+    async def _run(
         self, group: IntakeGroup, epoch: int, base: int | None = None
     ) -> Acceptance | None:
         """Run the statement; None where it found no right to write. `base` is that of its first delivery,

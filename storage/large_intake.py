@@ -20,24 +20,20 @@ class _NotOursError(Exception):
 class PostgresLargeIntake(PostgresIntake):
     """`engine.ports.IntakeStore` for who may take its time, beside the one for everybody else."""
 
-    async def _write(
-        self, group: IntakeGroup, epoch: int, base: int | None = None
-    ) -> Acceptance | None:
+    async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
         if len(group.events) + len(group.deliveries) <= PART_ROWS:
-            return await super()._write(group, epoch, base)
+            return await super()._write(group, epoch)
         try:
             async with self._connection.transaction():
                 return await self._write_parts(group, epoch)
-        except (
-            _NotOursError
-        ):  # not asked about within: what a transaction writes may be rolled back
+        except _NotOursError:  # not renewed within: what a transaction writes may be rolled back
             return None
 
     async def _write_parts(self, group: IntakeGroup, epoch: int) -> Acceptance:
         lost: dict[str, Claimed] = {}
         base = int(await self._connection.fetch_value(DRAW))
         for place, part in parts_of(group):
-            acceptance = await super()._write(part, epoch, base + place)
+            acceptance = await self._run(part, epoch, base + place)
             if acceptance is None:
                 raise _NotOursError
             lost |= acceptance.lost

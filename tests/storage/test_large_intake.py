@@ -110,7 +110,7 @@ async def test_a_group_whose_connection_is_lost_half_way_is_written_by_its_next_
     events, deliveries = batch()
     group = whole(events, deliveries)
     runs = 0
-    run = PostgresIntake._write
+    run = PostgresIntake._run
 
     async def cut(self: PostgresIntake, *arguments: Any) -> Any:
         nonlocal runs
@@ -121,7 +121,7 @@ async def test_a_group_whose_connection_is_lost_half_way_is_written_by_its_next_
             raw.terminate()
         return await run(self, *arguments)
 
-    monkeypatch.setattr(PostgresIntake, "_write", cut)
+    monkeypatch.setattr(PostgresIntake, "_run", cut)
     with pytest.raises(StoreAwayError):
         await large.accept(group)
     group.again = True
