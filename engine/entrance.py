@@ -22,7 +22,6 @@ from engine.ports import (
     StoreAwayError,
     StoreError,
 )
-from engine.shards import shard_of
 
 
 class Entry(Protocol):
@@ -194,8 +193,9 @@ class Entrance:
 
     def _dirtied(self, destinations: Iterable[tuple[int, str]]) -> list[DirtyDestination]:
         known = self._directory.dirty
-        fresh = sorted({(env, each) for env, each in destinations if each not in known})
-        return [DirtyDestination(env, each, shard_of(each)) for env, each in fresh]
+        return DirtyDestination.each_of(
+            (env, each) for env, each in destinations if each not in known
+        )
 
     @staticmethod
     def _end(waiting: _Waiting, error: StoreError | None) -> None:

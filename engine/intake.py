@@ -30,7 +30,6 @@ from engine.ports import (
     StoreAwayError,
 )
 from engine.settings import Settings
-from engine.shards import shard_of
 from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, Submission
 
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
@@ -258,13 +257,14 @@ class Intake:
         return group, twins
 
     def _dirtied(self, deliveries: list[Delivery]) -> list[DirtyDestination]:
-        dirty = self._destinations.dirty
-        fresh = {
-            (each.event.environment, each.destination)
-            for each in deliveries
-            if each.destination not in dirty
-        }
-        return [_dirty(*each) for each in sorted(fresh)]
+        known = self._destinations.dirty
+        return DirtyDestination.each_of(
+            {
+                (each.event.environment, each.destination)
+                for each in deliveries
+                if each.destination not in known
+            }
+        )
 
     def _account(self, group: IntakeGroup, acceptance: Acceptance) -> None:
         if self.on_accepted is not None:
@@ -376,7 +376,7 @@ class Intake:
                 await trio.lowlevel.checkpoint()
             except StoreAwayError as error:
                 if not again and not error.maybe_written:
-                    self._destinations.spare([_dirty(*row) for row in rows])
+                    self._destinations.spare(DirtyDestination.each_of(rows))
                     self._turn_away()
                     break
                 # A row too many costs one look at the next start; but the next group must not run
@@ -388,7 +388,3 @@ class Intake:
                 break
         self.hands.release()
         await self._wait_back()
-
-
-def _dirty(environment: int, destination: str) -> DirtyDestination:
-    return DirtyDestination(environment, destination, shard_of(destination))

@@ -4,7 +4,7 @@ implement them; tests put fakes in their place.
 Every store method may raise `StoreAwayError` (the database cannot be reached, or did not answer in time).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -13,6 +13,7 @@ from engine.core.destination import Destination
 from engine.core.records import Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass
 from engine.files.records import FileRecord
+from engine.shards import shard_of
 
 # --- failures of the store -------------------------------------------------------------------------
 
@@ -68,6 +69,11 @@ class DirtyDestination(Struct, gc=False, frozen=True):
     environment: int
     destination: str
     shard: int
+
+    @classmethod
+    def each_of(cls, named: Iterable[tuple[int, str]]) -> list["DirtyDestination"]:
+        """Return one for each environment and id, in the order in which all statements lock rows."""
+        return [cls(env, each, shard_of(each)) for env, each in sorted(set(named))]
 
 
 class IntakeGroup(Struct):
