@@ -1,13 +1,13 @@
 """All configuration together: one store for the control plane, read whole for the read models."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import trio
 from asyncpg import Record
 
 from engine.control.ports import Known
-from engine.control.records import Configuration, DestinationRecord
-from engine.models import Rule
+from engine.control.records import Configuration
 from storage.bridge import Pool
 from storage.connection import Connection
 from storage.destinations import SELECT_DESTINATIONS, Destinations
@@ -19,6 +19,7 @@ from storage.transforms import Transforms
 from storage.workspace_settings import SELECT_SETTINGS, SettingsTable, settings_record
 from storage.workspaces import SELECT_TENANTS, Workspaces, tenants
 
+Made = TypeVar("Made")
 SLICE = 100  # rows that are opened between two checkpoints: 2 ms of decryption
 SLICE_OF_VERSIONS = 5_000  # of which only the version is looked at: 1 to 2 ms
 PAGE = 1_000  # rows of a statement: however many there are, none comes near its time limit
@@ -58,20 +59,12 @@ class ConfigurationTables:
         return Configuration(
             tenants=tenants(workspaces),
             keys=key_records(keys),
-            destinations=await self._opened(destinations),
-            rules=await _rules(rules),
+            destinations=await _made(self.destinations.record, destinations),
+            rules=await _made(rule_record, rules),
             schemas=[active_schema(row) for row in schemas],
             settings=[settings_record(row) for row in settings],
             rule_ids=[row["id"] for row in ruled],
         )
-
-    async def _opened(self, rows: list[Record]) -> list[DestinationRecord]:
-        opened = []
-        for index, row in enumerate(rows, 1):
-            opened.append(self.destinations.record(row))
-            if index % SLICE == 0:
-                await trio.lowlevel.checkpoint()
-        return opened
 
 
 async def _newer(rows: list[Record], version: Callable[[str], int] | None) -> list[str]:
@@ -94,10 +87,10 @@ async def _paged(reading: Connection, select: str, ids: list[str]) -> list[Recor
     return rows
 
 
-async def _rules(rows: list[Record]) -> list[Rule]:
+async def _made(make: Callable[[Record], Made], rows: list[Record]) -> list[Made]:
     made = []
     for index, row in enumerate(rows, 1):
-        made.append(rule_record(row))
+        made.append(make(row))
         if index % SLICE == 0:
             await trio.lowlevel.checkpoint()
     return made
