@@ -51,28 +51,28 @@ class Loader:
         confirm anything meanwhile."""
         async with self._turn:
             configuration = await self._store.load(self._projection)
-            projection, slices = self._projection, Slices(self._clock)
+            projection, breaks = self._projection, Breaks(self._clock)
             for tenant in configuration.tenants:
                 projection.tenant(tenant)
             for settings in configuration.settings:
                 projection.settings(settings)
-                await slices.rest()
+                await breaks.when_due()
             for key in configuration.keys:
                 projection.key(key)
-                await slices.rest()
+                await breaks.when_due()
             for destination in configuration.destinations:
                 projection.destination(destination)
-                await slices.rest()
+                await breaks.when_due()
             for rule in configuration.rules:
                 projection.rule(rule)
-                await slices.rest()
+                await breaks.when_due()
             for gone in projection.absent_keys(key.id for key in configuration.keys):
                 projection.key_removed(gone)
             for gone in projection.absent_rules(configuration.rule_ids):
                 projection.rule_removed(gone)
             for schema in configuration.schemas:
                 projection.schema(schema.environment, schema.event_type, schema)
-                await slices.rest()
+                await breaks.when_due()
             there = {(schema.environment, schema.event_type) for schema in configuration.schemas}
             for environment, event_type in projection.absent_schemas(there):
                 projection.schema(environment, event_type, None)
@@ -127,14 +127,14 @@ class Loader:
         self._projection.settings(await self._store.settings.get(identifier))
 
 
-class Slices:
+class Breaks:
     """Lets others have their turn whenever a loop has had its time."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._since = clock()
 
-    async def rest(self) -> None:
+    async def when_due(self) -> None:
         """Yield, if it is time to."""
         if self._clock() - self._since > SLICE_S:
             await trio.lowlevel.checkpoint()

@@ -2,7 +2,7 @@
 
 import trio
 
-from engine.control.loading import SLICE_S, Slices
+from engine.control.loading import SLICE_S, Breaks
 
 
 async def test_others_have_their_turn_after_a_slice_and_not_before() -> None:
@@ -19,13 +19,13 @@ async def test_others_have_their_turn_after_a_slice_and_not_before() -> None:
         nursery.start_soon(other)
         await trio.lowlevel.checkpoint()
         begun = turns
-        slices = Slices(lambda: now)
+        breaks = Breaks(lambda: now)
         for _ in range(10):  # cheap rows: nobody is let in for each of them
             now += SLICE_S / 100
-            await slices.rest()
+            await breaks.when_due()
         assert turns == begun
         for _ in range(10):  # dear ones
             now += SLICE_S * 1.5
-            await slices.rest()
+            await breaks.when_due()
         assert turns >= begun + 10 - 1
         nursery.cancel_scope.cancel()
