@@ -34,8 +34,8 @@ BACKLOG = Profile(
     },
 )
 
-# Connections, one for each reader, so that no workspace's readers have all of them: their plans name every
-# partition, and take megabytes each.
+# Connections, one for each reader, so that no workspace has all of them. Their plans name every partition
+# and take megabytes.
 BACKLOG_READERS = 4
 
 _PENDING = [DeliveryStatus.PENDING]
