@@ -83,7 +83,7 @@ INTAKE = (
     mutant(
         "a destination's row is not written",
         "The backlog row of a destination that gets its first work is left out.",
-        (Intake, "_dirtied", "if each.destination not in dirty", "if False"),
+        (Intake, "_dirtied", "if each.destination not in known", "if False"),
         needs="kill",
     ),
     mutant(
