@@ -3,6 +3,7 @@
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 import pytest
 import trio
@@ -11,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
 from engine.identity import Identity, delivery_id
-from engine.intake import PATIENCE_S, RETRY_S, Intake
+from engine.intake import PATIENCE_S, RETRY_S, TOLD_AT_ONCE, Intake
 from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError, StoreError
 from engine.settings import Settings
 from engine.submission import KEY_HELD_MS, Fate, Submission
@@ -69,6 +70,26 @@ async def running(
         nursery.start_soon(intake.run)
         yield intake
         nursery.cancel_scope.cancel()
+
+
+async def test_actors_are_told_of_a_large_group_a_few_hundred_at_a_time(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    known: list[int] = []  # how many were told, at each step of another task
+    count = 3 * TOLD_AT_ONCE + 1
+    async with running(store, destinations) as intake:
+        submission = make(fates, events=count)
+        intake.submit(submission)
+        while len(destinations.deliveries) < count:
+            known.append(len(destinations.deliveries))
+            await trio.lowlevel.checkpoint()
+    steps = [after - before for before, after in pairwise([*known, count])]
+    assert max(steps) <= 2 * TOLD_AT_ONCE  # trio shuffles: two steps of the intake may meet
+    assert destinations.deliveries == submission.deliveries
+    seqs = [each.seq for each in submission.deliveries]
+    assert seqs == list(range(seqs[0], seqs[0] + count))
+    assert len(fates) == 1
 
 
 async def test_what_waits_is_written_in_one_group_in_order(
