@@ -157,7 +157,7 @@ def floors(service: "Service") -> Floor:
         plan = {
             "url": f"{receiver.url}/floor",
             "databaseUrl": database_url,
-            "requests": bench.service.FLOOR_REQUESTS,
+            "requests": service.floor_requests,
         }
         found: dict[str, float] = bench.service.Module.run("bench.calibration", plan=plan)
     return msgspec.convert(found, Floor)

@@ -56,7 +56,7 @@ class Cost:
 def cost(service: Service, receiver: Receiver, **plan: object) -> Cost:
     """Do a load generator's plan, each event of which is due once; return what an event cost. Raises
     Broken when not all was accepted, or not all arrived and was recorded, once."""
-    floor = receiver.floor()
+    floor = receiver.floor(service.floor_requests)
     done = work(service, receiver, plan, lambda accepted: accepted)
     accepted, events = done.sent["accepted"], plan["events"]
     require(accepted == events, f"accepted {accepted} of {events}: {done.sent['answers']}")

@@ -17,13 +17,15 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from bench import brief
 from bench.bars import bars_of
 from bench.machine import machine, source
 from bench.report.html import page
 from bench.report.table import show
 from bench.results import Document, Measurement, Run, write
-from bench.scenario import Scenario, Sizes
+from bench.scenario import Scenario, Serve, Sizes
 from bench.scenarios import SCENARIOS
+from bench.scenarios.programs import PROGRAMS
 
 ALL = "all"
 CURATED = Path(__file__).parent / "curated.toml"
@@ -48,11 +50,18 @@ def curated() -> list[Chosen]:
         raise ValueError(f"{CURATED.name}: {error}") from None
 
 
-def measured(scenario: Scenario, sizes: Sizes, repeat: int = 1, *, profile: bool = False) -> Run:
-    """Measure a scenario so many times, each on servers that are new.
+def measured(
+    scenario: Scenario,
+    sizes: Sizes,
+    repeat: int = 1,
+    *,
+    serve: Serve | None = None,
+    profile: bool = False,
+) -> Run:
+    """Measure a scenario so many times, each on servers that are new unless `serve` says otherwise.
 
     What keeps the bench itself from measuring is a measurement too: a run of many goes on."""
-    measure: Callable[[Sizes], Measurement] = scenario.measure
+    measure: Callable[[Sizes], Measurement] = partial(scenario.measure, serve=serve)
     if profile:
         from bench.profiling.run import measured as measured_with_profile  # nobody else needs it
 
@@ -79,12 +88,16 @@ def measured(scenario: Scenario, sizes: Sizes, repeat: int = 1, *, profile: bool
 
 
 def running(
-    chosen: Iterable[tuple[Scenario, Sizes, int]], files: "Files", *, profile: bool
+    chosen: Iterable[tuple[Scenario, Sizes, int]],
+    files: "Files",
+    *,
+    serve: Callable[[Scenario], Serve | None] = lambda _scenario: None,
+    profile: bool,
 ) -> list[Run]:
     """Run what was chosen, one after another; show and write what is there after each."""
     document = Document([])
     for scenario, sizes, repeat in chosen:
-        run = measured(scenario, sizes, repeat, profile=profile)
+        run = measured(scenario, sizes, repeat, serve=serve(scenario), profile=profile)
         document.runs.append(run)
         show(run)
         files.write(document)
@@ -182,7 +195,16 @@ def main(arguments: Sequence[str]) -> int:
     files = Files(given.json, given.html)
     if given.scenario == ALL and given.json is None and given.html is None:
         files = Files.kept()
-    failed = failures(running(chosen, files, profile=given.profile), strict=given.strict)
+    with brief.Shared() as shared:
+
+        def serve(scenario: Scenario) -> Serve | None:
+            if not given.tiny:
+                return None
+            # A program may kill its server, or leave it full.
+            return brief.serve if scenario.name in PROGRAMS else shared
+
+        runs = running(chosen, files, serve=serve, profile=given.profile)
+    failed = failures(runs, strict=given.strict)
     files.tell()
     for each in failed:
         sys.stderr.write(f"{each}\n")
@@ -197,7 +219,9 @@ def _given(arguments: Sequence[str]) -> tuple[argparse.Namespace, argparse.Argum
     parser.add_argument(
         "--set", action="append", default=[], metavar="SIZE=N", help="another size, or name"
     )
-    parser.add_argument("--tiny", action="store_true", help="the sizes that the tests use")
+    parser.add_argument(
+        "--tiny", action="store_true", help="does it run? the sizes that the tests use"
+    )
     parser.add_argument("--repeat", type=_count, metavar="N", help="measure N times")
     parser.add_argument("--profile", action="store_true", help="say where the CPU goes, too")
     parser.add_argument(

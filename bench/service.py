@@ -119,9 +119,9 @@ class Receiver:
                 return
             time.sleep(0.05)
 
-    def floor(self) -> float:
+    def floor(self, requests: int = FLOOR_REQUESTS) -> float:
         """Return the floor, CPU microseconds for one request of a bare client, measured now."""
-        result = Module.run("bench.calibration", f"{self.url}/floor", str(FLOOR_REQUESTS))
+        result = Module.run("bench.calibration", f"{self.url}/floor", str(requests))
         self.reset()
         return float(result["cpuMicros"])
 
@@ -140,6 +140,7 @@ class Service:
         that is run as `angarium`."""
         self.root = root or ROOT
         self.program = program
+        self.floor_requests = FLOOR_REQUESTS  # of a floor that is measured beside it
         self._own = (
             tempfile.TemporaryDirectory(prefix="angarium-bench-") if folder is None else None
         )

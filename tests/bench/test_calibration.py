@@ -42,9 +42,8 @@ def test_requests_are_sent_and_answered() -> None:
 async def test_floors_are_measured_beside_a_service(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bench.service.FLOOR_REQUESTS", 200)
     monkeypatch.setattr("storage.embedded.running_url", lambda _folder: bridge.url)
-    beside = cast("Service", SimpleNamespace(folder=Path("data")))
+    beside = cast("Service", SimpleNamespace(folder=Path("data"), floor_requests=200))
     found = await trio.to_thread.run_sync(floors, beside)
     assert min(found.send_micros, found.insert_micros, found.syscall_micros) > 0
     monkeypatch.setattr("storage.embedded.running_url", lambda _folder: None)

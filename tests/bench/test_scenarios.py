@@ -1,8 +1,6 @@
 """Every scenario once, with tiny sizes, against a real server: they must run, and find nothing broken."""
 
 import re
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,11 +10,11 @@ import bench.resting
 import bench.saturation
 import bench.scenario
 import bench.service
+from bench.brief import Shared
 from bench.results import Floor, Measurement
 from bench.scenario import Scenario
 from bench.scenarios import SCENARIOS
 from bench.scenarios.programs import PROGRAMS
-from bench.service import Service
 
 ROOT = Path(__file__).parent.parent.parent
 DECLARED = [name for name in SCENARIOS if name not in PROGRAMS]
@@ -51,16 +49,9 @@ def test_a_program_runs_and_finds_nothing_broken(name: str) -> None:
 
 def test_what_files_declare_runs_and_finds_nothing_broken() -> None:
     """On one server, but for those that need settings or several: a start takes longer than events do."""
-    with Service() as shared:
+    with Shared() as serve:
         for name in DECLARED:
-            scenario, free = SCENARIOS[name], [shared]
-
-            def serve(
-                settings: Mapping[str, str] | None = None, free: list[Service] = free
-            ) -> AbstractContextManager[Service]:
-                own = settings or not free
-                return Service(settings=settings) if own else nullcontext(free.pop())
-
+            scenario = SCENARIOS[name]
             found = scenario.measure(scenario.with_sizes({}, tiny=True), serve)
             hold(scenario, found)
             assert found.latencies

@@ -1,0 +1,59 @@
+"""Servers for a run that asks only whether scenarios still run: `run --tiny`.
+
+Its floors are measured with little work, and a server that ends waits for no receiver that never answers.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import Self
+
+from bench.service import Service
+
+FLOOR_REQUESTS = 2_000  # some milliseconds of CPU: what a floor is of so few, nobody asks
+GRACE_S = 2  # what a scenario leaves in flight at the end, nobody misses
+
+
+@contextmanager
+def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
+    """Start a server that is new."""
+    given = {"ANGARIUM_SHUTDOWN_GRACE": str(GRACE_S), **(settings or {})}
+    with Service(settings=given) as service:
+        service.floor_requests = FLOOR_REQUESTS
+        yield service
+
+
+class Shared:
+    """One server that is lent again and again, to one at a time; it starts when somebody asks first. Who
+    asks for settings, or for a second one beside it, is served a new one."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._service: Service | None = None
+        self._lent = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def __call__(self, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
+        """Lend it, or serve."""
+        if settings or self._lent:
+            with serve(settings) as service:
+                yield service
+            return
+        if self._service is None:
+            self._service = self._stack.enter_context(serve())
+        self._lent = True
+        try:
+            yield self._service
+        finally:
+            self._lent = False
