@@ -68,6 +68,7 @@ class Connection:
         on_connect: Callable[["Connection"], Awaitable[None]] | None = None,
     ) -> None:
         self.profile = profile
+        self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
         self.connects = 0  # how often it has connected
         self._loop = loop
@@ -280,7 +281,7 @@ class Connection:
         return await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
-            command_timeout=self.profile.command_timeout_s,
+            # No time limit of the driver's, here or for a statement: `_shielded` and `_crossed` say why.
             # Our own dictionary holds the statements; asyncpg's drops them every 5 minutes.
             statement_cache_size=0,
             server_settings=self.profile.server_settings(),
@@ -336,21 +337,25 @@ class Connection:
             raise translated(error, closed=closed) from error
 
     async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
-        outcome: T
         with trio.CancelScope(shield=not self.profile.abandons):
             try:
-                outcome = await self._loop.run_aio_coroutine(call)
+                # Not by the driver's own time limit: its timer, cancelled, stays with the loop until it
+                # would have been due, and with it the context of whoever asked, a request with its body.
+                with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
+                    return await self._loop.run_aio_coroutine(call)
             except trio.Cancelled:
                 await self._close()  # asyncpg has asked the server to cancel; this waits for that
                 raise
-        return outcome
+        raise self._too_late()
 
     async def _crossed(self, call: Coroutine[Any, Any, T], crossing: Crossing) -> T:
-        limit_s = self.profile.command_timeout_s or inf
         # Not by the driver's own time limit, whose timers cost as much as the crossing.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + limit_s):
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + self._limit_s):
             return await crossing.run(call)
-        raise TimeoutError(f"no answer within {limit_s:g} s")
+        raise self._too_late()
+
+    def _too_late(self) -> TimeoutError:
+        return TimeoutError(f"no answer within {self._limit_s:g} s")
 
     def _discard(self) -> None:
         raw, self._raw = self._raw, None

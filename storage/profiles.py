@@ -19,7 +19,8 @@ class Profile:
     # Whether a cancelled statement is given up with its connection, instead of being waited for: for
     # what may take long, and may be done again.
     abandons: bool = False
-    # Whether its statements take the lean crossing (but over TLS): for thousands a second.
+    # Whether its statements take the lean crossing (but over TLS): for thousands a second, and for
+    # whatever a tenant may ask for as fast as it can, whose every turn of the loop is taken from others.
     lean: bool = False
 
     def server_settings(self) -> dict[str, str]:
@@ -63,13 +64,14 @@ def hot(purpose: str) -> Profile:
 
 
 # Queries of the control plane; lists examine a bounded number of rows, so 15 s is trouble.
-POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0)
+POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
 # Pages of the delivery log, on connections of their own, so that none of them holds up a command. They
 # follow an index and read no more than they are told, which the planner would judge by what there was.
 LOG = Profile(
     "log",
     statement_timeout_s=10.0,
     command_timeout_s=12.0,
+    lean=True,
     settings={
         "plan_cache_mode": "force_generic_plan",
         "enable_seqscan": "off",

@@ -1,0 +1,62 @@
+"""A statement that has ended keeps nothing of whoever asked for it."""
+
+import gc
+import weakref
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+
+import pytest
+import trio
+
+from storage.bridge import Bridge
+from storage.connection import Connection
+from storage.profiles import LOG, POOL, Profile
+
+PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
+
+
+class Request:
+    """Something that a task's context holds, as the framework's requests are held."""
+
+
+_REQUEST: ContextVar[Request] = ContextVar("request")
+
+
+async def fetch(connection: Connection) -> None:
+    await connection.fetch("SELECT $1::int", 1)
+
+
+async def script(connection: Connection) -> None:
+    await connection.execute("SELECT 1")
+
+
+async def transaction(connection: Connection) -> None:
+    async with connection.transaction():
+        await fetch(connection)
+
+
+async def listen(connection: Connection) -> None:
+    await connection.listen("test", lambda _: None)
+
+
+@pytest.mark.parametrize("profile", [PLAIN, POOL], ids=lambda each: each.purpose)
+async def test_what_asked_is_gone_once_it_was_answered(bridge: Bridge, profile: Profile) -> None:
+    connection = bridge.connection(profile)
+    await connection.ensure()  # the driver has a timer for connecting, once
+    asked: list[weakref.ref[Request]] = []
+
+    async def request(ask: Callable[[Connection], Awaitable[None]]) -> None:
+        found = Request()
+        _REQUEST.set(found)
+        asked.append(weakref.ref(found))
+        await ask(connection)
+
+    async with trio.open_nursery() as nursery:
+        for ask in (fetch, script, transaction, listen):
+            nursery.start_soon(request, ask)
+    gc.collect()
+    assert [each() for each in asked] == [None] * 4
+
+
+def test_who_lists_and_changes_as_fast_as_it_can_takes_the_lean_crossing() -> None:
+    assert all(profile.lean for profile in (POOL, LOG))
