@@ -171,7 +171,7 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
     every = ", ".join(sorted({method for each in allowed.values() for method in each.split(", ")}))
 
     @app.before_request
-    def begin() -> Response | None:
+    async def begin() -> Response | None:  # what is not async would cost a thread's hop
         # The front door has named an HTTP/1.1 request already.
         named = request.scope.get("state", {}).get("request_id")
         given = request.headers.get("X-Request-Id")
@@ -220,6 +220,9 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
 
     @app.errorhandler(HTTPException)
     async def http(error: HTTPException) -> Response:
+        # The request keeps the error that its path was, and by the error's frames itself: what anybody
+        # may ask for without a key would wait for the collector, with its headers and all.
+        error.__traceback__ = error.__context__ = None
         return _http_error(error)
 
     @app.errorhandler(Exception)
