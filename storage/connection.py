@@ -268,7 +268,7 @@ class Connection:
         self._check(raw)
         lean = self.profile.lean and not crosses_tls(raw)
         try:
-            self._crossing = Crossing(self._loop, raw) if lean else None
+            self._crossing = Crossing(self._loop, raw, self._limit_s) if lean else None
         except (OSError, AttributeError) as error:  # it was lost the moment it was made
             raise StoreAwayError("the connection was lost at once") from error
         if predecessor is not None:
@@ -281,7 +281,7 @@ class Connection:
         return await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
-            # No time limit of the driver's, here or for a statement: `_shielded` and `_crossed` say why.
+            # No time limit of the driver's, here or for a statement: `_shielded` says why.
             # Our own dictionary holds the statements; asyncpg's drops them every 5 minutes.
             statement_cache_size=0,
             server_settings=self.profile.server_settings(),
@@ -326,7 +326,7 @@ class Connection:
         try:
             if crossing is None:
                 return await self._shielded(call())
-            return await self._crossed(call(), crossing)
+            return await crossing.run(call())
         except asyncio.CancelledError:  # the loop went away under it
             self._discard()
             raise StoreAwayError("the bridge was closed") from None
@@ -346,16 +346,7 @@ class Connection:
             except trio.Cancelled:
                 await self._close()  # asyncpg has asked the server to cancel; this waits for that
                 raise
-        raise self._too_late()
-
-    async def _crossed(self, call: Coroutine[Any, Any, T], crossing: Crossing) -> T:
-        # Not by the driver's own time limit, whose timers cost as much as the crossing.
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + self._limit_s):
-            return await crossing.run(call)
-        raise self._too_late()
-
-    def _too_late(self) -> TimeoutError:
-        return TimeoutError(f"no answer within {self._limit_s:g} s")
+        raise TimeoutError(f"no answer within {self._limit_s:g} s")
 
     def _discard(self) -> None:
         raw, self._raw = self._raw, None

@@ -7,9 +7,11 @@ prepared statements pass here; whatever else the connection does goes by the loo
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
+from math import inf
 from typing import Any, Protocol, TypeVar
 
 import asyncpg
+import outcome
 import structlog
 import trio
 from asyncpg import Record
@@ -30,41 +32,67 @@ class Reading(Protocol):
 
 
 class Crossing:
-    """Takes over the reading of a connection without TLS, until that ends."""
+    """Takes over the reading of a connection without TLS, until that ends.
 
-    def __init__(self, loop: Reading, raw: "asyncpg.Connection[Record]") -> None:
+    A statement without an answer for `limit_s` is given up. One task looks after all of them: a
+    deadline for each costs as much as what the driver does for it.
+    """
+
+    def __init__(
+        self, loop: Reading, raw: "asyncpg.Connection[Record]", limit_s: float = inf
+    ) -> None:
         self._transport: asyncio.Transport = raw._transport  # type: ignore[attr-defined]  # no other way
         self._protocol: asyncio.Protocol = raw._protocol  # type: ignore[attr-defined]  # no other way
         self._on_waiter_completed = raw._protocol._on_waiter_completed  # type: ignore[attr-defined]  # as above
         self._awaited: asyncio.Future[Any] | None = None
         self._waiter: trio.lowlevel.Task | None = None  # who waits for it
+        self._limit_s = limit_s
+        self._due = inf  # when the statement under way has had its time
         self._transport.pause_reading()
         # A descriptor of our own: the transport may close its own at any time, and trio must not
         # wait for a number that has become another socket's.
         self._socket: socket.socket = self._transport.get_extra_info("socket").dup()
         self._reader = loop.run_trio_task(self._read)
+        self._watch = loop.run_trio_task(self._watch_limit)
         raw.add_termination_listener(lambda _: self._close())
 
     async def run(self, statement: Coroutine[Any, Any, T]) -> T:
-        """Run a statement of the driver's. Cancelled, it leaves the connection in doubt."""
+        """Run a statement of the driver's, to its end even when the caller is cancelled meanwhile.
+
+        Raises TimeoutError without an answer; then the connection is in doubt.
+        """
+        self._due = trio.current_time() + self._limit_s
         try:
             while True:
                 self._awaited = awaited = statement.send(None)
                 # It would end a timer that is not there, by a turn of the loop.
                 awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
-                await trio.lowlevel.wait_task_rescheduled(self._abandon)
+                await trio.lowlevel.wait_task_rescheduled(_go_on)
         except StopIteration as end:
             result: T = end.value
             return result
         finally:
+            self._due = inf
             statement.close()
 
-    def _abandon(self, _: Callable[[], None]) -> trio.lowlevel.Abort:
-        self._waiter = None
-        if self._awaited is not None:
-            self._awaited.cancel()
-        return trio.lowlevel.Abort.SUCCEEDED
+    async def _watch_limit(self) -> None:
+        # A statement that begins while this sleeps is due after that: it is seen in time.
+        pause_s = self._limit_s
+        while True:
+            await trio.sleep(pause_s)
+            left_s = self._due - trio.current_time()
+            if left_s <= 0:
+                self._give_up()
+            pause_s = left_s if 0 < left_s < self._limit_s else self._limit_s
+
+    def _give_up(self) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            if self._awaited is not None:
+                self._awaited.cancel()
+            error = TimeoutError(f"no answer within {self._limit_s:g} s")
+            trio.lowlevel.reschedule(waiter, outcome.Error(error))
 
     def _wake(self) -> None:
         waiter, self._waiter = self._waiter, None
@@ -96,10 +124,16 @@ class Crossing:
 
     def _close(self) -> None:
         self._reader.cancel()
+        self._watch.cancel()
         self._socket.close()
         if self._awaited is not None and not self._awaited.done():  # the loop ended
             self._awaited.set_exception(ConnectionResetError("the connection was closed"))
         self._wake()
+
+
+def _go_on(_: Callable[[], None]) -> trio.lowlevel.Abort:
+    """A cancelled caller waits for the answer all the same, and learns of it at its next checkpoint."""
+    return trio.lowlevel.Abort.FAILED
 
 
 def crosses_tls(raw: "asyncpg.Connection[Record]") -> bool:
