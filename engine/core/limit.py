@@ -1,10 +1,10 @@
-"""A concurrency that finds itself: how many attempts may be in flight at a destination, by what its
-answers take. Windows of attempts in, a limit out; no clock, no chance.
+"""A concurrency that finds itself: how many attempts may be in flight at a destination, by what a few
+more of them come to. Windows of attempts in, a limit out; no clock, no chance.
 
-While the limit is what holds deliveries back, it grows, and the faster the longer nothing is felt of it.
-When answers take longer than they do where nothing queues, and the cause is the limit, it falls to what
-Little's law gives: throughput times that time. Whether it is the cause is not guessed: where a smaller
-limit did not make answers quicker, it was not, and what they take now is what they take.
+Windows alternate between the limit and a little more, and each is compared with the one before. Where
+answers take as long at either, more in flight is more that is served, and the limit grows. Where they
+take longer by as much as there are more, the others only wait, and it falls. How long answers take, and
+how much they vary, need not be known: that is in both windows, and comes out over many.
 """
 
 import math
@@ -19,23 +19,33 @@ START = 8  # the default of a fixed one
 # Attempts in a window: two generations of what is in flight, so that the quick ones, which end first, are
 # not heard of alone; and no fewer than tell a mean from chance.
 GENERATIONS = 2
-MOST_GENERATIONS = 8  # where answers vary, and the mean's error is above this (5 %)
+MOST_GENERATIONS = 16  # where answers vary, and the mean's error is above this (5 %)
 STEADY = 0.05
 LEAST_ATTEMPTS = 16
-# How much longer answers may take, as a natural logarithm (0.07: 7 %), before a queue is seen in it; or
-# this many standard errors of the two means that are compared, where answers vary by themselves.
-TOLERANCE = 0.07
-ERRORS = 2.0
 # Durations are whole milliseconds and hold our own turns: below this, differences are of no account.
 GRAIN_MS = 5.0
-LARGEST_CUT = 0.5  # of the limit, by one window
-DRAINING = 0.95  # a little less than fits, or the queue that was felt would stay
-# A window of so many is run at half the limit, to see what answers take there: 1 to 2 % of throughput.
-PROBE_EVERY = 32
-FIRST_PROBE = 4
-HOLD = 16  # windows for which a limit that was found is kept, before more is tried again
-PART = 4  # of which one is learned of what may be chance
-FAILURES_SEEN = 0.05  # the share of failures of a window that is no matter of the limit yet
+MORE = 0.25  # than the limit is tried, as a natural logarithm: what may queue at a receiver for it
+# Gain: of what more in flight could bring, the part that it does. 1 where places are free, 0 where the
+# others wait. A place that brings less than this is too many; below a half, since a limit that is too low
+# costs throughput, and one that is as much too high little more than what is tried anyway.
+WORTH = 0.2
+LARGEST = 0.5  # that one comparison counts for: a spell's first window, or chance
+# The limit moves by this times what a comparison says: chance has it wander about the knee by some
+# hundredths. So many that say the same are none, and it moves twice as fast with each further one.
+PACE = 0.05
+SAME = 8
+FASTEST = 0.6
+SLOWER = math.log(2)  # than in the window before, beyond chance: perhaps far fewer are taken now
+ERRORS = 2.0  # within which two means, or a share, may differ by chance
+# Where more was refused: how much more is tried next, and for how many windows nothing is.
+CAREFUL = 1 / 16
+REFUSED_REST = 16
+BOUND_REST = 8  # windows at a bound for each one on its other side
+BOUND_PART = 0.8  # of the highest, from which it is one
+FAILURES_SEEN = (
+    0.05  # more of a window than of the one before: beyond chance, a matter of the limit
+)
+HALF = 0.5  # of a window that fails, where there is none before: the limit is too high by far
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
 # What a receiver does that has more in hand than it can take. Other failures say nothing of its load.
 OVERLOAD = frozenset(
@@ -48,92 +58,67 @@ OVERLOAD = frozenset(
 )
 
 
-class Seen(Struct, frozen=True, array_like=True):
-    """What answers took in a window. Logarithms are those of milliseconds: their means compare as ratios
-    do, and a few very slow answers do not outweigh the rest."""
-
-    mean: float  # of the logarithms
-    variance: float  # of that mean
-    mean_ms: float  # of the durations, for Little's law
-
-    @property
-    def plausible(self) -> bool:
-        """Whether it can be reckoned with, wherever it came from."""
-        finite = all(map(math.isfinite, (self.mean, self.variance, self.mean_ms)))
-        return finite and self.variance >= 0 and self.mean_ms > 0
-
-
 class LimitState(Struct, array_like=True):
     """Everything of a limit that a snapshot keeps."""
 
     limit: float
-    usual: Seen | None = None
-    step: float = 1.0
-    windows: int = 0
-    hold: int = 0
 
 
-class Trial(Struct, frozen=True):
-    """A smaller limit that is being tried: what the limit was, and what answers took at it."""
+class Seen(Struct, frozen=True):
+    """What a window came to."""
 
-    limit: float
-    seen: Seen
-    probe: bool  # to see what there is to see; else answers took longer
+    width: int
+    took: (
+        float  # by a success: the mean logarithm of milliseconds, with what failures took beside it
+    )
+    error: float  # of that mean
+    failed: float  # the share of attempts
 
 
 class AdaptiveLimit:
     """Owner of one destination's limit. `most` bounds it from above, whatever a snapshot says."""
 
     __slots__ = (
-        "_ended", "_failures", "_full", "_hold", "_kept", "_settling", "_since", "_squares", "_step",
-        "_successes", "_sum", "_sum_ms", "_trial", "_usual", "_wanted", "_windows", "limit", "most",
+        "_before", "_careful", "_ended", "_failed_ms", "_failures", "_full", "_kept", "_more",
+        "_pace", "_rest", "_same", "_search", "_settling", "_since", "_squares", "_successes",
+        "_sum", "_sum_ms", "_wanted", "limit", "most", "width",
     )  # fmt: skip
 
     def __init__(
         self, most: int, now: float, state: LimitState | None = None, start: int = START
     ) -> None:
         self.most = most
-        self.limit = float(min(max(LEAST, start), most))
-        self._usual: Seen | None = None  # where nothing queues, as far as is known
-        self._step = self.limit  # what the limit grows by: it doubles until something is felt
-        # In which the limit was what held back, since the last probe. The first comes early: where a
-        # limit begins may be more than its receiver can take.
-        self._windows = PROBE_EVERY - FIRST_PROBE
-        self._hold = 0  # windows for which it does not grow
-        self._trial: Trial | None = None
+        self._search = 1  # from where it begins, by doubling; -1: by halving; 0: it is near
+        self._put(float(start))
         if state is not None and math.isfinite(state.limit):
             self._put(state.limit)
-            usual = state.usual
-            self._usual = usual if usual is not None and usual.plausible else None
-            # In bounds whatever they say, or the limit would never move again, or at once to its bound.
-            self._step = max(1.0, min(state.step, self.limit))
-            self._windows = max(0, state.windows)
-            self._hold = min(max(0, state.hold), HOLD)
+            self._search = 0
         self._kept = self.limit
+        self.width = int(self.limit + 0.5)  # how many attempts may be in flight
+        self._before: Seen | None = None  # the last window in which the limit held back
+        self._more = False  # whether this window has a little more
+        self._careful = False  # since more was refused
+        self._rest = 0  # windows for which nothing else is tried
+        self._same = 0  # comparisons in a row that said to grow; below 0: to fall
+        self._pace = PACE
         self._begin(now)
-
-    @property
-    def width(self) -> int:
-        """How many attempts may be in flight."""
-        return int(self.limit + 0.5)
 
     @property
     def moved(self) -> bool:
         """Whether the limit is so far from the kept one that a snapshot is due."""
-        settled = self._settled()
-        return not self._kept / KEPT_WITHIN <= settled <= self._kept * KEPT_WITHIN
+        return not self._kept / KEPT_WITHIN <= self.limit <= self._kept * KEPT_WITHIN
 
     def ended(self, outcome: Outcome, full: bool, now: float) -> bool:
-        """Hear of an attempt's end. `full`: as many were in flight as might be. Returns whether the
-        limit may have changed."""
+        """Hear of an attempt's end. `full`: as many were in flight as might be. Returns whether `width`
+        may have changed."""
         if outcome.started_at < self._since:
-            return False  # begun under another limit
+            return False  # begun at another width
         if self._settling:
             # A connection may have been made for it, and a queue that was there be on its way out.
             self._settling -= 1
             return False
+        took_ms = max(0, outcome.duration_ms) + GRAIN_MS
         if outcome.success:
-            took_ms = max(0, outcome.duration_ms) + GRAIN_MS
             logarithm = math.log(took_ms)
             self._successes += 1
             self._sum += logarithm
@@ -141,6 +126,7 @@ class AdaptiveLimit:
             self._sum_ms += took_ms
         elif outcome.category in OVERLOAD:
             self._failures += 1
+            self._failed_ms += took_ms
         else:
             return False
         self._ended += 1
@@ -155,16 +141,13 @@ class AdaptiveLimit:
     def bound(self, most: int) -> None:
         """Keep below another bound from now on."""
         self.most = most
-        self.limit = min(self.limit, float(most))
+        self._put(self.limit)
+        self.width = min(self.width, most)
 
     def state(self) -> LimitState:
-        """Return what a snapshot keeps; a trial is not: its limit is not the destination's."""
-        self._kept = self._settled()
-        return LimitState(self._kept, self._usual, self._step, self._windows, self._hold)
-
-    def _settled(self) -> float:
-        trial = self._trial
-        return trial.limit if trial is not None and trial.probe else self.limit
+        """Return what a snapshot keeps."""
+        self._kept = self.limit
+        return LimitState(self.limit)
 
     def _begin(self, now: float, *, changed: bool = True) -> None:
         if changed:
@@ -172,101 +155,113 @@ class AdaptiveLimit:
             self._settling = self.width
         self._wanted = max(LEAST_ATTEMPTS, GENERATIONS * self.width)
         self._ended = self._successes = self._failures = self._full = 0
-        self._sum = self._squares = self._sum_ms = 0.0
-
-    def _close(self) -> None:
-        """Decide by a whole window."""
-        trial, self._trial = self._trial, None
-        share = self._failures / self._ended
-        if share > FAILURES_SEEN:
-            before = trial.limit if trial is not None and trial.probe else self.limit
-            self._step = 1.0
-            self._put(before * (1 - share * LARGEST_CUT))
-            if share < LARGEST_CUT and self._full * 2 >= self._ended:
-                # or a tenth that fails whatever the limit is would end it at one
-                self._put(self.limit + self._step)
-            return
-        seen = self._seen()
-        if trial is not None:
-            self._judge(trial, seen)
-            return
-        usual = self._learn(seen)
-        if self._full * 2 < self._ended:
-            return  # not what holds back: nothing to be learned of a larger or a smaller one
-        excess = seen.mean - usual.mean
-        if excess > chance(seen, usual):
-            self._trial = Trial(self.limit, seen, False)
-            self._step = 1.0
-            self._put(self.limit * fitting(seen, usual) * DRAINING)
-            return
-        self._windows += 1
-        if self._windows >= PROBE_EVERY and self.width > LEAST:
-            self._windows = 0
-            self._trial = Trial(self.limit, seen, True)
-            self._put(self.limit * LARGEST_CUT)
-        elif self._hold:
-            self._hold -= 1
-        else:
-            self._put(self.limit + self._step)
-            self._step = min(self._step * 2, self.limit)
+        self._sum = self._squares = self._sum_ms = self._failed_ms = 0.0
 
     def _wavers(self) -> bool:
         """Tell whether more is to be heard, since answers vary; then twice as many are wanted."""
         few = self._ended * GENERATIONS < MOST_GENERATIONS * self.width
-        if not (few and self._successes and self._seen().variance > STEADY * STEADY):
+        if not (few and self._successes and self._error() > STEADY):
             return False
         self._wanted *= 2
         return True
 
-    def _seen(self) -> Seen:
-        count = self._successes
-        mean = self._sum / count
-        variance = max(0.0, self._squares / count - mean * mean) / count
-        return Seen(mean, variance, self._sum_ms / count)
+    def _error(self) -> float:
+        mean = self._sum / self._successes
+        variance = max(0.0, self._squares / self._successes - mean * mean)
+        return math.sqrt(variance / self._successes)
 
-    def _judge(self, trial: Trial, seen: Seen) -> None:
-        """Go by what a smaller limit came to. Of a queue that the limit makes, answers are quicker by as
-        much as the limit is smaller; half of that is taken for it."""
-        quicker = trial.seen.mean - seen.mean
-        ours = quicker > max(math.log(trial.limit / self.limit) / 2, chance(seen, trial.seen, 0.0))
-        if trial.probe:
-            self._usual = seen
-            self._put(trial.limit * (fitting(trial.seen, seen) if ours else 1.0))
-            if ours:  # and maybe at half of that too, as is soon seen
-                self._step, self._windows = 1.0, PROBE_EVERY - FIRST_PROBE
-        elif ours:
-            self._learn(seen)
-            self._hold = min(HOLD, self.width)  # of a small limit a window takes long
+    def _close(self) -> None:
+        """Decide by a whole window, and set the width of the next."""
+        before, self._before = self._before, None
+        failed = self._failures / self._ended
+        usual = HALF if before is None else before.failed + FAILURES_SEEN
+        chance = ERRORS * math.sqrt(failed * (1 - failed) / self._ended)
+        if not self._successes or failed > usual + chance:
+            self._refused(known=before is not None)
+        elif self._full * 2 < self._ended:
+            self._search = max(0, self._search)
+            return  # not what holds back: nothing to be learned of a larger or a smaller one
         else:
-            self._usual = seen
-            self._put(trial.limit)
+            took = self._sum / self._successes + math.log1p(self._failed_ms / self._sum_ms)
+            self._before = seen = Seen(self.width, took, self._error(), failed)
+            if before is not None:
+                self._heard(before, seen)
+            if self._rest or self._before is None:
+                self._rest = max(0, self._rest - 1)
+                return
+            self._more = not self._more
+        self._size()
 
-    def _learn(self, seen: Seen) -> Seen:
-        """Take in what answers took; return what they take where nothing queues. What is less by chance
-        alone moves it by a part: the least of many would be too little. While the limit is one that has
-        proved to fit, what is more does so too."""
-        usual = self._usual
-        if usual is None or seen.mean < usual.mean - chance(seen, usual):
-            self._usual = usual = seen
-        elif seen.mean < usual.mean or (
-            self._hold and seen.mean < usual.mean + chance(seen, usual)
-        ):
-            mean = usual.mean + (seen.mean - usual.mean) / PART
-            mean_ms = usual.mean_ms + (seen.mean_ms - usual.mean_ms) / PART
-            self._usual = usual = Seen(mean, usual.variance, mean_ms)
-        return usual
+    def _refused(self, *, known: bool) -> None:
+        """A little more than the limit is too much; or the limit is, a little where the window before was
+        well, and else by far."""
+        if not self._more:
+            self._put(self.limit - max(1.0, self.limit * CAREFUL) if known else self.limit / 2)
+        self._rest = REFUSED_REST if self._more or self._successes else 0
+        self._more = False
+        self._search = 0
+        self._careful = True
+        self._same, self._pace = 0, PACE
+
+    def _heard(self, before: Seen, seen: Seen) -> None:
+        """Move the limit by what the larger of two widths came to beside the smaller."""
+        chance = ERRORS * math.hypot(seen.error, before.error)
+        if not self._search and seen.took > before.took + SLOWER + chance:
+            self._search, self._rest = -1, 0
+            self._before = None  # it began before that: another one at this width
+            return
+        if before.width == seen.width:
+            return
+        lower, upper = min(before.width, seen.width), max(before.width, seen.width)
+        span = math.log(seen.width / before.width)
+        gain = 1 - (seen.took - before.took) / span
+        if self._search:
+            self._narrow(lower, upper, gain)
+            return
+        worth = min(LARGEST, max(-LARGEST, gain - WORTH))
+        if worth * self._same < 0:
+            self._same, self._pace = 0, PACE
+        self._same += 1 if worth > 0 else -1
+        if abs(self._same) > SAME:
+            self._pace = min(FASTEST, self._pace * 2)
+            self._careful = False
+        self._put(self.limit * math.exp(self._pace * worth))
+
+    def _narrow(self, lower: int, upper: int, gain: float) -> None:
+        """Double or halve further; or be near the knee, of a receiver that serves the more the more are
+        in flight, and then no more."""
+        self._more = False
+        if gain < WORTH:
+            self._put(lower)
+            self._search = -1
+        elif self._search > 0:
+            self._put(upper)
+            self._search = int(upper < self.most)
+        else:
+            self._put(lower * (upper / lower) ** min(1.0, gain))
+            self._search = 0
+
+    def _size(self) -> None:
+        """Set the width: that of the limit, or a little more; at its bound there is only less."""
+        lower = int(self.limit + 0.5)
+        if self._search < 0 and lower > LEAST:
+            self.width = int(self.limit / 2 + 0.5)
+            return
+        self._search = max(0, self._search)
+        more = math.expm1(MORE)
+        if self._search:
+            more = 1.0
+        elif self._careful:
+            more = CAREFUL
+        upper = max(lower + 1, int(self.limit * (1 + more) + 0.5))
+        if upper > self.most:
+            upper = self.most
+            lower = max(LEAST, min(upper - 1, int(upper * math.exp(-MORE) + 0.5)))
+        self.width = upper if self._more else lower
+        at_most = self._more and self.limit >= BOUND_PART * self.most and self._same >= 0
+        at_least = not self._more and lower == LEAST and self._same <= 0
+        if at_most or at_least:
+            self._rest = max(self._rest, BOUND_REST)
 
     def _put(self, limit: float) -> None:
         self.limit = min(max(float(LEAST), limit), float(self.most))
-
-
-def chance(one: Seen, other: Seen, least: float = TOLERANCE) -> float:
-    """Return by how much two means may differ without a cause."""
-    return max(least, ERRORS * math.sqrt(one.variance + other.variance))
-
-
-def fitting(seen: Seen, usual: Seen) -> float:
-    """Return the part of a limit that would be in flight if answers took what is usual: by Little's law
-    throughput times that, and throughput is the limit by what they took."""
-    part = min(math.exp(usual.mean - seen.mean), usual.mean_ms / seen.mean_ms)
-    return min(1.0, max(LARGEST_CUT, part))

@@ -1,6 +1,7 @@
 """A receiver in arithmetic: it takes so many requests at once, and answers in virtual time."""
 
 import heapq
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,6 +24,21 @@ def always(seconds: float) -> Takes:
 def varying(median: float, sigma: float) -> Takes:
     """Log-normal."""
     return lambda _at, chance: median * chance.lognormvariate(0.0, sigma)
+
+
+def heavy_tailed(least: float, alpha: float) -> Takes:
+    """By Pareto's law, up to a minute."""
+    return lambda _at, chance: min(60.0, least * chance.paretovariate(alpha))
+
+
+def wavering(median: float, depth: float) -> Takes:
+    """Quicker or slower by up to `depth`, a logarithm, from second to second."""
+
+    def takes(at: float, chance: random.Random) -> float:
+        spell = random.Random(int(at)).uniform(-depth, depth)
+        return median * math.exp(spell) * chance.lognormvariate(0.0, 0.03)
+
+    return takes
 
 
 @dataclass
@@ -79,7 +95,7 @@ class Crowd:
             self._fly(0.001, ErrorCategory.RATE_LIMITED)
         else:
             start = self.now
-            if len(self.free) >= self.places:
+            while len(self.free) >= self.places:
                 start = heapq.heappop(self.free)
             end = start + self.takes(self.now, self.chance)
             heapq.heappush(self.free, end)

@@ -4,6 +4,7 @@ spell; and the advice of Little's law."""
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,11 +13,11 @@ from engine.core.advice import LEAST_ATTEMPTS, suggested_concurrency
 from engine.core.counters import Counters, CounterState, Slot
 from engine.core.destination import MOST_CONCURRENCY
 from engine.core.limit import LEAST_ATTEMPTS as WINDOW
-from engine.core.limit import OVERLOAD, START, AdaptiveLimit, LimitState, Seen
+from engine.core.limit import OVERLOAD, START, AdaptiveLimit, LimitState
 from engine.core.records import Outcome
 from engine.core.snapshot import Snapshot, decode, encode
 from engine.core.vocabulary import ErrorCategory, Ordering
-from tests.core.crowd import Crowd, Takes, always, varying
+from tests.core.crowd import Crowd, Takes, always, heavy_tailed, varying, wavering
 from tests.core.making import (
     NOW,
     a_delivery,
@@ -33,32 +34,48 @@ VARYING = varying(0.2, 0.5)
 
 EVEN = varying(0.2, 0.03)  # never the same twice, or all would end at one instant, again and again
 
-RECEIVERS: dict[str, dict[str, Any]] = {
-    "takes all, evenly": {"takes": EVEN},
-    "takes all, unevenly": {"takes": VARYING},
-    "takes 16 at once": {"takes": EVEN, "places": 16},
-    "takes 16 at once, unevenly": {"takes": VARYING, "places": 16},
-    "takes 100 at once": {"takes": varying(0.05, 0.03), "places": 100},
-    "takes 3 at once": {"takes": EVEN, "places": 3},
+# What a receiver is, and the concurrency that suits it best of all that could be set.
+RECEIVERS: dict[str, tuple[dict[str, Any], int]] = {
+    "takes all, evenly": ({"takes": EVEN}, 256),
+    "takes all, unevenly": ({"takes": VARYING}, 256),
+    "takes all, heavy tail": ({"takes": heavy_tailed(0.05, 1.5)}, 256),
+    "takes 16 at once": ({"takes": EVEN, "places": 16}, 16),
+    "takes 16 at once, unevenly": ({"takes": VARYING, "places": 16}, 16),
+    "takes 16 at once, heavy tail": ({"takes": heavy_tailed(0.05, 1.5), "places": 16}, 16),
+    "takes 16 at once, now quicker and now slower": (
+        {"takes": wavering(0.2, 0.3), "places": 16},
+        16,
+    ),
+    "takes 100 at once": ({"takes": varying(0.05, 0.03), "places": 100}, 100),
+    "takes 3 at once, unevenly": ({"takes": VARYING, "places": 3}, 3),
+    "refuses more than 16": ({"takes": EVEN, "places": 16, "refuses": True}, 16),
+    "fails a fifth, whatever is asked": ({"takes": EVEN, "fails": 0.2}, 256),
 }
 
 
-@pytest.mark.parametrize("receiver", RECEIVERS.values(), ids=RECEIVERS)
-def test_what_it_finds_is_near_the_best_that_could_be_set(receiver: dict[str, Any]) -> None:
-    found, attempts = Crowd(**receiver), 6_000
+@pytest.mark.parametrize(("receiver", "width"), RECEIVERS.values(), ids=RECEIVERS)
+def test_what_it_finds_is_near_the_best_that_could_be_set(
+    receiver: dict[str, Any], width: int
+) -> None:
+    found, best = Crowd(**receiver), Crowd(**receiver)
     limit = AdaptiveLimit(MOST_CONCURRENCY, NOW)
-    found.run(limit, attempts)  # to find it
-    throughput = found.throughput(limit, attempts)
-    fixed = {}
-    for width in (1, 2, 4, 8, 16, 32, 64, 128, 256):
-        each = Crowd(**receiver)
-        each.run(width, 2 * width)
-        fixed[width] = each.throughput(width, 1_500), each.p99_ms(1_500)
-    best = max(rate for rate, _ in fixed.values())
-    # of those that are as good, the one whose answers are quickest
-    knee = min(p99 for rate, p99 in fixed.values() if rate >= 0.95 * best)
-    assert throughput >= 0.85 * best
-    assert found.p99_ms(attempts) <= 1.35 * knee
+    found.run(limit, 6_000)  # to find it
+    best.run(width, 6_000)  # as long, since with a heavy tail the first to end are the quick ones
+    assert found.throughput(limit, 6_000) >= 0.9 * best.throughput(width, 6_000)
+    assert found.p99_ms(6_000) <= 1.6 * best.p99_ms(6_000)
+
+
+def test_far_fewer_places_are_found_soon_and_so_are_those_that_come_back() -> None:
+    crowd = Crowd(EVEN, places=64)
+    limit = AdaptiveLimit(MOST_CONCURRENCY, NOW)
+    crowd.run(limit, 4_000)
+    assert 50 < limit.limit < 75
+    crowd.places = 8
+    crowd.run(limit, 1_500)
+    assert 6 < limit.limit < 10
+    crowd.places = 64
+    crowd.run(limit, 8_000)
+    assert 50 < limit.limit < 75
 
 
 def test_of_a_receiver_that_takes_one_at_a_time_no_more_is_asked() -> None:
@@ -102,7 +119,7 @@ def test_after_a_slow_spell_it_is_where_it_was() -> None:
     assert limit.width == 64
     while crowd.now < NOW + 150:
         crowd.run(limit, 100)
-    assert limit.width >= 60
+    assert limit.limit >= 60
 
 
 def test_a_receiver_that_became_slower_for_good_keeps_its_limit() -> None:
@@ -155,28 +172,20 @@ def test_a_state_that_cannot_be_is_none(wrong: float) -> None:
     assert AdaptiveLimit(64, NOW, LimitState(wrong)).width == START
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        LimitState(8.0, Seen(math.nan, 0.01, 200.0)),
-        LimitState(8.0, Seen(5.0, -1.0, 200.0)),
-        LimitState(8.0, Seen(5.0, math.inf, 200.0)),
-        LimitState(8.0, Seen(5.0, 0.01, 0.0)),
-        LimitState(8.0, step=math.nan),
-        LimitState(8.0, step=math.inf),
-        LimitState(8.0, hold=1 << 60),
-        LimitState(8.0, windows=-(1 << 60)),
-        LimitState(8.0, Seen(-1e9, 0.01, 1e-9), 1e300, 1 << 60, -5),
-        LimitState(1e300, Seen(1e9, 1e300, 1e300), -4.0),
-    ],
-)
-def test_a_state_that_makes_no_sense_ends_nothing_and_is_grown_out_of(wrong: LimitState) -> None:
+@pytest.mark.parametrize("wrong", [LimitState(1e300), LimitState(-1e300), LimitState(0.0)])
+def test_a_state_that_makes_no_sense_is_grown_out_of(wrong: LimitState) -> None:
     crowd = Crowd(EVEN, places=16)
     limit = AdaptiveLimit(64, NOW, wrong)
-    assert limit.width in (8, 64)
-    crowd.run(limit, 9_000)  # a probe comes after 32 windows at the latest
+    assert limit.width in (1, 64)
+    crowd.run(limit, 8_000)
     late = crowd.limits[-2_000:]
-    assert 10 < sum(late) / len(late) < 20
+    assert 14 < sum(late) / len(late) < 20
+
+
+def test_a_snapshot_of_before_is_read_and_the_version_before_reads_ours() -> None:
+    before = b"[20.6,[5.3,0.01,210.0],4.0,3,2]"  # and what answers took, and how far it was
+    assert msgspec.json.decode(before, type=LimitState) == KEPT
+    assert msgspec.json.encode(KEPT) == b"[20.6]"
 
 
 def test_failures_that_say_nothing_of_load_are_not_counted() -> None:
@@ -196,7 +205,7 @@ def test_what_began_under_another_limit_is_not_counted() -> None:
 
 # --- within the machine
 
-KEPT = LimitState(20.6, Seen(math.log(205.0), 0.01, 210.0), 4.0, 3, 2)
+KEPT = LimitState(20.6)
 
 
 def test_a_destination_that_adapts_begins_at_eight_and_is_kept_in_snapshots() -> None:
@@ -220,8 +229,9 @@ def test_a_limit_that_moved_is_written() -> None:
     machine = a_machine(concurrency=64, adapts=True)
     written, seq, now = 0, 1, NOW
     for _ in range(12):
-        machine.arrive([a_delivery(seq + k) for k in range(30)], now)
-        seq += 30
+        width = machine.health(now).concurrency
+        machine.arrive([a_delivery(seq + k) for k in range(width)], now)
+        seq += width
         commands = step(machine, now)
         began, now = now, now + 0.2
         for delivery in list(machine.in_flight.values()):
@@ -264,8 +274,7 @@ def test_failures_reach_the_limit() -> None:
     for _ in range(4):
         commands = step(machine)
         for number, delivery in enumerate(list(machine.in_flight.values())):
-            outcome = a_failure() if number % 2 else a_success()
-            machine.judged(delivery, outcome, NOW)
+            machine.judged(delivery, a_success() if number % 8 == 0 else a_failure(), NOW)
         commit(machine, commands)
     assert machine.health(NOW).concurrency < START
 
