@@ -20,7 +20,10 @@ QUICK_S = 0.002  # what a statement takes at most where nothing is wrong
 HANGS_S = 8.0  # after so long a statement that nobody answers is given up
 # Statements that the engine may be told to run again: the others are single writes of a pool, which
 # does that for itself, and reads, which never race.
-RACING = ("accept", "settle", "requeue", "discard", "enqueue", "forget backlog")
+RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
+# Of a transaction of several statements, which are few: trouble comes to them more often.
+PARTS = ("accept part", "commit")
+PARTS_TROUBLE = 2
 
 
 class Fate(Struct):
@@ -89,7 +92,8 @@ class Faults:
         if self.refuses(self._world.now()):
             return Fate(HANGS_S if chance.random() < 0.1 else before_s, unsent=True)
         fate = Fate(before_s, outlives=chance.random() < 0.5)
-        if chance.random() < self._world.plan.trouble:
+        times = PARTS_TROUBLE if statement in PARTS else 1
+        if chance.random() < self._world.plan.trouble * times:
             self._meet(fate, statement, writes=writes)
         return fate
 

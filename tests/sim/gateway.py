@@ -1,23 +1,27 @@
 """Between the simulated store and its callers: where statements are late, lost, or done and denied."""
 
 from collections.abc import Callable
+from math import inf
 from typing import Protocol, TypeVar
 
 import trio
+
+from tests.sim.transaction import LockedError, Transaction
 
 Result = TypeVar("Result")
 
 
 class Gateway(Protocol):
     """One connection of one process to the simulated database. `work` is a whole transaction: it is
-    synchronous, does everything or raises and does nothing, and is called at most once a `call`."""
+    synchronous, does everything or raises and does nothing, and is done at most once a `call`."""
 
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
         """Have a statement done, and return or raise what it gives.
 
         It may be late; it may raise StoreAwayError without having called `work` (`maybe_written` True or
         False), after `work` was done, or before it is done by the database all the same, later; the epoch
-        that `work` checks then tells whether it still may. A kill may come at any await within.
+        that `work` checks then tells whether it still may. A kill may come at any await within. Where
+        `work` raises LockedError nothing is done, and it is called again when that transaction has ended.
         """
 
 
@@ -28,4 +32,16 @@ class Direct:
         """Do it."""
         del statement, writes
         await trio.lowlevel.checkpoint()
-        return work()
+        while True:
+            try:
+                return work()
+            except LockedError as error:
+                await _wait_ended(error.transaction, error.patience_s)
+
+
+async def _wait_ended(transaction: Transaction, patience_s: float | None) -> None:
+    ended = trio.Event()
+    transaction.after(ended.set)
+    with trio.move_on_after(inf if patience_s is None else patience_s):
+        await ended.wait()
+    transaction.end()

@@ -12,6 +12,7 @@ from trio.lowlevel import Abort, RaiseCancelT
 
 from engine.ports import ContentionError, StoreAwayError
 from tests.sim.faults import Fate, Faults
+from tests.sim.transaction import LockedError, Transaction
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
@@ -50,17 +51,32 @@ class _Statement:
             self._answer = outcome.Error(_away())
         else:
             self._do()
-            if fate.unheard:
-                self._answer = outcome.Error(_away())
-        if fate.after_s:
-            line.world.later(fate.after_s, self.answer)
-        else:
-            self.answer()
+            return
+        self._reply()
 
     def _do(self) -> None:
         done = outcome.capture(self._work)
-        if self._answer is None:
-            self._answer = done
+        if isinstance(done, outcome.Error) and isinstance(done.error, LockedError):
+            self._wait(done.error.transaction, done.error.patience_s)
+        elif self._answer is None:
+            self._answer = outcome.Error(_away()) if self._fate.unheard else done
+            self._reply()
+
+    def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
+        """Be done again when a transaction has ended: whoever has no patience ends it."""
+        transaction.after(self._after_wait)
+        if patience_s is not None:
+            self._line.world.later(patience_s, transaction.end)
+
+    def _after_wait(self) -> None:
+        if self._left:
+            self._do()
+
+    def _reply(self) -> None:
+        if self._fate.after_s:
+            self._line.world.later(self._fate.after_s, self.answer)
+        else:
+            self.answer()
 
     def answer(self) -> None:
         """Let its process know, where there is one."""

@@ -76,6 +76,12 @@ DENSE_SHARE = (
 )
 
 
+LARGE_SHARE = (
+    0.06  # have batches of many parts beside single events: each costs as much as a history
+)
+LARGE_EVENTS = (8, 15, 30)
+
+
 class NewDestination(Struct, frozen=True):
     """A destination that a caller makes, with its rules."""
 
@@ -187,7 +193,8 @@ def draw(seed: int) -> Plan:
         faults=faults,
         span_s=span_s,
         destinations=destinations,
-        posts=_posts(chance, span_s, wanted, faults, dense=dense),
+        posts=_posts(chance, span_s, wanted, faults, dense=dense)
+        + _large_posts(stream(seed, "large"), span_s, wanted, faults),
         wishes=_wishes(chance, span_s, wanted),
         strikes=_strikes(chance, span_s, faults),
         bounds=_bounds(chance, faults, dense=dense),
@@ -262,6 +269,28 @@ def _posts(
             if all(item.key for item in items):
                 used.append(post)
     return tuple(sorted(posts, key=lambda post: post.at))
+
+
+def _large_posts(
+    chance: Random, span_s: float, wanted: frozenset[str], faults: frozenset[str]
+) -> tuple[Post, ...]:
+    """Return large batches: in company, or all would go by one intake; and with what is of the same
+    environment before, beside and behind them."""
+    if chance.random() >= LARGE_SHARE:
+        return ()
+    posts: list[Post] = []
+    number = 10_000  # no other event's
+    for _ in range(chance.choice((1, 2))):
+        at = chance.uniform(1, span_s * 0.9)
+        sizes = [(2, 1), (1, 1), (1, chance.choice(LARGE_EVENTS)), (1, 1), (1, 3), (2, 1), (1, 1)]
+        for environment, size in sizes:
+            at += chance.choice((0.0, 0.0, 0.001, 0.004))
+            items = tuple(
+                _item(chance, number + place, "keys" in wanted, faults) for place in range(size)
+            )
+            number += size
+            posts.append(Post(at, environment, items, size > 1, chance.choice((0, 1, 3))))
+    return tuple(posts)
 
 
 def _item(chance: Random, number: int, keys: bool, faults: frozenset[str]) -> Item:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+import storage.large_intake
 from storage import backlog, dead_letters, replaying
 from storage.bridge import Bridge, open_bridge
 from tests.postgres import TestServer
@@ -11,6 +12,7 @@ from tests.sim.conformance.house import House
 from tests.sim.conformance.sides import Postgres, Side, Simulated
 from tests.sim.conformance.twins import Twins
 from tests.sim.store import Database, Looks
+from tests.sim.store.large_intake import PART_ROWS
 
 LOOKS = Looks(queue=7, dead=4, dead_counted=5, replays=6)
 
@@ -28,6 +30,12 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for text in texts:
         text.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let large groups have parts of as few rows in PostgreSQL as in the simulated database."""
+    monkeypatch.setattr(storage.large_intake, "PART_ROWS", PART_ROWS)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from storage.configuration import ConfigurationTables
 from storage.connection import Connection
 from storage.dead_letters import PostgresDeadLetters
 from storage.intake import PostgresIntake
+from storage.large_intake import PostgresLargeIntake
 from storage.ownership import Ownership
 from storage.profiles import UPKEEP, hot
 from storage.replaying import REPLAYING, PostgresReplays
@@ -26,6 +27,8 @@ from storage.settle import PostgresSettle
 from tests.sim.conformance.dump import Dump, dump_of_postgres, dump_of_tables
 from tests.sim.gateway import Direct
 from tests.sim.store import Database, Stores
+from tests.sim.store.intake import SimulatedIntake
+from tests.sim.store.settle import SimulatedSettle
 
 BOX = SecretBox([b"k" * 32])
 
@@ -34,6 +37,7 @@ class Ports(Struct):
     """Every port of one process."""
 
     intake: IntakeStore
+    large: IntakeStore
     settle: SettleStore
     backlog: BacklogStore
     requeue: RequeueStore
@@ -57,7 +61,7 @@ class Side(Protocol):
         """Begin another process, which takes the database over; `ports` are its own."""
 
     def lose(self, purpose: str) -> None:
-        """Lose the present process's connection of this purpose: intake or settle."""
+        """Lose the present process's connection of this purpose: intake, large or settle."""
 
     async def remove_event(self, environment: int, event: str) -> None:
         """Remove an event and leave its deliveries."""
@@ -86,6 +90,7 @@ class Simulated:
         await stores.take()
         self.ports = Ports(
             stores.intake,
+            stores.large_intake,
             stores.settle,
             stores.backlog,
             stores.requeue,
@@ -101,8 +106,13 @@ class Simulated:
     def lose(self, purpose: str) -> None:
         """Lose a connection; see the protocol."""
         assert self._stores is not None
-        store = self._stores.intake if purpose == "intake" else self._stores.settle
-        store.connection.connected = False
+        stores = self._stores
+        purposes: dict[str, SimulatedIntake | SimulatedSettle] = {
+            "intake": stores.intake,
+            "large": stores.large_intake,
+            "settle": stores.settle,
+        }
+        purposes[purpose].connection.connected = False
 
     async def remove_event(self, environment: int, event: str) -> None:
         """Remove an event; see the protocol."""
@@ -134,10 +144,12 @@ class Postgres:
         await ownership.take(self._upkeep)
         intake = bridge.connection(hot("intake"), ownership.renew_intake)
         settle = bridge.connection(hot("settle"), ownership.renew_settle)
-        self._hot = {"intake": intake, "settle": settle}
+        large = bridge.connection(hot("intake"), ownership.renew_intake)
+        self._hot = {"intake": intake, "large": large, "settle": settle}
         tables = ConfigurationTables(bridge.pool, BOX)
         self.ports = Ports(
             PostgresIntake(intake, ownership),
+            PostgresLargeIntake(large, ownership),
             PostgresSettle(settle, ownership),
             self._backlog,
             PostgresRequeue(intake, ownership),

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.ports import ContentionError, OwnershipLostError, PoisonError, StoreAwayError
 from tests.sim.gateway import Direct
 from tests.sim.store import POISON, Database, Stores
+from tests.sim.store.large_intake import PART_ROWS
+from tests.sim.store.tables import PATIENCE_S
 from tests.storage.world import (
     ENVIRONMENT,
     deliveries_of,
@@ -77,6 +81,73 @@ async def test_what_is_left_over_of_a_lost_connection_writes_nothing() -> None:
         await stores.intake.accept(intake_group([event()]))
     assert len(database.rows().events) == 2
     assert (await stores.intake.accept(group)).base == done.base
+
+
+async def test_what_is_left_over_of_a_lost_transaction_writes_nothing(
+    autojump_clock: MockClock,
+) -> None:
+    database, a = Database(), identity.other()
+    stores, gateway = await process(database, 1)
+    await stores.large_intake.check()
+    before = database.rows()
+    for lost in (["", "late"], ["", "", "lost"], ["", "", "", "late"]):
+        events = [event() for _ in range(PART_ROWS)]
+        deliveries = [each for one in events for each in deliveries_of(one, a)]
+        group = intake_group(events, deliveries, dirty=[a])
+        gateway.next, gateway.late = [*lost], []
+        with pytest.raises(StoreAwayError):
+            await stores.large_intake.accept(group)
+        assert database.rows() == before
+        group.again = True
+        held = len(lost) > 2  # by its first part: its backend has the right to write still
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(stores.intake.check)
+            await wait_all_tasks_blocked()
+            assert stores.intake.connection.connected is not held
+            await stores.large_intake.accept(group)
+        stores.intake.connection.connected = False
+        before = database.rows()
+        for work in gateway.late:
+            with pytest.raises(StoreAwayError):
+                work()
+        assert database.rows() == before
+    assert len(before.events) == 3 * PART_ROWS
+
+
+async def test_a_commit_whose_answer_was_lost_is_found_again() -> None:
+    database, a = Database(), identity.other()
+    stores, gateway = await process(database, 1)
+    await stores.large_intake.check()
+    events = [event() for _ in range(PART_ROWS)]
+    deliveries = [each for one in events for each in deliveries_of(one, a)]
+    group = intake_group(events, deliveries)
+    parts = -(-2 * PART_ROWS // (PART_ROWS + 1))
+    gateway.next = [*[""] * (1 + parts), "denied"]
+    with pytest.raises(StoreAwayError):
+        await stores.large_intake.accept(group)
+    assert gateway.statements[-1] == "commit"
+    before = database.rows()
+    group.again = True
+    done = await stores.large_intake.accept(group)
+    assert database.rows() == before
+    assert [row.seq - done.base for row in before.deliveries] == list(range(len(deliveries)))
+
+
+async def test_a_takeover_waits_for_parts_but_not_for_ever(autojump_clock: MockClock) -> None:
+    database, a = Database(), identity.other()
+    former, gateway = await process(database, 1)
+    await former.large_intake.check()
+    events = [event() for _ in range(PART_ROWS)]
+    group = intake_group(events, [each for one in events for each in deliveries_of(one, a)])
+    gateway.next = ["", "", "late"]
+    with pytest.raises(StoreAwayError):  # nobody tells its backend
+        await former.large_intake.accept(group)
+    began = trio.current_time()
+    await process(database, 2)
+    assert trio.current_time() - began == PATIENCE_S
+    with pytest.raises(OwnershipLostError):
+        await former.large_intake.check()
+    assert database.rows().events == ()
 
 
 async def test_a_renewal_that_comes_late_does_not_set_the_epoch_back() -> None:

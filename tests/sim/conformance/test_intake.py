@@ -119,6 +119,7 @@ async def test_who_was_replaced_writes_nothing_anywhere(house: House) -> None:
     base = await former.intake.draw()
     statements: list[Callable[[], Awaitable[object]]] = [
         lambda: former.intake.accept(intake_group([event()])),
+        lambda: former.large.accept(intake_group([event(), event(), event(), event()])),
         lambda: former.intake.forget_backlog([(ENVIRONMENT, house.a)]),
         lambda: former.settle.settle(settle_group([success(waits)])),
         lambda: former.requeue.requeue(
@@ -129,7 +130,7 @@ async def test_who_was_replaced_writes_nothing_anywhere(house: House) -> None:
     for statement in statements:
         with pytest.raises(OwnershipLostError):
             await statement()
-    for purpose in ("intake", "settle"):
+    for purpose in ("intake", "large", "settle"):
         house.side.lose(purpose)
     assert await house.side.dump() == before
     await house.ports.intake.forget_backlog(

@@ -205,15 +205,18 @@ async def accept(world: World) -> None:
     group = IntakeGroup(
         events, deliveries, claims, customers, world.dirty(dirty), now_ms=world.tick()
     )
+    which = random.choice(("intake", "large"))
     if nonsense:  # of an event that was there before nobody can say whether this group wrote it
-        await world.twins.call("accept what is there", lambda ports: ports.intake.accept(group))
+        await world.twins.call(
+            "accept what is there", lambda ports: getattr(ports, which).accept(group)
+        )
         return
     again = replace(group, again=True)
     await world.doubtful(
-        "accept",
-        "intake",
-        lambda ports: ports.intake.accept(group),
-        lambda ports: ports.intake.accept(again),
+        f"accept by {which}",
+        which,
+        lambda ports: getattr(ports, which).accept(group),
+        lambda ports: getattr(ports, which).accept(again),
     )
 
 
@@ -332,9 +335,10 @@ async def former_owner(world: World) -> None:
     places = [(world.environment, each) for each in world.destinations]
     dead = [row.id for row in world.some_rows(3, dead=True)]
     by = witness(world, counted=False)
+    which = random.choice(("intake", "large"))
     call = random.choice(
         (
-            lambda ports: ports.intake.accept(group),
+            lambda ports: getattr(ports, which).accept(group),
             lambda ports: ports.intake.forget_backlog(places),
             lambda ports: ports.requeue.discard(world.environment, dead, by, again=False),
             lambda ports: ports.settle.settle(outcomes),

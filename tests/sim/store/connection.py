@@ -4,7 +4,8 @@ A hot connection that met an error renews the epoch before its next statement, s
 from before writes nothing. Nothing here knows what statements say.
 """
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -13,6 +14,7 @@ import trio
 from engine.ports import ContentionError, OwnershipLostError, StoreAwayError
 from tests.sim.gateway import Gateway
 from tests.sim.store.tables import Tables
+from tests.sim.transaction import Transaction
 
 T = TypeVar("T")
 TRIES = 3  # of a write on the pool that lost a race
@@ -72,6 +74,8 @@ class Ownership:
         self.settle_epoch = epoch
 
     def _renewed(self, which: str, epoch: int) -> None:
+        if which == "intake_epoch":
+            self._tables.require_unheld()
         # One that comes late, after its successor, must not set the epoch back.
         if self._tables.owner != self.process or getattr(self._tables, which) >= epoch:
             raise OwnershipLostError("another server has taken over this database")
@@ -97,6 +101,7 @@ class HotConnection:
         self._intake = purpose == "intake"
         self.connected = False
         self.connects = 0  # how often it has connected
+        self._begun: Transaction | None = None
 
     @property
     def epoch(self) -> int:
@@ -108,6 +113,11 @@ class HotConnection:
         if self.connected:
             return
         try:
+            if (
+                self._begun is not None
+            ):  # of a connection that was lost its backend may know nothing
+                await self._gateway.call("end predecessor", self._begun.end, writes=True)
+                self._begun = None
             await (self.ownership.renew_intake() if self._intake else self.ownership.renew_settle())
         except StoreAwayError as error:
             if self._intake:  # nothing of the statement has left
@@ -118,15 +128,34 @@ class HotConnection:
 
     async def write(self, statement: str, work: Callable[[int, int], T]) -> T:
         """Run a statement by the right to write: `work` gets process and epoch, and checks them."""
+
+        async def run(process: int, epoch: int) -> T:
+            return await self.run(statement, partial(work, process, epoch))
+
+        return await self.by_right(run)
+
+    async def by_right(self, run: Callable[[int, int], Awaitable[T]]) -> T:
+        """Have statements run by process and epoch; where these find no right to write, make sure."""
         epoch = self.epoch
         try:
-            return await self.run(statement, partial(work, self.ownership.process, epoch))
+            return await run(self.ownership.process, epoch)
         except OwnershipLostError:
             if self._intake:
                 await self.ownership.reclaim_intake(epoch)
             elif self.epoch == epoch:
                 raise
             raise ContentionError("the right to write was renewed: run again") from None
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Begin a transaction, which whoever runs statements in it commits; else it is rolled back."""
+        begun = self._begun = Transaction()
+        try:
+            yield begun
+        finally:
+            if self.connected:
+                begun.end()
+                self._begun = None
 
     async def run(self, statement: str, work: Callable[[], T], *, writes: bool = True) -> T:
         """Run a statement on this connection."""

@@ -13,6 +13,7 @@ from tests.sim.store.destinations import SimulatedDestinations
 from tests.sim.store.ending import ending, mark_of
 from tests.sim.store.intake import SimulatedIntake
 from tests.sim.store.jobs import SimulatedJobs
+from tests.sim.store.large_intake import SimulatedLargeIntake
 from tests.sim.store.replays import SimulatedReplays
 from tests.sim.store.requeue import SimulatedRequeue
 from tests.sim.store.rules import SimulatedRules
@@ -37,7 +38,7 @@ class Stores:
 
     ownership: Ownership
     intake: SimulatedIntake
-    large_intake: SimulatedIntake
+    large_intake: SimulatedLargeIntake
     settle: SimulatedSettle
     backlog: SimulatedBacklog
     requeue: SimulatedRequeue
@@ -73,7 +74,7 @@ class Database:
         return Stores(
             ownership,
             SimulatedIntake(tables, intake),
-            SimulatedIntake(tables, HotConnection(gateway, ownership, "intake")),
+            SimulatedLargeIntake(tables, HotConnection(gateway, ownership, "intake")),
             SimulatedSettle(tables, settle),
             SimulatedBacklog(tables, pool, looks.queue),
             SimulatedRequeue(tables, intake),

@@ -4,8 +4,9 @@ Files are not simulated: a group that has any is refused.
 """
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -21,16 +22,34 @@ from engine.ports import (
 from tests.sim.store.connection import HotConnection
 from tests.sim.store.stored import StoredClaim, StoredEvent, stored
 from tests.sim.store.tables import Place, Tables, require_text
+from tests.sim.transaction import Transaction
 
 POISON = b"\\u0000poison"  # an event whose payload has this is refused, an outcome whose body too
 MAX_GROUP = 1 << 20
 
 
+class Ready(NamedTuple):
+    """Rows that a group is sure to get, once `write` is called; and the keys that it lost."""
+
+    lost: dict[str, Claimed]
+    write: Callable[[], None]
+
+
 def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acceptance:
     """Write a group, in one transaction."""
-    _require_values(group)
+    require_values(group)
     tables.require_intake(process, epoch)
     base = tables.draw()
+    ready = prepared(tables, group, base)
+    ready.write()
+    return Acceptance(base, ready.lost)
+
+
+def prepared(
+    tables: Tables, group: IntakeGroup, base: int, into: Transaction | None = None
+) -> Ready:
+    """Check all that a group is to write, and write nothing yet. `into`: the transaction that it is a
+    part of, to which its own rows are there already."""
     lost = _lost_claims(tables, group)
     events = [each for each in group.events if each.id not in lost]
     deliveries = [
@@ -38,30 +57,42 @@ def accept(tables: Tables, group: IntakeGroup, process: int, epoch: int) -> Acce
         for place, each in enumerate(group.deliveries)
         if each.event.id not in lost
     ]
-    _require_new("events", tables.events, [(each.environment, each.id) for each in events])
-    _require_new(
-        "deliveries", tables.deliveries, [(each.environment, each.id) for each in deliveries]
-    )
+    event_keys = [(each.environment, each.id) for each in events]
+    delivery_keys = [(each.environment, each.id) for each in deliveries]
+    _require_new("events", tables.events, event_keys)
+    _require_new("deliveries", tables.deliveries, delivery_keys)
+    places = [(each.environment, each.destination) for each in group.dirty]
+    tables.require_unlocked(places, into)
+    if into is not None:
+        _require_new("events", into.events, event_keys)
+        _require_new("deliveries", into.deliveries, delivery_keys)
+        into.events.update(event_keys)
+        into.deliveries.update(delivery_keys)
+        into.locked.update(places)
     customers = _opened(tables, group)
     counts = Counter(each.event.id for each in group.deliveries)
-    for event in events:
-        row = replace(event, body=None)
-        if not group.claims:
-            row.idempotency_key = None
-        tables.events[event.environment, event.id] = StoredEvent(row, counts[event.id])
-    for each in deliveries:
-        tables.put(each)
-    for claim in group.claims:
-        if claim.event not in lost:
-            tables.claims[claim.environment, claim.key] = StoredClaim(
-                claim.event, claim.deliveries, claim.digest, claim.expires_at_ms
-            )
-    tables.customers.update(customers)
-    tables.mark_dirty(group.dirty, base)
-    return Acceptance(base, lost)
+
+    def write() -> None:
+        for event in events:
+            row = replace(event, body=None)
+            if not group.claims:
+                row.idempotency_key = None
+            tables.events[event.environment, event.id] = StoredEvent(row, counts[event.id])
+        for each in deliveries:
+            tables.put(each)
+        for claim in group.claims:
+            if claim.event not in lost:
+                tables.claims[claim.environment, claim.key] = StoredClaim(
+                    claim.event, claim.deliveries, claim.digest, claim.expires_at_ms
+                )
+        tables.customers.update(customers)
+        tables.mark_dirty(group.dirty, base)
+
+    return Ready(lost, write)
 
 
-def _require_values(group: IntakeGroup) -> None:
+def require_values(group: IntakeGroup) -> None:
+    """Raise where what a group holds cannot be written."""
     if group.files:
         raise StoreError("files are not simulated")
     for each in group.events:
@@ -151,6 +182,7 @@ def _holders(tables: Tables, claims: list[KeyClaim]) -> dict[str, Claimed]:
 def forget(tables: Tables, destinations: Sequence[Place], process: int, epoch: int) -> None:
     """Delete backlog rows."""
     tables.require_intake(process, epoch)
+    tables.require_unlocked(destinations)
     for place in destinations:
         tables.backlog.pop(place, None)
 
@@ -173,6 +205,9 @@ class SimulatedIntake:
             before = await self.connection.run("look for group", look, writes=False)
             if before is not None:
                 return before
+        return await self._write(group)
+
+    async def _write(self, group: IntakeGroup) -> Acceptance:
         return await self.connection.write("accept", partial(accept, self._tables, group))
 
     async def draw(self) -> int:

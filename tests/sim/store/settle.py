@@ -28,6 +28,7 @@ def settle(tables: Tables, group: SettleGroup, process: int, epoch: int) -> None
     _require_values(group)
     if group.shards:
         tables.require_settle(process, epoch)
+    tables.require_unlocked([(each.environment, each.destination) for each in group.marks])
     lean = bool(group.settlements) and not group.again and all(map(_is_success, group.settlements))
     made = _new_attempts(tables, group)
     changed = _changed(tables, group, lean=lean)

@@ -1,7 +1,8 @@
 """The tables of the simulated database and what of them is a transaction's business: who owns it, seqs,
 deliveries with their places, the audit log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,8 +21,10 @@ from tests.sim.store.stored import (
     StoredEvent,
     StoredMinute,
 )
+from tests.sim.transaction import LockedError, Transaction
 
 Place = tuple[int, str]  # environment and id
+PATIENCE_S = 3.0  # for so long a takeover waits for whoever holds the right to write
 
 
 class Tables:
@@ -34,6 +37,7 @@ class Tables:
         self.owner: int | None = None
         self.intake_epoch = 0
         self.settle_epoch = 0
+        self.holders: list[Transaction] = []  # that are open, and hold what gives them the right
         # --- the log
         self.events: dict[Place, StoredEvent] = {}
         self.deliveries: dict[Place, StoredDelivery] = {}
@@ -62,6 +66,7 @@ class Tables:
 
     def take_over(self, process: int) -> int:
         """Make a process the owner; return the epoch that it begins with."""
+        self.require_unheld(PATIENCE_S)
         epoch = max(self.intake_epoch, self.settle_epoch) + 1
         self.owner = process
         self.intake_epoch = self.settle_epoch = epoch
@@ -75,6 +80,23 @@ class Tables:
     def owns_intake(self, process: int, epoch: int) -> bool:
         """Whether a process may write what the intake writes."""
         return self.owner == process and self.intake_epoch == epoch
+
+    def hold(self, transaction: Transaction) -> None:
+        """Let a transaction hold the right to write until it ends: nobody else takes or renews it."""
+        if transaction not in self.holders:
+            self.holders.append(transaction)
+            transaction.after(partial(self.holders.remove, transaction))
+
+    def require_unheld(self, patience_s: float | None = None) -> None:
+        """Have a statement wait that is to change who may write what the intake writes, and how."""
+        for each in self.holders:
+            raise LockedError(each, patience_s)
+
+    def require_unlocked(self, places: Collection[Place], by: Transaction | None = None) -> None:
+        """Have a statement wait that is to change a backlog row which another transaction has written."""
+        for each in self.holders:
+            if each is not by and not each.locked.isdisjoint(places):
+                raise LockedError(each)
 
     def require_settle(self, process: int, epoch: int) -> None:
         """Raise unless a process may write what the recorder writes."""
@@ -102,7 +124,7 @@ class Tables:
         self.shelf(row.environment, row.destination).add(row)
 
     def mark_dirty(self, dirty: list[DirtyDestination], low_seq: int) -> None:
-        """Make backlog rows, or lower those that are there."""
+        """Make backlog rows, or lower those that are there; that they are not locked was checked."""
         for each in dirty:
             place = each.environment, each.destination
             row = self.backlog.setdefault(place, StoredBacklog(each.shard, low_seq))
