@@ -41,8 +41,8 @@ class Keyring:
                 log.info("master_key.changed", first=box.ids[0].hex(), keys=len(box.ids))
         except SecretBoxError as error:
             log.warning("master_key.unreadable", error=str(error))
-        server.tokens.use(box.derived(SESSIONS))
-        server.carrying.urls.use(box.derived(FILE_URLS))
+        server.tokens.keys.use(box.derived(SESSIONS))
+        server.carrying.urls.keys.use(box.derived(FILE_URLS))
         await master_keys.tell(
             server.bridge.pool, server.ownership.process, box.ids, self._signed_for_s
         )

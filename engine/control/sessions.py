@@ -6,8 +6,6 @@ can judge it without a look-up. Nothing ends one but its time.
 
 import base64
 import binascii
-import hashlib
-import hmac
 import struct
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -23,6 +21,7 @@ from engine.errors import Refusal
 from engine.identity import Identity
 from engine.instants import iso
 from engine.models import Credential, Customer, Models
+from engine.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"anges_"
 PURPOSE = b"angarium embed session v1"  # what the master key is derived for
@@ -32,11 +31,9 @@ TTL_MOST_S = 900  # a few minutes: there is no way to end a session early
 LONGEST = (
     2_048  # bytes of a token: 1,024 for an external id of 256 characters, and base64 of it all
 )
-_KEY_ID_BYTES = 4
-_SIGNATURE_BYTES = 32
 # Which key signed it; the environment's number, the end in ms, the account. What follows is the
 # customerExternalId in UTF-8, then the signature over all before it.
-_HEAD = struct.Struct(f">{_KEY_ID_BYTES}sIQ16s")
+_HEAD = struct.Struct(f">{KEY_ID_BYTES}sIQ16s")
 
 
 class NewSession(Struct, frozen=True):
@@ -61,21 +58,15 @@ class SessionTokens:
     """Signs and reads tokens. Owner: the trio thread; the read models are asked for environments."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
-        """`keys` by their ids: the first signs, any verifies."""
+        """`keys`: see `TokenKeys`."""
         self._models = models
-        self.use(keys)
-
-    def use(self, keys: Mapping[bytes, bytes]) -> None:
-        """Use these keys from now on: the master key has changed."""
-        self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
-        self._first = next(iter(self._keys))
+        self.keys = TokenKeys(keys)
 
     def sign(self, environment: int, customer: Customer, expires_at_ms: int) -> str:
         """Return the token of a session."""
         account = UUID(customer.account).bytes
-        head = _HEAD.pack(self._first, environment, expires_at_ms, account)
-        claims = head + customer.external_id.encode()
-        whole = claims + self._signature(self._first, claims)
+        head = _HEAD.pack(self.keys.signing, environment, expires_at_ms, account)
+        whole = self.keys.signed(head + customer.external_id.encode())
         return (PREFIX + base64.urlsafe_b64encode(whole).rstrip(b"=")).decode()
 
     def credential(self, token: bytes, now: float) -> Credential | None:
@@ -87,10 +78,8 @@ class SessionTokens:
             whole = base64.b64decode(encoded + b"=" * (-len(encoded) % 4), b"-_", validate=True)
         except binascii.Error:
             return None
-        claims, signature = whole[:-_SIGNATURE_BYTES], whole[-_SIGNATURE_BYTES:]
-        if len(claims) <= _HEAD.size or claims[:_KEY_ID_BYTES] not in self._keys:
-            return None
-        if not hmac.compare_digest(self._signature(claims[:_KEY_ID_BYTES], claims), signature):
+        claims = self.keys.claims(whole)
+        if claims is None or len(claims) <= _HEAD.size:
             return None
         _, number, expires_at_ms, account = _HEAD.unpack_from(claims)
         environment = self._models.environments.get(number)
@@ -105,9 +94,6 @@ class SessionTokens:
             expires_at=expires_at_ms / 1000,
             customer=Customer(str(UUID(bytes=account)), claims[_HEAD.size :].decode()),
         )
-
-    def _signature(self, key_id: bytes, claims: bytes) -> bytes:
-        return hmac.digest(self._keys[key_id], claims, hashlib.sha256)
 
 
 class EmbedSessions:

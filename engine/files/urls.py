@@ -5,8 +5,6 @@ it and any process can judge it. Nothing ends one but its time, and the file's o
 """
 
 import base64
-import hashlib
-import hmac
 import re
 import struct
 from collections.abc import Callable, Mapping
@@ -14,13 +12,13 @@ from uuid import UUID
 
 from msgspec import Struct
 
+from engine.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
+
 PURPOSE = b"angarium file url v1"  # what the master key is derived for
 PATH = "/downloads/"
-_KEY_ID_BYTES = 4
-_SIGNATURE_BYTES = 32
 # Which key signed it; the environment's number, the file, the end in seconds. Then the signature.
-_CLAIMS = struct.Struct(f">{_KEY_ID_BYTES}sI16sI")
-TOKEN_CHARACTERS = (_CLAIMS.size + _SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
+_CLAIMS = struct.Struct(f">{KEY_ID_BYTES}sI16sI")
+TOKEN_CHARACTERS = (_CLAIMS.size + SIGNATURE_BYTES) * 4 // 3  # 80: no padding is needed
 _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder takes `+` and `/`, too
 
 
@@ -41,38 +39,27 @@ class FileUrls:
         lifetime_s: float,
         now: Callable[[], float],
     ) -> None:
-        """`keys` by their ids: the first signs, any verifies."""
+        """`keys`: see `TokenKeys`."""
         self._origin = origin
         self._lifetime_s = lifetime_s
         self._now = now
-        self.use(keys)
-
-    def use(self, keys: Mapping[bytes, bytes]) -> None:
-        """Use these keys from now on: the master key has changed."""
-        self._keys = {identifier[:_KEY_ID_BYTES]: key for identifier, key in keys.items()}
-        self._first = next(iter(self._keys))
+        self.keys = TokenKeys(keys)
 
     def url(self, environment: int, file: str) -> str:
         """Return a URL that a file may be read by from now on, for its lifetime."""
         expires_at = int(self._now() + self._lifetime_s)
-        claims = _CLAIMS.pack(self._first, environment, UUID(file).bytes, expires_at)
-        whole = claims + self._signature(self._first, claims)
+        claims = _CLAIMS.pack(self.keys.signing, environment, UUID(file).bytes, expires_at)
+        whole = self.keys.signed(claims)
         return self._origin() + PATH + base64.urlsafe_b64encode(whole).decode()
 
     def reading(self, token: str) -> Reading | None:
         """Return what a token allows now: None when it is not ours, or its time is over."""
         if _TOKEN.fullmatch(token) is None:
             return None
-        whole = base64.urlsafe_b64decode(token)
-        claims, signature = whole[: _CLAIMS.size], whole[_CLAIMS.size :]
-        key_id, environment, file, expires_at = _CLAIMS.unpack(claims)
-        if key_id not in self._keys:
+        claims = self.keys.claims(base64.urlsafe_b64decode(token))
+        if claims is None:
             return None
-        if not hmac.compare_digest(self._signature(key_id, claims), signature):
-            return None
+        _, environment, file, expires_at = _CLAIMS.unpack(claims)
         if expires_at <= self._now():
             return None
         return Reading(environment, str(UUID(bytes=file)))
-
-    def _signature(self, key_id: bytes, claims: bytes) -> bytes:
-        return hmac.digest(self._keys[key_id], claims, hashlib.sha256)

@@ -1,0 +1,39 @@
+"""Keys that sign tokens which no table holds: what a token claims, and a signature over all of it.
+
+They are derived from the master key, so that any process can judge a token without a look-up. Claims
+begin with the id of the key that signed them.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+
+KEY_ID_BYTES = 4
+SIGNATURE_BYTES = 32
+
+
+class TokenKeys:
+    """The first of the keys signs, any verifies. Owner: the trio thread."""
+
+    def __init__(self, keys: Mapping[bytes, bytes]) -> None:
+        """`keys` by their ids, of which the first bytes count."""
+        self.use(keys)
+
+    def use(self, keys: Mapping[bytes, bytes]) -> None:
+        """Use these keys from now on: the master key has changed."""
+        self._keys = {identifier[:KEY_ID_BYTES]: key for identifier, key in keys.items()}
+        self.signing = next(iter(self._keys))  # the id that claims are to begin with
+
+    def signed(self, claims: bytes) -> bytes:
+        """Return claims with their signature behind them."""
+        return claims + self._signature(claims)
+
+    def claims(self, signed: bytes) -> bytes | None:
+        """Return what was signed, None when it was not signed here."""
+        claims, signature = signed[:-SIGNATURE_BYTES], signed[-SIGNATURE_BYTES:]
+        if claims[:KEY_ID_BYTES] not in self._keys:
+            return None
+        return claims if hmac.compare_digest(self._signature(claims), signature) else None
+
+    def _signature(self, claims: bytes) -> bytes:
+        return hmac.digest(self._keys[claims[:KEY_ID_BYTES]], claims, hashlib.sha256)
