@@ -1,11 +1,16 @@
 """Where the knee is: rates go up, open loop, until one is not kept up with; and what comes beyond.
 
+What is promised beyond it: as much arrives as at the knee, so that no work goes into what only waits;
+whatever is accepted arrives; what is not is told so (429, 503), and nobody waits for an answer longer
+than the line takes that is there. No server answers sooner: each client that it has not refused waits for
+those before it, connections over the accepted a second (Little's law).
+
 Beyond the knee a queue grows for as long as the load lasts, and p99 is a share of that time: hundreds of
 milliseconds. So the bound that tells the two apart may be anything between them.
 """
 
 from bench.calibration import around, drifted, floors
-from bench.checks import whole
+from bench.checks import require, whole
 from bench.latency import decoded, latency
 from bench.limits import verdict
 from bench.results import Floor, Latency, Measurement, Step
@@ -21,6 +26,8 @@ KEPT_UP = (
 )
 HALVINGS = 3  # between the last rate that held and the first that did not: a fortieth of it is left
 WARM = 5_000
+REFUSALS = ("429", "503")
+ANSWERS = ("202", *REFUSALS)  # what a server may say that has too much to do
 
 
 class Climb:
@@ -73,7 +80,7 @@ class Climb:
             "acceptedPerSecond": round(sent["accepted"] / self._seconds, 1),
             "goodputPerSecond": round(in_time / self._seconds, 1),
             "refused": sum(
-                count for status, count in sent["answers"].items() if status in ("429", "503")
+                count for status, count in sent["answers"].items() if status in REFUSALS
             ),
             "unsent": sent["unsent"],
             "cpuMicrosPerEvent": round(done.cpu_s / max(1, stats["unique"]) * 1e6, 1),
@@ -159,7 +166,8 @@ def overload(
     warm: int,
 ) -> Measurement:
     """Find the knee, and measure it before and after `times` as much: what arrives in time, and how late
-    what is accepted is answered."""
+    what is accepted is answered, beside what the line takes. Raises `Broken` where one is told neither
+    that it is accepted nor that it is refused."""
     climb = Climb(service, receiver, seconds, connections)
     climb.warm(warm)
     measured = [floors(service)]
@@ -167,11 +175,13 @@ def overload(
     steps = list(climb.steps)
     _, alone = climb.step(knee.value)
     measured.append(floors(service))
-    _, beyond = climb.step(knee.value * times, overload_connections)
+    done, beyond = climb.step(knee.value * times, overload_connections)
+    answers = done.sent["answers"]
+    require(set(answers) <= {*ANSWERS}, f"answers are to be of {ANSWERS}: {answers}")
     measured.append(floors(service))
     _, again = climb.step(knee.value)
     goodput = (alone["goodputPerSecond"] + again["goodputPerSecond"]) / 2
-    p99 = (alone["ackP99Ms"] + again["ackP99Ms"]) / 2
+    line_ms = 1000 * overload_connections / max(1.0, beyond["acceptedPerSecond"])
     figures = _knee(knee, measured) | {
         "kneeGoodputPerSecond": round(goodput, 1),
         "overloadGoodputPerSecond": beyond["goodputPerSecond"],
@@ -179,7 +189,8 @@ def overload(
         "overloadUnsent": beyond["unsent"],
         "overloadAckP99Ms": beyond["ackP99Ms"],
         "goodputOverKnee": round(beyond["goodputPerSecond"] / goodput, 3),
-        "ackP99OverKnee": round(beyond["ackP99Ms"] / p99, 2),
+        "overloadLineMs": round(line_ms, 1),
+        "ackP99OverLine": round(beyond["ackP99Ms"] / line_ms, 2),
     }
     climb.steps = [*steps, climb.steps[-2]]
     return _told(climb, measured, figures)
