@@ -1,12 +1,12 @@
 """The recorder: outcomes become durable in one group commit, with the counters that agree with them.
 
-One group is open at a time. Past two groups of waiting outcomes it is congested, and the actors start
-no attempt until that ends.
+One group is open at a time. Past two groups of waiting outcomes the actors of those workspaces that they
+are of start no attempt until that ends.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from itertools import islice
+from typing import TypeVar
 
 import structlog
 import trio
@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from engine.core.counters import BUCKETS, latency_bucket
 from engine.core.records import Attempt, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
+from engine.outcome_queue import Outcome, OutcomeQueue, SettlementOwner
 from engine.ports import (
     BacklogMark,
     ContentionError,
@@ -36,18 +37,14 @@ RETRY_S = 0.1  # between two tries while the database is away
 LINGER_S = 0.025
 LINGER_OUTCOMES = 256
 LINGER_AWAITED_S = 0.010
-GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
+# Backlog rows, and snapshots, in one commit: ten thousand destinations that come to rest together have as
+# many of each, and whoever's outcomes are in the next group waits for them.
+ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
 _UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 
+T = TypeVar("T")
 log = structlog.get_logger("angarium.recorder")
-
-
-class SettlementOwner(Protocol):
-    """Who decided a settlement and waits for its commit."""
-
-    def committed(self, settlements: list[Settlement]) -> None:
-        """Learn that these are durable."""
 
 
 class RecorderStatistics(Struct, frozen=True):
@@ -67,7 +64,7 @@ class Recorder:
         self._group = group
         self._enough = min(LINGER_OUTCOMES, group)  # a group that is full gathers for nothing
         self._now = now
-        self._waiting: deque[tuple[Settlement, SettlementOwner]] = deque()
+        self._waiting = OutcomeQueue(group)
         self._marks: dict[str, BacklogMark] = {}
         self._snapshots: dict[str, SnapshotWrite] = {}
         self._wake = trio.Event()
@@ -78,24 +75,19 @@ class Recorder:
         self._idle.set()
         self._closed = False
         self._away = False
-        self._open: list[tuple[Settlement, SettlementOwner]] = []  # being written
+        self._open: list[Outcome] = []  # being written
         self.on_relief: Callable[[], None] | None = None
         self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
         self.on_settled: Callable[[Sequence[MinuteDelta]], None] | None = None
         self.on_snapshots: Callable[[Sequence[SnapshotWrite]], None] | None = None
         self.on_dead: Callable[[Sequence[Settlement]], None] | None = None
-        self.congested = False
         self._groups = self._settlements = 0
 
     # --- what the actors do
 
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
         """Queue settlements, in order; `owner.committed` is called with them once they are durable."""
-        self._waiting.extend([(settlement, owner) for settlement in settlements])
-        waiting = len(self._waiting)
-        if waiting > 2 * self._group:
-            self.congested = True  # until `_tell` ends it, since who waits must hear of that
-        if waiting >= self._enough:
+        if self._waiting.add(settlements, owner) >= self._enough:
             self._urgent.set()
         elif not self._awaited:
             for settlement in settlements:
@@ -106,6 +98,10 @@ class Recorder:
                     self._await()
                     break
         self._wake.set()
+
+    def holds(self, workspace: str) -> bool:
+        """Whether a workspace is to begin no attempt: until `_tell` ends it, who waits hears of that."""
+        return workspace in self._waiting.held
 
     def _await(self) -> None:
         """Let what waits go a little sooner: somebody may be waiting for it."""
@@ -163,41 +159,28 @@ class Recorder:
                 self._idle = trio.Event()
             await self._gather()
             self._wake, self._urgent = trio.Event(), trio.Event()
-            self._open = self._take()
+            self._open = self._waiting.take()
             self._awaited = bool(self._waiting)  # what found no room may be awaited
-            marks, self._marks = list(self._marks.values()), {}
-            snapshots, self._snapshots = list(self._snapshots.values()), {}
+            marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
                 await self._commit(self._open, marks, snapshots)
                 self._open = []
             finally:  # whoever runs next begins with what was being written: a repeat changes nothing
-                self._waiting.extendleft(reversed(self._open))
+                self._waiting.give_back(self._open)
                 self._open = []
 
     async def _gather(self) -> None:
         """Let outcomes gather, as long as nobody waits for them."""
-        if len(self._waiting) >= self._enough:
+        rows = max(len(self._marks), len(self._snapshots))
+        if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
             return
         most_s = LINGER_AWAITED_S if self._awaited else LINGER_S
         with trio.move_on_after(most_s) as self._gathering:
             await self._urgent.wait()
 
-    def _take(self) -> list[tuple[Settlement, SettlementOwner]]:
-        waiting = self._waiting
-        taken: list[tuple[Settlement, SettlementOwner]] = []
-        size, room = 0, min(self._group, len(waiting))
-        while room > 0 and size < GROUP_BYTES:
-            pair = waiting.popleft()
-            taken.append(pair)
-            room -= 1
-            attempt = pair[0].attempt
-            if attempt is not None:
-                size += len(attempt.outcome.body)
-        return taken
-
     async def _commit(
         self,
-        taken: list[tuple[Settlement, SettlementOwner]],
+        taken: list[Outcome],
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
@@ -248,7 +231,7 @@ class Recorder:
             if dead:
                 self.on_dead(dead)
 
-    def _tell(self, taken: list[tuple[Settlement, SettlementOwner]]) -> None:
+    def _tell(self, taken: list[Outcome]) -> None:
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         last: SettlementOwner | None = None
         settlements: list[Settlement] = []
@@ -262,10 +245,13 @@ class Recorder:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
                 self.on_replayed(replayed)
-        if self.congested and len(self._waiting) <= self._group:
-            self.congested = False
-            if self.on_relief is not None:
-                self.on_relief()
+        if self._waiting.relieve() and self.on_relief is not None:
+            self.on_relief()
+
+
+def _first(rows: dict[str, T]) -> list[T]:
+    """Take the first rows that wait, by destination."""
+    return [rows.pop(each) for each in list(islice(rows, ROWS_AT_ONCE))]
 
 
 def build_group(

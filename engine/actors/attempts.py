@@ -24,8 +24,9 @@ class Attempts:
     """Owner of the number of attempts in flight, and of the ids that the API shows as DELIVERING."""
 
     def __init__(
-        self, limit: int, congested: Callable[[], bool], *, portion: int = PORTION
+        self, limit: int, congested: Callable[[str], bool], *, portion: int = PORTION
     ) -> None:
+        """`congested`: whether so many outcomes of a workspace wait that it is to begin no attempt."""
         self.crowds = Crowds()
         self._limit = limit
         self._portion = portion
@@ -42,9 +43,9 @@ class Attempts:
 
     def allowance(self, actor: Member) -> int:
         """Return how many attempts `actor` may begin in its turn."""
-        if self.halted or self._congested() or self.crowds.holds(actor):
-            return 0
         workspace, held = actor.config.workspace, self._held
+        if self.halted or self._congested(workspace) or self.crowds.holds(actor):
+            return 0
         own, free = held.of(workspace), self._limit - held.total
         if self._granted and actor in self._granted:  # its place is counted already
             return min(GRANT, 1 + room(own, free, self._portion))
@@ -118,7 +119,7 @@ class Attempts:
 
     def pass_on(self) -> None:
         """Wake the first in their lines for what is free, workspaces in turn, and after congestion."""
-        if self.halted or self._congested():
+        if self.halted:
             return
         while self._lines and self._held.total < self._limit:
             found = self._lines.next(self._may)
@@ -130,6 +131,8 @@ class Attempts:
             first.wake()
 
     def _may(self, workspace: str) -> bool:
+        if self._congested(workspace):
+            return False
         held = self._held
         return fair(held.of(workspace), self._limit - held.total, self._portion)
 

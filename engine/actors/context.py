@@ -16,6 +16,7 @@ from engine.core.destination import Destination
 from engine.core.health import Health
 from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
+from engine.outcome_queue import SettlementOwner
 from engine.ports import BacklogMark, Sender, SnapshotWrite
 from engine.timers import Timers
 
@@ -27,18 +28,13 @@ RECENT_SNAPSHOTS = (
 )
 
 
-class SettlementOwner(Protocol):
-    """Who hears that settlements are durable."""
-
-    def committed(self, settlements: list[Settlement]) -> None:
-        """Learn that these are durable."""
-
-
 class Recording(Protocol):
     """What the actors need of the recorder."""
 
-    congested: bool
     on_relief: Callable[[], None] | None
+
+    def holds(self, workspace: str) -> bool:
+        """Whether a workspace is to begin no attempt, for so many of its outcomes wait."""
 
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
         """Make settlements durable, in order."""

@@ -46,11 +46,11 @@ def settle(actors: list[Actor]) -> None:
 class Congestion:
     """The recorder's word."""
 
-    def __init__(self) -> None:
-        self.now = False
+    def __init__(self, *workspaces: str) -> None:
+        self.now = set(workspaces)
 
-    def __call__(self) -> bool:
-        return self.now
+    def __call__(self, workspace: str) -> bool:
+        return workspace in self.now
 
 
 def of_one(limit: int, congested: Congestion) -> Attempts:
@@ -146,19 +146,32 @@ def test_an_actor_that_is_gone_passes_its_place_on() -> None:
 
 
 def test_nothing_begins_while_outcomes_wait_and_all_come_when_that_ends() -> None:
-    congestion = Congestion()
+    congestion = Congestion(WORKSPACE)
     attempts = of_one(100, congestion)
     actors = [Actor(attempts, 3) for _ in range(5)]
-    congestion.now = True
     for actor in actors:
         actor.turn()
     assert attempts.in_flight == 0
-    congestion.now = False
+    congestion.now.clear()
     attempts.pass_on()
     assert [actor.wakes for actor in actors] == [1] * 5
     for actor in actors:
         actor.turn()
     assert attempts.in_flight == 15
+
+
+def test_outcomes_of_one_workspace_that_wait_keep_no_other_from_sending() -> None:
+    congestion = Congestion("crowd")
+    attempts = Attempts(10, congestion)
+    crowd, healthy = Actor(attempts, 3, "crowd"), Actor(attempts, 12, "healthy")
+    for actor in (crowd, healthy):
+        actor.turn()
+    assert (crowd.began, healthy.began) == (0, 8)
+    attempts.ended("healthy")  # what becomes free goes to who waits and may
+    assert (crowd.wakes, healthy.wakes) == (0, 1)
+    congestion.now.clear()
+    attempts.pass_on()
+    assert crowd.wakes == 1
 
 
 def test_nothing_begins_after_the_halt() -> None:

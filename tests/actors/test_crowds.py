@@ -38,7 +38,7 @@ def scripted(attempts: Attempts, workspace: str) -> Actor:
 
 
 def test_one_workspaces_scripts_leave_others_their_places() -> None:
-    attempts = Attempts(1_000, lambda: False)
+    attempts = Attempts(1_000, lambda _workspace: False)
     greedy = [scripted(attempts, "greedy") for _ in range(20)]
     for actor in greedy:
         while actor.turn():
@@ -51,7 +51,7 @@ def test_one_workspaces_scripts_leave_others_their_places() -> None:
 
 
 def test_who_was_held_goes_on_in_order_and_nobody_is_forgotten() -> None:
-    attempts = Attempts(100_000, lambda: False)
+    attempts = Attempts(100_000, lambda _workspace: False)
     actors = [scripted(attempts, "greedy") for _ in range(400)]
     for actor in actors:
         while actor.turn():
@@ -68,7 +68,7 @@ def test_who_was_held_goes_on_in_order_and_nobody_is_forgotten() -> None:
 
 
 def test_with_nothing_left_under_way_all_are_woken() -> None:
-    attempts = Attempts(100_000, lambda: False)
+    attempts = Attempts(100_000, lambda _workspace: False)
     actors = [scripted(attempts, "w") for _ in range(500)]
     for actor in actors:
         while actor.turn():
@@ -80,7 +80,7 @@ def test_with_nothing_left_under_way_all_are_woken() -> None:
 
 
 def test_who_leaves_is_not_woken() -> None:
-    attempts = Attempts(1_000, lambda: False)
+    attempts = Attempts(1_000, lambda _workspace: False)
     first, late = scripted(attempts, "w"), scripted(attempts, "w")
     while first.turn():
         pass
@@ -92,7 +92,7 @@ def test_who_leaves_is_not_woken() -> None:
 
 
 def test_who_is_held_keeps_no_place_in_the_line() -> None:
-    attempts = Attempts(8, lambda: False, portion=8)
+    attempts = Attempts(8, lambda _workspace: False, portion=8)
     crowds = attempts.crowds
     waits, other = scripted(attempts, "w"), scripted(attempts, "other")
     while other.turn():

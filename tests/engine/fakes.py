@@ -6,6 +6,7 @@ import trio
 
 from engine.core.records import Delivery, Settlement
 from engine.ports import Acceptance, Claimed, DirtyDestination, IntakeGroup, SettleGroup, StoreError
+from tests.core.making import a_destination
 
 
 class FakeIntakeStore:
@@ -126,7 +127,8 @@ class FakeSettleStore:
 class Owner:
     """Remembers what became durable."""
 
-    def __init__(self) -> None:
+    def __init__(self, workspace: str = "w") -> None:
+        self.config = a_destination(workspace=workspace)
         self.durable: list[Settlement] = []
 
     def committed(self, settlements: list[Settlement]) -> None:

@@ -21,6 +21,7 @@ from engine.recorder import (
     LINGER_OUTCOMES,
     LINGER_S,
     RETRY_S,
+    ROWS_AT_ONCE,
     Recorder,
     build_group,
 )
@@ -173,21 +174,39 @@ async def test_marks_and_snapshots_go_along_and_the_latest_wins(
     assert group.shards == [0xA1, 0xA2]
 
 
-async def test_past_two_groups_it_is_congested_until_relieved(
+async def test_past_two_groups_of_outcomes_a_workspace_is_held_until_relieved(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
     relieved: list[bool] = []
     recorder = Recorder(store, 10, trio.current_time)
-    recorder.on_relief = lambda: relieved.append(recorder.congested)
+    recorder.on_relief = lambda: relieved.append(recorder.holds("w"))
     seen = []
     for count in (20, 1):
         recorder.put([settled()] * count, Owner())
-        seen.append(recorder.congested)
+        seen.append(recorder.holds("w"))
     assert seen == [False, True]
     recorder.close()
     await recorder.run()
     assert relieved == [False]
     assert [len(group.settlements) for group in store.groups] == [10, 10, 1]
+
+
+async def test_rows_of_thousands_that_come_to_rest_together_go_in_several_groups(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    began = trio.current_time()
+    async with running(store) as recorder:
+        for number in range(2 * ROWS_AT_ONCE + 1):
+            recorder.mark(BacklogMark(1, f"00000000-0000-7000-8000-{number:012x}", 1, None))
+        recorder.write_snapshot(SnapshotWrite(1, OTHER, b"s"))
+        recorder.put([settled()], Owner())
+        await recorder.wait_empty()
+    assert [len(group.marks) for group in store.groups] == [ROWS_AT_ONCE, ROWS_AT_ONCE, 1]
+    assert [len(group.snapshots) for group in store.groups] == [1, 0, 0]
+    assert [len(group.settlements) for group in store.groups] == [1, 0, 0]
+    marks = {mark.destination for group in store.groups for mark in group.marks}
+    assert len(marks) == 2 * ROWS_AT_ONCE + 1
+    assert trio.current_time() - began <= LINGER_S  # groups that are full gather for nothing
 
 
 async def test_an_unknown_outcome_is_written_again_until_it_is_known(
