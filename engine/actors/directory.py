@@ -1,7 +1,8 @@
 """The directory: which destinations of this process have an actor, and which have but a backlog row.
 
 A destination with work gets an actor; an idle actor leaves, and what it leaves unsettled in the store
-stays known here by one small record. Nothing here awaits but recovery and the end.
+stays known here by one small record. Nothing here awaits but recovery, the end, and whoever looks at all
+actors.
 """
 
 import random
@@ -34,6 +35,9 @@ from engine.timers import Timers
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
+RETIRE_AT_ONCE = (
+    1_000  # actors looked at between two yields: about a millisecond where all of them go
+)
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
 
@@ -88,7 +92,7 @@ class Directory:
         self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
-        self.attempts = Attempts(max_in_flight, lambda: recorder.congested)
+        self.attempts = Attempts(max_in_flight, recorder.holds)
         self.memory = Memory(Limits(settings.engine_deliveries, settings.engine_bytes))
         recorder.on_relief = self.attempts.pass_on
         self._context = Context(
@@ -216,12 +220,14 @@ class Directory:
 
     # --- actors leave
 
-    def passivate_idle(self) -> None:
+    async def passivate_idle(self) -> None:
         """Let actors leave that have done nothing for long enough."""
         before = self._now() - self._passivate_after_s
-        for actor in self._actors.values():
+        for number, actor in enumerate(list(self._actors.values()), 1):
             if actor.last_active <= before and actor.phase is Phase.RUNNING and not actor.in_flight:
                 actor.retire()
+            if number % RETIRE_AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
 
     def _retired(self, actor: DestinationActor, departure: Departure) -> None:
         del self._actors[actor.id]

@@ -14,6 +14,9 @@ from engine.ports import BacklogStore, StoreAwayError
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
 WAKE_AT_ONCE = 1_000  # rows a look; when there were as many, the next look follows at once
+ROUSE_AT_ONCE = (
+    100  # of these between two yields: an actor comes about for each, a millisecond in all
+)
 SWEEPS = 4  # in the time after which an idle actor leaves
 
 log = structlog.get_logger("angarium.waker")
@@ -40,7 +43,7 @@ class Waker:
     async def _sweep(self) -> None:
         while True:
             await trio.sleep(self._sweep_every_s)
-            self._directory.passivate_idle()
+            await self._directory.passivate_idle()
 
     async def _wake(self) -> None:
         while True:
@@ -58,4 +61,9 @@ class Waker:
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)
-        return self._directory.rouse(rows) > 0 and len(rows) == WAKE_AT_ONCE
+        roused = 0
+        for first in range(0, len(rows), ROUSE_AT_ONCE):
+            if first:
+                await trio.lowlevel.checkpoint()
+            roused += self._directory.rouse(rows[first : first + ROUSE_AT_ONCE])
+        return roused > 0 and len(rows) == WAKE_AT_ONCE
