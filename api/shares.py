@@ -1,13 +1,14 @@
 """How many requests of one workspace are worked on at once; the rest waits in a line of its own.
 
-All workspaces share a few connections to the database. Without this the one that asks most has them all,
-and everybody else stands behind its queries. Nothing here knows what a request does.
+All workspaces share a few connections to the database, and one loop. Without this the one that asks most
+has them all, and everybody else stands behind its queries. Nothing here knows what a request does.
 """
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heappop, heappush
 
 import structlog
 import trio
@@ -20,6 +21,11 @@ from engine.settings import Settings
 LINE = 128
 WAIT_S = 5.0  # as long as a query waits for a connection; a client that is told sooner can turn elsewhere
 RETRY_AFTER_S = 1
+# A place that was worked in rests until each of the others could have been worked in for as long. So who
+# asks one request after the other never notices, a few at a time have all places, and of who asks without
+# end one is at work on the average, however many connections it has: the rest of the loop is others'.
+# What takes longer than this waited for the database, not for the loop, and counts as this.
+COUNTED_S = 0.05
 
 log = structlog.get_logger("angarium.api")
 
@@ -43,12 +49,13 @@ class ShareStatistics:
 
 
 class _Line:
-    """The requests of one workspace, for as long as it has any."""
+    """The requests of one workspace, for as long as it has any: then its places have rested."""
 
-    __slots__ = ("places", "told", "users")
+    __slots__ = ("places", "rested_at", "told", "users")
 
     def __init__(self, at_once: int) -> None:
         self.places = trio.Semaphore(at_once)
+        self.rested_at = [0.0] * at_once  # of the free places, when each has rested: a heap
         self.users = 0  # at work and waiting
         self.told = False  # that it was refused: once, until it has come to rest
 
@@ -56,9 +63,19 @@ class _Line:
 class WorkspaceShare:
     """Owner of the lines. Used on the trio thread only."""
 
-    def __init__(self, kind: str, at_once: int, line: int = LINE, wait_s: float = WAIT_S) -> None:
-        """`kind` says in the log what it is a share of; `at_once`: requests of one workspace."""
+    def __init__(
+        self,
+        kind: str,
+        at_once: int,
+        line: int = LINE,
+        wait_s: float = WAIT_S,
+        *,
+        rests: bool = True,
+    ) -> None:
+        """`kind` says in the log what it is a share of; `at_once`: requests of one workspace; `rests`:
+        whether a place rests after it was worked in."""
         self._kind = kind
+        self._rests = rests
         self._at_once = at_once
         self._most = at_once + line
         self._wait_s = wait_s
@@ -75,17 +92,37 @@ class WorkspaceShare:
         line.users += 1
         try:
             with trio.move_on_after(self._wait_s) as patience:
-                await line.places.acquire()
+                await self._take(line)
             if patience.cancelled_caught:
                 raise self._refusal(line, workspace)
+            began = trio.current_time()
             try:
                 yield
             finally:
-                line.places.release()
+                ended = trio.current_time()
+                rest = min(ended - began, COUNTED_S) * (self._at_once - 1) if self._rests else 0.0
+                self._give_back(line, ended + rest)
         finally:
             line.users -= 1
             if not line.users:
                 del self._lines[workspace]
+
+    @staticmethod
+    async def _take(line: _Line) -> None:
+        """Take the place that has rested first, once it has."""
+        await line.places.acquire()
+        at = heappop(line.rested_at)
+        if at > trio.current_time():
+            try:
+                await trio.sleep_until(at)
+            except trio.Cancelled:
+                WorkspaceShare._give_back(line, at)
+                raise
+
+    @staticmethod
+    def _give_back(line: _Line, rested_at: float) -> None:
+        heappush(line.rested_at, rested_at)
+        line.places.release()
 
     def statistics(self) -> ShareStatistics:
         """Return what is going on."""
@@ -128,5 +165,6 @@ def shares_of(settings: Settings) -> ControlShares:
     return ControlShares(
         reads=WorkspaceShare("reads", settings.control_reads_workspace),
         writes=WorkspaceShare("writes", settings.control_writes_workspace),
-        outward=WorkspaceShare("outward", settings.control_outward_workspace),
+        # They wait for somebody else nearly all the time.
+        outward=WorkspaceShare("outward", settings.control_outward_workspace, rests=False),
     )

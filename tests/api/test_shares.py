@@ -8,7 +8,15 @@ from structlog.testing import capture_logs
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from api.door.http2 import STREAMS
-from api.shares import LINE, RETRY_AFTER_S, WAIT_S, Share, WorkspaceShare, shares_of
+from api.shares import (
+    COUNTED_S,
+    LINE,
+    RETRY_AFTER_S,
+    WAIT_S,
+    Share,
+    WorkspaceShare,
+    shares_of,
+)
 from api.table import ROUTES
 from engine.control.records import Tenant
 from engine.errors import Refusal
@@ -100,6 +108,79 @@ async def test_who_goes_away_while_it_waits_leaves_its_place_to_the_next() -> No
         await wait_all_tasks_blocked()
         crowd.let_go(2)
     assert crowd.at_work == ["w", "w"]
+
+
+async def worked(share: WorkspaceShare, seconds: float, began: list[float]) -> None:
+    """Be a request that takes so long."""
+    async with share.place("w"):
+        began.append(trio.current_time())
+        await trio.sleep(seconds)
+
+
+async def test_who_asks_one_after_the_other_is_never_kept_waiting(
+    autojump_clock: MockClock,
+) -> None:
+    share, began = WorkspaceShare("writes", 4), list[float]()
+
+    async def one_after_the_other(left: int) -> None:
+        async with share.place("w"):
+            began.append(trio.current_time())
+            await trio.sleep(0.01)
+            if left:  # which is there before this one leaves: the line, and what it knows, stays
+                nursery.start_soon(one_after_the_other, left - 1)
+                await wait_all_tasks_blocked()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(one_after_the_other, 11)
+    assert [round((at - began[0]) * 100, 3) for at in began] == list(range(12))
+
+
+async def test_of_who_asks_all_the_time_one_request_is_at_work_on_the_average(
+    autojump_clock: MockClock,
+) -> None:
+    for at_once in (1, 2, 4):
+        share, began = WorkspaceShare("reads", at_once), list[float]()
+        start = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            for _ in range(10 * at_once):
+                nursery.start_soon(worked, share, 0.01, began)
+        assert began[at_once - 1] == start  # a few at a time have all places
+        last = began[-1] - start
+        assert last == pytest.approx(9 * at_once * 0.01)
+        assert share.statistics().workspaces == 0
+
+
+async def test_what_waits_for_the_database_rests_no_longer_than_what_it_may_cost_the_loop(
+    autojump_clock: MockClock,
+) -> None:
+    share, began = WorkspaceShare("reads", 2), list[float]()
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(worked, share, 2.0, began)
+    assert began[2] - began[0] == pytest.approx(2.0 + COUNTED_S)
+
+
+async def test_what_waits_for_a_receiver_does_not_rest(autojump_clock: MockClock) -> None:
+    share, began = shares_of(Settings(control_outward_workspace=2)).outward, list[float]()
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(worked, share, 1.0, began)
+    assert began[3] - began[0] == pytest.approx(1.0)
+
+
+async def test_who_goes_away_while_a_place_rests_leaves_it_to_the_next(
+    autojump_clock: MockClock,
+) -> None:
+    share, began = WorkspaceShare("reads", 2), list[float]()
+    async with trio.open_nursery() as nursery:
+        for seconds in (0.02, 0.02, 5.0):
+            nursery.start_soon(worked, share, seconds, began)
+            await wait_all_tasks_blocked()
+        with trio.move_on_after(0.03):  # places are free at 0.02, and have rested at 0.04
+            await worked(share, 0.01, began)
+        assert len(began) == 2
+        await worked(share, 0.01, began)
+    assert [round(at - began[0], 3) for at in began] == [0.0, 0.0, 0.04, 0.04]
 
 
 @pytest.mark.parametrize(
