@@ -7,12 +7,13 @@ import gc
 
 # Looking at an object costs 0.3 to 0.9 us, most of it for memory that the processor has not at hand: a
 # millisecond or two for the youngest, some 4 ms with those that outlived a look. The interpreter's own
-# thresholds (700, 10, 10) cost 4 % of all CPU. Twenty times ours held the loop for 20 to 40 ms each time, and
-# for most of a second where a million objects had come to stay: ten thousand destinations that became busy.
-# Smaller looks cost no more: what counts is what was made and stays, and who delivers at the full rate for
-# ten seconds makes no more than twenty of them.
+# thresholds (700, 10, 10) cost 4 % of all CPU. Twenty times ours held the loop for 20 to 40 ms each
+# time, and for most of a second where a million objects had come to stay: ten thousand destinations
+# that became busy. Smaller looks cost no more, since only what is made and stays counts: 40,000 events
+# at the full rate bring about some twenty of them.
 YOUNG = 2_500  # objects made and not freed again
-TIMES_YOUNG = 0  # looks at the youngest, past which the next one is at their elders too: each other one
+# Looks at the youngest, past which the next one is at their elders too: each other one is.
+TIMES_YOUNG = 0
 # Past some five million more, and where what stays has grown by a quarter, everything is looked at: for
 # cycles that were still held when they were young, 200 objects a second where clients do their worst.
 TIMES_ELDERS = 1_000
