@@ -71,7 +71,7 @@ class Compiler:
                 return self._index(node)
             case Logic(operator=operator):
                 operands = [self.compile(each) for each in node.operands]
-                return _any(operands) if operator == "||" else _all(operands)
+                return _decided(operands, decisive=operator == "||")
             case Ternary():
                 return _ternary(*map(self.compile, (node.condition, node.yes, node.no)))
             case Unary():
@@ -297,48 +297,27 @@ def _not(operand: Evaluate) -> Evaluate:
     return negation
 
 
-def _all(operands: list[Evaluate]) -> Evaluate:
-    """`&&`: false as soon as one is false, whatever the others come to."""
+def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
+    """`&&` and `||`: the decisive value as soon as one operand is that, whatever the others come to."""
+    other = not decisive
 
-    def conjunction(facts: Facts) -> bool:
+    def junction(facts: Facts) -> bool:
         failure: EvaluationError | None = None
         for operand in operands:
             try:
-                value = operand(facts)
+                value: object = operand(facts)
             except EvaluationError as error:
                 failure = failure or error
                 continue
-            if value is False:
-                return False
-            if value is not True:
+            if value is decisive:
+                return decisive
+            if value is not other:
                 failure = failure or EvaluationError(NO_OVERLOAD)
         if failure is not None:
             raise failure
-        return True
+        return other
 
-    return conjunction
-
-
-def _any(operands: list[Evaluate]) -> Evaluate:
-    """`||`: true as soon as one is true, whatever the others come to."""
-
-    def disjunction(facts: Facts) -> bool:
-        failure: EvaluationError | None = None
-        for operand in operands:
-            try:
-                value = operand(facts)
-            except EvaluationError as error:
-                failure = failure or error
-                continue
-            if value is True:
-                return True
-            if value is not False:
-                failure = failure or EvaluationError(NO_OVERLOAD)
-        if failure is not None:
-            raise failure
-        return False
-
-    return disjunction
+    return junction
 
 
 def _ternary(condition: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
