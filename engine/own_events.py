@@ -26,6 +26,7 @@ from engine.submission import Fate, Submission
 WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
 WAITING_EACH = 5_000  # of these of one environment: whose deliveries all die drops nobody else's
 AT_ONCE = 256  # events that are given to the intake together: a group's
+SLICE = 64  # of these between two yields: a millisecond
 RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
 DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
 SOURCE = "angarium"
@@ -140,12 +141,13 @@ class OwnEvents:
     async def _enter(self) -> list[Announcement]:
         """Submit the first ones that wait; return those that are to be tried again."""
         again: list[Announcement] = []
-        self._told = trio.Event()
-        count = min(AT_ONCE, len(self._waiting))
-        self._open = count
-        for _ in range(count):
+        for number in range(min(AT_ONCE, len(self._waiting))):
+            if number and number % SLICE == 0:
+                await trio.lowlevel.checkpoint()
+            self._open += 1
             self._submit_one(self._waiting.popleft(), again)
-        if self._open:
+        while self._open:
+            self._told = trio.Event()
             await self._told.wait()
         return again
 

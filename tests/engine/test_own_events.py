@@ -1,5 +1,6 @@
 """Own events on their way in: refused ones come again, doubtful ones enter once, all are bounded."""
 
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -148,3 +149,20 @@ async def test_a_thousand_enter_in_order(
         own.announce(1, TYPE, {"n": number})
     await own.wait_empty()
     assert [payload["n"] for payload in intake.payloads()] == list(range(1_000))
+
+
+async def test_many_enter_a_few_at_a_time_and_others_run_between(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    count = 3 * own_events.SLICE
+    for number in range(count):
+        own.announce(1, TYPE, {"n": number})
+    seen = [0]
+    while len(intake.submitted) < count:
+        seen.append(len(intake.submitted))
+        await trio.lowlevel.checkpoint()
+    steps = [after - before for before, after in pairwise([*seen, count])]
+    assert max(steps) <= 2 * own_events.SLICE  # trio shuffles: two steps may meet
+    assert [payload["n"] for payload in intake.payloads()] == list(range(count))
+    await own.wait_empty()
+    assert own.statistics().entered == count
