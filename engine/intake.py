@@ -73,11 +73,14 @@ class Intake:
         identity: Identity,
         settings: Settings,
         now: Callable[[], float],
+        *,
+        told_at_once: int = TOLD_AT_ONCE,
     ) -> None:
         self._store = store
         self._destinations = destinations
         self._settings = settings
         self._now = now
+        self._told_at_once = told_at_once
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
         self.hands = Hands(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.hands, destinations.progress, settings.group_events)
@@ -307,10 +310,10 @@ class Intake:
         absent = acceptance.lost.keys() | acceptance.unheld
         if absent:
             deliveries = [each for each in deliveries if each.event.id not in absent]
-        for told in range(0, len(deliveries), TOLD_AT_ONCE):
+        for told in range(0, len(deliveries), self._told_at_once):
             if told:
                 await trio.lowlevel.checkpoint()
-            self._destinations.arrived(deliveries[told : told + TOLD_AT_ONCE])
+            self._destinations.arrived(deliveries[told : told + self._told_at_once])
         if absent:
             self._destinations.spare(group.dirty)
 

@@ -59,6 +59,7 @@ START_AGAIN_S = 1.0  # after the database was away at a start
 WATCH_S = 2.0  # between two looks whether the database is still this process's
 ALONE = 10  # times as long where nobody else ever takes it
 LARGE_ROWS = 4  # of a submission that goes by the intake for large ones: batches have 2 to 6 events
+TOLD_AT_ONCE = 2  # deliveries: groups here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
 NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
@@ -116,7 +117,9 @@ class Process:
             self.directory, stores.backlog, self.clock, self.settings.passivate_after
         )
         small, large = (
-            Intake(store, self.directory, self.identity, self.settings, now)
+            Intake(
+                store, self.directory, self.identity, self.settings, now, told_at_once=TOLD_AT_ONCE
+            )
             for store in (stores.intake, stores.large_intake)
         )
         self.intake = Intakes(small, large, large_rows=LARGE_ROWS)

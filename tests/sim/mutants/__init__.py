@@ -5,6 +5,7 @@ A mutant that survives says that the oracle or the world is blind to something.
 
 from tests.sim.mutants.commits import DATABASE, ENTRANCE, INTAKE, RECORDER, SIGNING
 from tests.sim.mutants.core import BACKLOG, GATES, LANES, SCHEDULE
+from tests.sim.mutants.large import HANDS, PARTS
 from tests.sim.mutants.planting import Mutant
 from tests.sim.mutants.shell import ACTORS, DIRECTORY
 
@@ -13,5 +14,6 @@ MUTANTS: dict[str, Mutant] = {
     for each in (
         *(*SCHEDULE, *GATES, *BACKLOG, *LANES, *ACTORS, *DIRECTORY),
         *(*INTAKE, *RECORDER, *ENTRANCE, *SIGNING, *DATABASE),
+        *(*PARTS, *HANDS),
     )
 }

@@ -1,0 +1,94 @@
+"""Bugs around the two intakes: groups that are written in parts, and what must not be beside them."""
+
+from engine.entrance import Entrance
+from engine.intake import Intake
+from engine.intake_hands import Hands
+from tests.sim.mutants.planting import mutant
+from tests.sim.store import large_intake
+from tests.sim.store.large_intake import SimulatedLargeIntake
+from tests.sim.store.tables import Tables
+
+PARTS = (
+    mutant(
+        "parts commit by themselves",
+        "Each part of a large group is there as soon as it was written, whatever becomes of the next.",
+        (large_intake, "accept_part", "into.write(ready.write)", "ready.write()"),
+        needs="batch",
+    ),
+    mutant(
+        "parts ask for no right",
+        "A part is written by whoever owned the database when its group was begun.",
+        (large_intake, "accept_part", "tables.require_intake(process, epoch)", "pass"),
+        needs="batch takeover",
+    ),
+    mutant(
+        "parts hold no right",
+        "The right to write is looked at and not locked: another takes it before the commit.",
+        (Tables, "hold", "if transaction not in self.holders:", "if False:"),
+        needs="batch",
+    ),
+    mutant(
+        "rows begin with the last part",
+        "A backlog row says that its destination's work begins where a large group ends.",
+        (large_intake, "parts_of", "yield 0, replace", "yield place, replace"),
+        needs="batch kill",
+    ),
+    mutant(
+        "no answer is a commit",
+        "A large group whose commit had no answer is taken for written.",
+        (
+            SimulatedLargeIntake,
+            "_write_parts",
+            'await connection.run("commit", into.commit)',
+            "try:\n"
+            '            await connection.run("commit", into.commit)\n'
+            "        except Exception:\n"
+            "            pass",
+        ),
+        needs="batch",
+    ),
+    mutant(
+        "told before the parts are there",
+        "Of a large group callers and actors are told a twentieth of a second before its commit.",
+        (
+            SimulatedLargeIntake,
+            "_write_parts",
+            'await connection.run("commit", into.commit)',
+            "trio.lowlevel.current_clock().call_later(\n"
+            "            0.05, lambda: [work() for work in into._writes]\n"
+            "        )",
+        ),
+        needs="batch",
+    ),
+)
+HANDS = (
+    mutant(
+        "an entry beside a batch",
+        "What is requeued or replayed draws its place while a large group of its environment is written.",
+        (Entrance, "_first", "if barred.isdisjoint(each.environments)", "if True"),
+        needs="batch",
+    ),
+    mutant(
+        "rows are forgotten beside a batch",
+        "A backlog row is deleted while a large group of its environment is written.",
+        (
+            Intake,
+            "_forget",
+            "barred = self._left_out = self.hands.barred",
+            "barred = self._left_out = NOTHING",
+        ),
+        needs="batch passive",
+    ),
+    mutant(
+        "a hand that is let go unseen",
+        "An intake is not told when what it waited for is free.",
+        (Hands, "_rouse", "self._wake()", "pass"),
+        needs="batch",
+    ),
+    mutant(
+        "hands are empty once full",
+        "An intake says nothing of what it has in hand.",
+        (Hands, "take", "self._held = frozenset(environments)", "self._held = NOTHING"),
+        needs="batch",
+    ),
+)
