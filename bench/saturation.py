@@ -87,6 +87,7 @@ class Climb:
             "p50Ms": stats["p50Ms"] or 0.0,
             "p99Ms": stats["p99Ms"] or 0.0,
             "ackP99Ms": sent["ackP99Ms"] or 0.0,
+            "answerP99Ms": sent["answerP99Ms"] or 0.0,
             "generatorBusy": sent["steps"][0]["busy"],
         }
         self.steps.append(Step("rate", rate, figures, _latency(done)))
@@ -190,7 +191,8 @@ def overload(
         "overloadAckP99Ms": beyond["ackP99Ms"],
         "goodputOverKnee": round(beyond["goodputPerSecond"] / goodput, 3),
         "overloadLineMs": round(line_ms, 1),
-        "ackP99OverLine": round(beyond["ackP99Ms"] / line_ms, 2),
+        "overloadAnswerP99Ms": beyond["answerP99Ms"],
+        "answerP99OverLine": round(beyond["answerP99Ms"] / line_ms, 2),
     }
     climb.steps = [*steps, climb.steps[-2]]
     return _told(climb, measured, figures)

@@ -26,7 +26,7 @@ class Connection:
         self._sock: socket.socket | None = None
         self._out = b""
         self._first = self._count = 0
-        self._intended = 0.0
+        self._intended = self._posted = 0.0
         self._busy = False
         self._part: Part
 
@@ -34,6 +34,7 @@ class Connection:
         """Send one request with these numbers, which was due at `intended`."""
         self._part, self._first, self._count = part, first, count
         self._intended, self._out, self._busy = intended, request, True
+        self._posted = time.perf_counter()
         try:
             if self._sock is None:
                 self.connect()
@@ -93,6 +94,7 @@ class Connection:
         part.answers[str(status)] += 1
         if status == 202:
             part.latencies_s.append(now - self._intended)
+            part.answered_s.append(now - self._posted)
             part.accepted += self._count
             if self._generator.plan.ids:
                 self._generator.accepted_numbers.extend(self._numbers())

@@ -26,6 +26,9 @@ class Part:
     doubtful: int = 0
     answers: Counter[str] = field(default_factory=Counter)
     latencies_s: "array[float]" = field(default_factory=in_seconds)  # of what was accepted
+    answered_s: "array[float]" = field(
+        default_factory=in_seconds
+    )  # the same, from when it was posted
     refused_s: "array[float]" = field(
         default_factory=in_seconds
     )  # a 503 is quick: it is told apart
@@ -62,6 +65,7 @@ class Part:
         self.doubtful += other.doubtful
         self.answers += other.answers
         self.latencies_s += other.latencies_s
+        self.answered_s += other.answered_s
         self.refused_s += other.refused_s
         self.late_s += other.late_s
         self.cpu_s += other.cpu_s
@@ -82,6 +86,7 @@ class Part:
             # what it could do with a core of its own, at what a request has cost
             "limitPerSecond": round(self.requests / self.cpu_s) if self.cpu_s else None,
             **told(found, "ack"),
+            **told(histogram(self.answered_s), "answer"),
         }
         if hdr:
             figures["ack"] = encoded(found)
