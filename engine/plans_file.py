@@ -8,16 +8,16 @@ control_per_minute = 60000
 ...
 """
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import structs
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from engine.plans import BUILT_IN, Plan, overridden
 from engine.settings import Settings
+from engine.toml_file import read
 
 # Ten years: longer, and the days before the epoch of ids come into reach of a wrong clock.
 MOST_DAYS = 3_650
@@ -67,14 +67,9 @@ def plans_of(settings: Settings) -> Mapping[str, Plan]:
 def read_plans(path: Path) -> Mapping[str, Plan]:
     """Return the built-in plans with what a file says. Raises PlansFileError."""
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:  # of a malformed file, among others
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise PlansFileError(f"{path}: {reason}") from error
-    try:
-        given = _File.model_validate(document)
-    except ValidationError as error:
-        raise PlansFileError(f"{path}: {_told(error)}") from None
+        given = read(path, _File)
+    except ValueError as error:
+        raise PlansFileError(f"{path}: {error}") from error
     plans = dict(BUILT_IN)
     for name, entry in given.plans.items():
         plans[name] = _plan(path, name, entry)
@@ -90,10 +85,3 @@ def _plan(path: Path, name: str, entry: _Entry) -> Plan:
         if field not in fields:
             raise PlansFileError(f"{path}: plans.{name}.{field}: is required of a plan of your own")
     return Plan(name=name, **fields)
-
-
-def _told(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in found['loc'] if part != '[key]')}: {found['msg']}"
-        for found in error.errors()
-    )

@@ -5,7 +5,6 @@ The keys of a file are those of the entries here; docs/decisions/0029-templates.
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,6 +22,7 @@ from engine.templates.language import LeafError
 from engine.templates.message import LARGEST_BODY, Format, Message
 from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, decoded, encoded
+from engine.toml_file import faults, read
 
 ID = re.compile(r"[a-z][a-z0-9-]{0,31}")
 LONGEST_TEXT = 4_096  # of a field, which is more than any URL, key or address has
@@ -93,14 +93,10 @@ def read_template(path: Path, added: frozenset[str]) -> Definition:
             f"{path}: a template's id is its file's name: small letters, digits, -"
         )
     try:
-        document = tomllib.loads(path.read_text("utf-8"))
-        entry = _File.model_validate(document)
-        definition = _definition(path.stem, entry, added)
+        definition = _definition(path.stem, read(path, _File), added)
         _try(definition)
-    except OSError as error:
-        raise TemplateFileError(f"{path}: {error.strerror}") from error
-    except ValidationError as error:
-        raise TemplateFileError(f"{path}: {_told(error)}") from None
+    except ValidationError as error:  # of its delivery options
+        raise TemplateFileError(f"{path}: {faults(error)}") from None
     except (ValueError, LeafError, ValueFault, re.error) as error:
         raise TemplateFileError(f"{path}: {error}") from error
     return definition
@@ -221,10 +217,3 @@ def _try(definition: Definition) -> None:
         made, wanted = decoded(rendered.body), decoded(encoded(wanted))
     if made != wanted:
         raise ValueError(f"example.body: the template makes {rendered.body.decode()}")
-
-
-def _told(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in found['loc'] if part != '[key]')}: {found['msg']}"
-        for found in error.errors()
-    )

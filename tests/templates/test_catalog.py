@@ -211,6 +211,7 @@ WRONG = [
     ('[example]', '[[answer.rules]]\ncategory = "GONE"\n[example]', "answer.rules.0.category"),
     ("limit_bytes = 2000", "limit_bytes = 10", "the service takes 10"),
     ("[message]", "[message", "Expected"),
+    ("[message]", "deep = " + "[" * 5_000 + "\n[message]", "too deep"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,29 @@
+"""Files that the operator writes, in TOML: read strictly, and what is wrong is told with its place."""
+
+import tomllib
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+Shape = TypeVar("Shape", bound=BaseModel)
+
+
+def read(path: Path, shape: type[Shape]) -> Shape:
+    """Return what a file says. Raises ValueError with what is wrong; which file, the caller knows."""
+    try:
+        return shape.model_validate(tomllib.loads(path.read_text("utf-8")))
+    except OSError as error:
+        raise ValueError(error.strerror) from error
+    except RecursionError as error:  # of lists in lists, without end
+        raise ValueError("is nested too deep") from error
+    except ValidationError as error:
+        raise ValueError(faults(error)) from None
+
+
+def faults(error: ValidationError) -> str:
+    """Return all that is wrong, each with its place, as pydantic says it."""
+    return "; ".join(
+        f"{'.'.join(str(part) for part in found['loc'] if part != '[key]')}: {found['msg']}"
+        for found in error.errors()
+    )
