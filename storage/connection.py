@@ -241,8 +241,7 @@ class Connection:
                     raw.terminate()
 
     async def _connect(self, *, asked: bool) -> None:
-        if self._shut:
-            raise StoreAwayError("the connection is closed")
+        self._require_open()
         if not (asked or self.profile.connects_itself):
             raise StoreAwayError("not connected")
         self._prepared.clear()
@@ -252,9 +251,11 @@ class Connection:
                 raw = await self._loop.run_aio_coroutine(self._open())
             except Exception as error:
                 raise translated(error, closed=True) from error
-            if self._shut:  # meanwhile
+            try:
+                self._require_open()  # it may have been shut meanwhile
+            except StoreAwayError:
                 raw.terminate()
-                raise StoreAwayError("the connection is closed")
+                raise
             self._raw = raw
             predecessor, self._pid = self._pid, raw.get_server_pid()
             self.connects += 1
@@ -263,6 +264,10 @@ class Connection:
             except BaseException:
                 self._discard()
                 raise
+
+    def _require_open(self) -> None:
+        if self._shut:
+            raise StoreAwayError("the connection is closed")
 
     async def _greet(self, raw: "asyncpg.Connection[Record]", predecessor: int | None) -> None:
         self._check(raw)
