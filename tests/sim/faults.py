@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 QUICK_S = 0.002  # what a statement takes at most where nothing is wrong
 HANGS_S = 8.0  # after so long a statement that nobody answers is given up
+# By how much a busy process hears of an answer late, at most; and of those that much can be overtaken by.
+BEHIND_S = (0.0, 0.0, 0.005, 0.05, 0.4)
+FAR_BEHIND_S = (*BEHIND_S, 2.0, 2.0)
+OVERTAKEN = ("settle", "read queue", "read due")
 # Statements that the engine may be told to run again: the others are single writes of a pool, which
 # does that for itself, and reads, which never race.
 RACING = ("accept", "accept part", "settle", "requeue", "discard", "enqueue", "forget backlog")
@@ -45,7 +49,8 @@ class Faults:
         self._world = world
         self._kinds = world.plan.faults
         self._chance = world.chance("statements")
-        self._counts = {"call": 0, "send": 0, "step": 0, "turn": 0}
+        self._behind = world.chance("behind")
+        self._counts = {"call": 0, "settle": 0, "send": 0, "step": 0, "turn": 0}
         self._laid: dict[str, list[Strike]] = {}
         for strike in sorted(world.plan.strikes, key=lambda each: -each.number):
             self._laid.setdefault(strike.on, []).append(strike)
@@ -62,7 +67,7 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, send, step or turn, and strike if it is its turn."""
+        """Count a call, settle, send, step or turn, and strike if it is its turn."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:
@@ -95,6 +100,9 @@ class Faults:
         times = PARTS_TROUBLE if statement in PARTS else 1
         if chance.random() < self._world.plan.trouble * times:
             self._meet(fate, statement, writes=writes)
+        if self._world.plan.busy:
+            most_s = FAR_BEHIND_S if statement in OVERTAKEN else BEHIND_S
+            fate.after_s += self._behind.choice(most_s) * self._behind.random()
         return fate
 
     def _meet(self, fate: Fate, statement: str, *, writes: bool) -> None:

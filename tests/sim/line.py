@@ -112,6 +112,8 @@ class Line:
     async def call(self, statement: str, work: Callable[[], Result], *, writes: bool) -> Result:
         """Have a statement done; see the protocol."""
         self.faults.count("call", self.process)
+        if statement == "settle":
+            self.faults.count("settle", self.process)
         await self.process.awake()
         fate = self.faults.fate(statement, writes=writes)
         waiting = _Statement(self, statement, work, fate, writes=writes)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import trio
+
 from engine.actors.dispatcher import Dispatcher, Turn
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
 A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
+# How long an actor of a busy process waits for its turn, at most: below what the oracle allows a way.
+BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
 
 
 class PlannedCrash(Exception):  # noqa: N818 - it is no error: the plan says so
@@ -46,17 +50,39 @@ class StallingDispatcher(Dispatcher):
         self._passed_s = 0.0
         super().__init__(self._elapsed)
         self._process = process
+        self._busy = process.world.plan.busy
+        self._chance = process.world.chance("turns")
+        self._behind = 0  # actors that wait, and are not in line yet
 
     def _elapsed(self) -> float:
         self._passed_s += A_TURN_S
         return self._passed_s
 
     def enqueue(self, actor: Turn) -> None:
-        """Give `actor` a turn, later where the process stands still."""
-        if self._process.stalled:
-            self._process.held.append(lambda: self.enqueue(actor))
+        """Give `actor` a turn, later where the process is behind or stands still."""
+        wait_s = 0.0
+        if self._busy and not self._process.world.calm:
+            wait_s = self._chance.choice(BEHIND_S) * self._chance.random()
+        if wait_s:
+            self._behind += 1
+            self._process.world.later(wait_s, lambda: self._come(actor))
         else:
+            self._line_up(actor)
+
+    def _come(self, actor: Turn) -> None:
+        self._behind -= 1
+        self._line_up(actor)
+
+    def _line_up(self, actor: Turn) -> None:
+        if self._process.stalled:
+            self._process.held.append(lambda: self._line_up(actor))
+        elif not self._process.dead:
             super().enqueue(actor)
+
+    async def wait_idle(self) -> None:
+        """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""
+        while self._behind or self._anybody:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
+            await trio.sleep(A_TURN_S)
 
 
 def crashing(process: "Process") -> type[DestinationMachine]:

@@ -74,6 +74,15 @@ AUTO_MOST = 12  # the bound of those: little above where they begin, so that it 
 DENSE_SHARE = (
     0.15  # have much come at once for few, within small bounds: what spills and is read back
 )
+# Have processes that are behind: actors wait for their turns, answers for being heard. Operators are
+# quick there, and kills fall between two groups of outcomes.
+BUSY_SHARE = 0.15
+AIMED_SHARE = 0.6  # of the kills of a busy history
+AIMED_MOST = 40  # groups of outcomes, of which one is the last
+LEAVES_AFTER_S = 0.3  # of idle actors there: sooner than some answers are heard
+HASTY_S = (
+    60.0  # of longer histories it would cost too much: idle actors are looked for all the time
+)
 
 
 LARGE_SHARE = (
@@ -155,6 +164,7 @@ class Plan(Struct, frozen=True):
     bounds: Bounds
     trouble: float  # how many of the statements meet a fault
     dense: bool
+    busy: bool
 
 
 def stream(seed: int, name: str) -> Random:
@@ -168,6 +178,7 @@ def draw(seed: int) -> Plan:
     faults = _some(chance, FAULTS)
     wanted = _some(chance, WISHES)
     dense = stream(seed, "much at once").random() < DENSE_SHARE
+    busy = stream(seed, "behind").random() < BUSY_SHARE
     long = chance.random() < LONG_SHARE and not dense
     span_s = chance.uniform(1_200, 3_600) if long else chance.choice((30, 60, 60, 120, 240))
     few = (1, 1, 2) if dense else (1, 2, 3, 4, 5)
@@ -196,10 +207,11 @@ def draw(seed: int) -> Plan:
         posts=_posts(chance, span_s, wanted, faults, dense=dense)
         + _large_posts(stream(seed, "large"), span_s, wanted, faults),
         wishes=_wishes(chance, span_s, wanted),
-        strikes=_strikes(chance, span_s, faults),
-        bounds=_bounds(chance, faults, dense=dense),
+        strikes=_strikes(chance, span_s, faults, stream(seed, "aim") if busy else None),
+        bounds=_bounds(chance, faults, dense=dense, hasty=busy and span_s <= HASTY_S),
         trouble=chance.choice((0.01, 0.03, 0.1)),
         dense=dense,
+        busy=busy,
     )
 
 
@@ -317,7 +329,10 @@ def _wishes(chance: Random, span_s: float, wanted: frozenset[str]) -> tuple[Wish
     return tuple(sorted(wishes, key=lambda wish: wish.at))
 
 
-def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Strike, ...]:
+def _strikes(
+    chance: Random, span_s: float, faults: frozenset[str], aim: Random | None
+) -> tuple[Strike, ...]:
+    """Return what strikes. `aim`: kills fall as a group of outcomes is about to be written."""
     numbers = {"kill": 4, "takeover": 2, "stop": 2, "stall": 3, "crash": 4, "away": 2, "drift": 3}
     strikes = []
     for kind, most in numbers.items():
@@ -332,12 +347,16 @@ def _strikes(chance: Random, span_s: float, faults: frozenset[str]) -> tuple[Str
             lasts_s = chance.choice((0.0, 0.0, 0.2, 2.0, 8.0, 30.0)) * chance.random()
             if kind == "away":
                 lasts_s = chance.choice((0.5, 4, 12, 60)) * chance.uniform(0.5, 1.5)
+            if kind == "kill" and aim is not None and aim.random() < AIMED_SHARE:
+                on, number = "settle", aim.randint(1, AIMED_MOST)
             strikes.append(Strike(kind, on, number if on == "time" else int(number), lasts_s))
     return tuple(strikes)
 
 
-def _bounds(chance: Random, faults: frozenset[str], *, dense: bool) -> Bounds:
+def _bounds(chance: Random, faults: frozenset[str], *, dense: bool, hasty: bool) -> Bounds:
     passivate_after = chance.choice((2.0, 5.0, 12.0)) if "passive" in faults else 30.0
+    if hasty and "passive" in faults:
+        passivate_after = LEAVES_AFTER_S
     if "small" not in faults:
         return Bounds(passivate_after=passivate_after)
     return Bounds(

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from engine.control.drafts import DestinationDraft, RuleDraft
 from engine.control.replay_draft import ReplayDraft
-from engine.core.vocabulary import DestinationStatus, DlqStatus
+from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
 from engine.delivery_log import DeliveryFilter
 from engine.errors import Refusal
 from engine.ports import StoreAwayError
@@ -29,6 +29,8 @@ PATIENCE_S = 30.0
 NOBODY_S = 40.0
 AGAIN_S = 3.0  # before what was refused is asked for again
 TRIES = 6  # to make a destination that a history is about
+LOOK_S = 0.02  # between two looks of an operator who waits for something to die
+LOOKS = 500
 
 
 class Known(Struct, frozen=True):
@@ -218,6 +220,8 @@ class Wishes:
     async def _work_off(self, of: Known, chance: Random, kind: str) -> None:
         named: tuple[str, ...] = ()
         which = DeliveryFilter(destinations=(of.id,))
+        if self._world.plan.busy:
+            await self._look_for_dead(of)
         if chance.random() < 0.4:
             listed = self._dead(of)
             named = tuple(chance.sample(listed, min(len(listed), chance.choice((1, 2, 5)))))
@@ -230,6 +234,13 @@ class Wishes:
 
         await self._ask(kind, of.environment, work, of="" if named else of.id, deliveries=named)
 
+    async def _look_for_dead(self, of: Known) -> None:
+        """Watch the list, so as to be there as soon as something dies."""
+        for _ in range(LOOKS):
+            if self._world.calm or self._dead(of):
+                return
+            await trio.sleep(LOOK_S)
+
     def _dead(self, of: Known) -> list[str]:
         """What a list of the dead-letter queue shows."""
         return [
@@ -237,6 +248,14 @@ class Wishes:
             for row in self._world.database.tables.deliveries.values()
             if row.environment == of.environment and row.dlq is DlqStatus.IN_DLQ
         ]
+
+    def _delivered(self, of: Known) -> tuple[str, ...]:
+        """What a list of a destination's deliveries shows as DELIVERED."""
+        return tuple(
+            row.id
+            for row in self._world.database.tables.deliveries.values()
+            if row.destination == of.id and row.status is DeliveryStatus.DELIVERED
+        )
 
     async def _replay(self, of: Known, chance: Random) -> None:
         document: dict[str, Any] = {"destinationId": of.id}
@@ -251,8 +270,14 @@ class Wishes:
         async def create(process: Process) -> str:
             return (await process.replays.create(CALLER, of.environment, draft, None)).id
 
+        shown = self._delivered(of) if document.get("statuses") != ["FAILED"] else ()
         answer, job = await self._ask(
-            "replay", of.environment, create, of=of.id, wanted=json.dumps(document)
+            "replay",
+            of.environment,
+            create,
+            of=of.id,
+            wanted=json.dumps(document),
+            deliveries=shown,
         )
         if answer == "done" and chance.random() < 0.25:
             await trio.sleep(chance.choice((0.05, 1.0, 8.0)))

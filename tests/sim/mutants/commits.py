@@ -260,7 +260,9 @@ DATABASE = (
     ),
     mutant(
         "states are not guarded",
-        "An outcome changes its row whatever state that has.",
+        "An outcome changes its row whatever that has been through meanwhile.",
         (settle, "_changed", "row is None or row.attempts != settlement.expects", "row is None"),
+        (settle, "_changed", "row.seq == delivery.seq and (", "("),
+        needs="requeue unheard",
     ),
 )

@@ -8,7 +8,7 @@ from engine.core.gates import Gates
 from engine.core.lanes import Lanes
 from engine.core.machine import DestinationMachine
 from engine.core.rate import TokenBucket
-from engine.core.reader import Outstanding, Reader
+from engine.core.reader import Outstanding
 from engine.core.window import Window
 from tests.sim.mutants.planting import mutant
 
@@ -217,12 +217,6 @@ BACKLOG = (
         needs="small",
     ),
     mutant(
-        "a failed read is not repeated",
-        "What was due when a read of it failed is forgotten.",
-        (Reader, "failed", "self.leaves(due)", "pass"),
-        needs="NONE",
-    ),
-    mutant(
         "a former life goes on",
         "A requeued delivery is told while its death is uncommitted, and takes its place beside it.",
         (DestinationMachine, "arrive", "forget_former(", "(lambda *_: None)("),
@@ -268,14 +262,12 @@ LANES = (
         "what came late to a lane is forgotten",
         "What arrived while a lane was being read is taken for part of the answer.",
         (Lanes, "reload", "elif end and lane.late_first is not None and", "elif end and False and"),
-        needs="small",
     ),
     mutant(
-        "a passed-over lane is forgotten",
-        "A lane that a read passed over is remembered by nobody.",
-        (Lanes, "passed_over", "elif lane.skipped_from is None:", "elif False:"),
-        (Lanes, "passed_over", "if lane is None:", "if False:"),
-        needs="small KEY",
+        "a lane's rest is forgotten",
+        "What of a lane found no room when that was read back is remembered by nobody.",
+        (Lanes, "reload", "if left_from is not None:", "if False:"),
+        needs="small",
     ),
     mutant(
         "a lane knows no skipped ones",
@@ -290,9 +282,9 @@ LANES = (
         needs="small",
     ),
     mutant(
-        "lanes do not know who is in flight",
-        "After a reading, a lane whose head is in flight lets its next one go.",
-        (Lanes, "resume", "if key is not None and key not in self._lanes:", "if False:"),
+        "a lane reads beyond the cursor",
+        "What the reading of a lane brings is taken although the cursor has yet to come to it.",
+        (Backlog, "_loaded_lane", "delivery.seq <= cursor", "True"),
         needs="small",
     ),
 )

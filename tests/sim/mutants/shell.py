@@ -8,13 +8,14 @@ from engine.actors.dispatcher import Dispatcher
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Mailbox
 from engine.actors.waker import Waker
+from engine.core.machine import DestinationMachine
 from tests.sim.mutants.planting import mutant
 
 ACTORS = (
     mutant(
         "a lost wake-up",
-        "An actor that is queued while the dispatcher sleeps does not wake it.",
-        (Dispatcher, "enqueue", "if self._asleep:", "if self._asleep and len(self._queue) > 1:"),
+        "An actor that is queued while the dispatcher sleeps does not always wake it.",
+        (Dispatcher, "enqueue", "if self._asleep:", "if self._asleep and self._turns % 7 != 6:"),
     ),
     mutant(
         "the line stands",
@@ -80,15 +81,15 @@ ACTORS = (
         ),
     ),
     mutant(
-        "leaves while busy",
-        "An idle actor leaves memory although it has messages to handle.",
-        (
-            DestinationActor,
-            "_busy",
-            "waits = bool(mailbox.messages or mailbox.spills)",
-            "waits = False",
-        ),
-        (DestinationActor, "turn", "elif again or mailbox.messages:", "elif again:"),
+        "a reading that nobody began",
+        "What nobody had begun to read when its machine was configured anew is waited for for ever.",
+        (DestinationActor, "turn", "machine.read_failed(self._asked, now)", "pass"),
+        needs="small",
+    ),
+    mutant(
+        "leaves while something waits",
+        "An idle actor leaves memory although a delivery in it waits for its destination's gates.",
+        (DestinationMachine, "idle", "not backlog.window.held\n        and ", ""),
         needs="passive",
     ),
     mutant(
