@@ -187,7 +187,7 @@ class Intake:
         settings, pace, barred = self._settings, self._pace, self.hands.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(
-            settings.group_events, settings.group_bytes, barred.union(passed_over)
+            pace.most_events, settings.group_bytes, barred.union(passed_over)
         )
         counts: dict[int, int] = {}
         for each in group:

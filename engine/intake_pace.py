@@ -21,6 +21,14 @@ AHEAD = 2_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
+# A step that ends so much too late says that the process is busy: then any progress counts, however
+# little a slow machine gets done. And where deliveries do not catch up, a group has no more events than
+# attempts have ended since the one before: accepting is the cheaper half, and would leave nothing for the
+# other one.
+LATE_S = 0.002
+# With less than this part of the last group, receivers are slow; with that, it is the process.
+WORKED_PART = 1 / 4
+LEAST_EVENTS = 100  # of such a group, so that a mistake in that costs little: 1,600 a second go on
 # To tell of so many events takes half a millisecond of the loop, and the making of the next group comes
 # right behind it.
 MANY_EVENTS = 100
@@ -44,6 +52,8 @@ class Pace:
         self._last_events = 0  # in the last group that was not of light environments alone
         self._heavy: frozenset[int] = NOTHING  # environments with many of these
         self._ahead_until: float | None = None  # while deliveries go first
+        self._ended = 0  # attempts, when the last group was let go
+        self.most_events = group_events  # of the next group
 
     async def linger(self) -> None:
         """Let more events come, when many do."""
@@ -53,20 +63,27 @@ class Pace:
 
     async def let_deliveries_go_first(self) -> None:
         """Wait while the engine works off what it was given; see `AHEAD`."""
-        if self._last_events < BUSY_EVENTS:
-            return
+        self.most_events = self._group_events
         held, ended = self._progress()
+        if self._last_events < BUSY_EVENTS:
+            self._ended = ended
+            return
         if self._ahead_until is None:
             self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
-        while held >= AHEAD and trio.current_time() < self._ahead_until:
+        late = False
+        while held >= AHEAD and (began := trio.current_time()) < self._ahead_until:
             if self._light_waits:
                 return
             await trio.sleep(AHEAD_STEP_S)
+            late = trio.current_time() - began > AHEAD_STEP_S + LATE_S
             before = ended
             held, ended = self._progress()
-            if ended - before < AHEAD_STEP_ATTEMPTS:
+            if ended - before < (1 if late else AHEAD_STEP_ATTEMPTS):
                 break
         self._ahead_until = None
+        worked, self._ended = ended - self._ended, ended
+        if late and held >= AHEAD and worked >= WORKED_PART * self._last_events:
+            self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     @property
     def many(self) -> bool:
