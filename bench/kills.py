@@ -3,13 +3,13 @@
 The verdict reads the sender's log and the receiver's log, nothing else.
 """
 
-import json
 import random
 import time
 
 from bench.checks import disorder, require
 from bench.load import LANE_SPAN
-from bench.service import Figures, Module, Receiver, Service
+from bench.posting import begun, ended
+from bench.service import Figures, Receiver, Service
 
 LOAD_S = (0.4, 1.2)  # how long each round posts before the kill
 
@@ -29,13 +29,12 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
     moments: list[float] = []
     starts: list[float] = []
     for number in range(rounds):
-        generator = Module.start("bench.load", plan=_plan(service, number, connections))
+        generator = begun(service, **_plan(number, connections))
         time.sleep(chance.uniform(*LOAD_S))
         moments.append(time.time())
         service.kill(database=number % 2 == 1)
         starts.append(service.start())
-        out, _ = generator.communicate(timeout=60)
-        sent = json.loads(out.strip().splitlines()[-1])
+        sent = ended(generator, timeout_s=60)
         accepted.update(sent["acceptedNumbers"])
         doubtful.update(sent["doubtfulNumbers"])
     require(len(accepted) > 0, "nothing was accepted")
@@ -46,10 +45,8 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
     }
 
 
-def _plan(service: Service, number: int, connections: int) -> Figures:
+def _plan(number: int, connections: int) -> Figures:
     return {
-        "url": service.url,
-        "key": service.key,
         "events": 1_000_000,
         "connections": connections,
         "own_lanes": True,

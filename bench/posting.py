@@ -1,9 +1,32 @@
-"""Posting events: the load generator, in a process of its own, run to its end."""
+"""Posting events: the load generator, in a process of its own."""
+
+import json
+import subprocess
 
 from bench.service import Figures, Module, Service
 
+_MODULE = "bench.load"
+
 
 def load(service: Service, **plan: object) -> Figures:
-    """Do a plan of `bench.load` at a server; return what came of it."""
-    found: Figures = Module.run("bench.load", plan={"url": service.url, "key": service.key, **plan})
+    """Do a plan of `bench.load` at a server to its end; return what came of it."""
+    found: Figures = Module.run(_MODULE, plan=_at(service, plan))
     return found
+
+
+def begun(service: Service, **plan: object) -> subprocess.Popen[str]:
+    """Have a plan done while other things are: see `ended`."""
+    return Module.start(_MODULE, plan=_at(service, plan))
+
+
+def ended(generator: subprocess.Popen[str], timeout_s: float | None = None) -> Figures:
+    """Wait until a plan is done; return what came of it."""
+    said, _ = generator.communicate(timeout=timeout_s)
+    if generator.returncode:
+        raise RuntimeError(f"{_MODULE} ended with {generator.returncode}")
+    found: Figures = json.loads(said.strip().splitlines()[-1])
+    return found
+
+
+def _at(service: Service, plan: dict[str, object]) -> dict[str, object]:
+    return {"url": service.url, "key": service.key, **plan}

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections import defaultdict
@@ -19,8 +20,9 @@ from typing import Any
 import asyncpg
 
 from bench.checks import require
+from bench.posting import begun, ended
 from bench.processes import rss_mb, tree
-from bench.service import Figures, Module, Receiver, Service
+from bench.service import Figures, Receiver, Service
 from bench.trend import Trend, trend
 from storage.embedded import running_url
 from storage.partitions import bounds_of
@@ -204,7 +206,7 @@ def _minutes(
         ]
         receiver.reset()
         posts = [_post(service, plan, seconds, number) for plan in plans]
-        sent = [json.loads(post.communicate()[0].strip().splitlines()[-1]) for post in posts]
+        sent = [ended(post) for post in posts]
         at = time.monotonic()
         for each in sent:
             strange = each["answers"].keys() - {"202", "503"}
@@ -226,10 +228,12 @@ def _minutes(
     return totals, series
 
 
-def _post(service: Watched, plan: dict[str, Any], seconds: int, number: int) -> Any:
+def _post(
+    service: Watched, plan: dict[str, Any], seconds: int, number: int
+) -> subprocess.Popen[str]:
     events = int(plan["rate"]) * seconds
     whole = {**plan, "events": events, "first": number * events, "give_up_s": seconds + 60.0}
-    return Module.start("bench.load", plan={"url": service.url, "key": service.key, **whole})
+    return begun(service, **whole)
 
 
 def _drained(service: Watched, accepted: int) -> None:

@@ -7,9 +7,9 @@ import time
 
 from bench.checks import require
 from bench.interleaved import cost, in_turns
-from bench.posting import load
+from bench.posting import begun, ended, load
 from bench.results import Measurement
-from bench.service import Figures, Module, Receiver, Service, call
+from bench.service import Figures, Receiver, Service, call
 
 # What people write: a message for a chat, a flat record, a choice of fields, names changed, totals.
 SCRIPTS = (
@@ -123,7 +123,7 @@ def beside(
             load(service, events=rate * seconds, types=destinations, **plan)
             stats = receiver.wait(rate * seconds)
             if generator is not None:
-                generator.communicate()
+                ended(generator)
             require(stats["unique"] >= rate * seconds, f"received {stats['unique']}")
             found.setdefault(f"{name}{'Beside' if with_them else 'Alone'}", []).append(stats)
     figures: Figures = {}
@@ -142,15 +142,14 @@ def _mean(runs: list[Figures], name: str) -> float:
 
 def _hostile(service: Service, key: str, rate: int, seconds: int) -> subprocess.Popen[str]:
     """Have events posted for the hostile scripts, from half a second ago on."""
-    plan = {
-        "url": service.url,
-        "key": key,
-        "events": max(1, rate * seconds),
-        "connections": 2,
-        "rate": rate,
-        "types": len(HOSTILE),
-        "stem": "hostile",
-    }
-    started = Module.start("bench.load", plan=plan)
+    started = begun(
+        service,
+        key=key,
+        events=max(1, rate * seconds),
+        connections=2,
+        rate=rate,
+        types=len(HOSTILE),
+        stem="hostile",
+    )
     time.sleep(0.5)
     return started

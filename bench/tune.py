@@ -6,7 +6,6 @@ Every setting has a destination of its own at one server, with more waiting for 
 
 import argparse
 import math
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -21,9 +20,10 @@ from rich.table import Table
 from bench.checks import require
 from bench.latency import decoded, latency
 from bench.machine import machine, source
+from bench.posting import begun, ended
 from bench.receiver.behaviour import written
 from bench.results import Document, Measurement, Run, Step, write
-from bench.service import Module, Receiver, Service
+from bench.service import Receiver, Service
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 AUTO = "auto"
@@ -100,22 +100,22 @@ class Trying:
         made = service.destination(
             f"{receiver.url}/{kind}", [kind], concurrency=width, timeoutMs=60_000, retrySchedule=[]
         )
-        load = Module.start("bench.load", plan=self._plan(kind, width, warm_s + wanted.seconds))
+        load = begun(service, **self._plan(kind, width, warm_s + wanted.seconds))
         time.sleep(warm_s)
         if not wanted.rate:  # posting takes CPU that delivering could have
             load.wait()
         receiver.reset(wanted.receiver)
         before, began = receiver.counts(), time.monotonic()
         time.sleep(wanted.seconds)
-        after, ended = receiver.counts(), time.monotonic()
+        after, over = receiver.counts(), time.monotonic()
         stats, health = receiver.stats(), service.api("GET", f"/destinations/{made}/health")
         service.api("POST", f"/destinations/{made}/disable")
-        _finish(load)
+        ended(load, SETTLE_S)
         self._settle(made)
         require(after["duplicates"] == 0, f"{after['duplicates']} duplicates")
         held, told = latency(decoded(stats["held"])), health["latencyMs"]
         figures = {
-            "deliveredPerSecond": (after["received"] - before["received"]) / (ended - began),
+            "deliveredPerSecond": (after["received"] - before["received"]) / (over - began),
             "answerP50Ms": held.p50_ms if held.count else told["p50"] or 0,
             "answerP99Ms": held.p99_ms if held.count else told["p99"] or 0,
             "concurrency": health["queue"]["concurrency"],
@@ -131,7 +131,7 @@ class Trying:
 
     def _plan(self, kind: str, width: int | str, seconds: float) -> dict[str, Any]:
         events = self._wanted.events(width, seconds)
-        plan = {"url": self._service.url, "key": self._service.key, "event_type": kind}
+        plan: dict[str, Any] = {"event_type": kind}
         if self._wanted.rate:
             return plan | {"events": events, "rate": self._wanted.rate, "connections": CONNECTIONS}
         return plan | {"events": events, "batch": BATCH, "connections": CONNECTIONS}
@@ -143,13 +143,6 @@ class Trying:
             if not health["queue"]["inFlight"]:
                 return
             time.sleep(0.05)
-
-
-def _finish(load: "subprocess.Popen[str]") -> None:
-    """Let the generator end, and fail where it does."""
-    _, complaint = load.communicate(timeout=SETTLE_S)
-    if load.returncode:
-        raise RuntimeError(f"bench.load failed: {complaint}")
 
 
 def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
