@@ -230,7 +230,9 @@ class Connection:
     async def _close(self) -> None:
         raw, self._raw = self._raw, None
         self._prepared.clear()
-        if raw is not None and not raw.is_closed():
+        if raw is not None and raw.is_closed():
+            raw.terminate()  # `_discard` says why
+        elif raw is not None:
             with trio.CancelScope(shield=True):
                 try:
                     await self._loop.run_aio_coroutine(raw.close(timeout=CLOSE_TIMEOUT_S))
@@ -244,7 +246,7 @@ class Connection:
         self._require_open()
         if not (asked or self.profile.connects_itself):
             raise StoreAwayError("not connected")
-        self._prepared.clear()
+        self._discard()
         # Never cancelled half way: an abandoned attempt would leave its socket to the collector.
         with trio.CancelScope(shield=True):
             try:
@@ -356,7 +358,9 @@ class Connection:
     def _discard(self) -> None:
         raw, self._raw = self._raw, None
         self._prepared.clear()
-        if raw is not None and not raw.is_closed():
+        if raw is not None:
+            # Also where it is closed: what the driver closes for a fault of the protocol it tells nobody,
+            # and the crossing would keep its descriptor and its tasks.
             raw.terminate()
 
 

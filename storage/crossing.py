@@ -64,9 +64,9 @@ class Crossing:
         self._due = trio.current_time() + self._limit_s
         try:
             while True:
-                self._awaited = awaited = statement.send(None)
+                self._awaited = statement.send(None)
                 # It would end a timer that is not there, by a turn of the loop.
-                awaited.remove_done_callback(self._on_waiter_completed)
+                self._awaited.remove_done_callback(self._on_waiter_completed)
                 self._waiter = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(_go_on)
         except StopIteration as end:
@@ -74,6 +74,8 @@ class Crossing:
             return result
         finally:
             self._due = inf
+            # It holds the answer; an error, by its frames, this one and so itself, what was asked with it.
+            self._awaited = None
             statement.close()
 
     async def _watch_limit(self) -> None:

@@ -130,6 +130,25 @@ async def test_a_loss_in_a_statement_is_told(bridge: Bridge, end: Ending) -> Non
     assert await connection.fetch_value("SELECT 1") == 1
 
 
+async def test_one_that_the_driver_gave_up_leaves_no_descriptor_and_no_task(
+    bridge: Bridge,
+) -> None:
+    connection = await connected(bridge)
+    crossing, raw = connection._crossing, connection._raw
+    assert crossing is not None
+    assert raw is not None
+    # The server's last word has come, the end of what it says has not.
+    fields = b"SFATAL\0C57P01\0Mterminating connection\0\0"
+    raw._protocol.data_received(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)  # type: ignore[attr-defined]  # not in its stub
+    with pytest.raises(StoreAwayError, match="another operation"):
+        await connection.fetch("SELECT 1")
+
+    async def closed() -> bool:
+        return crossing._socket.fileno() == -1
+
+    await eventually(closed)
+
+
 async def test_one_that_is_lost_the_moment_it_is_made_is_away(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:

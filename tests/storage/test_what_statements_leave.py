@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from contextvars import ContextVar
 
 import pytest
@@ -10,6 +11,7 @@ import trio
 
 from storage.bridge import Bridge
 from storage.connection import Connection
+from storage.errors import PoisonError
 from storage.profiles import LOG, POOL, Profile
 
 PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
@@ -56,6 +58,27 @@ async def test_what_asked_is_gone_once_it_was_answered(bridge: Bridge, profile: 
             nursery.start_soon(request, ask)
     gc.collect()
     assert [each() for each in asked] == [None] * 4
+
+
+class Text(str):
+    """An argument that can be seen to go."""
+
+
+async def test_a_refused_statement_leaves_nothing_to_the_collector(bridge: Bridge) -> None:
+    connection = bridge.connection(POOL)
+    sql = "SELECT ($1::text)::int"
+    assert await connection.fetch_value(sql, "1") == 1
+    given = Text("nonsense")
+    seen = weakref.ref(given)
+    gc.collect()
+    gc.disable()
+    try:
+        with suppress(PoisonError):  # what pytest keeps of an error keeps the statement
+            await connection.fetch(sql, given)
+        del given
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 def test_who_lists_and_changes_as_fast_as_it_can_takes_the_lean_crossing() -> None:
