@@ -19,7 +19,7 @@ START = 8  # the default of a fixed one
 # Attempts in a window: two generations of what is in flight, so that the quick ones, which end first, are
 # not heard of alone; and no fewer than tell a mean from chance.
 GENERATIONS = 2
-MOST_GENERATIONS = 16  # where answers vary, and the mean's error is above this (5 %)
+MOST_GENERATIONS = 16  # below which a window is doubled, where the mean's error is above this (5 %)
 STEADY = 0.05
 LEAST_ATTEMPTS = 16
 # Durations are whole milliseconds and hold our own turns: below this, differences are of no account.
@@ -68,9 +68,7 @@ class Seen(Struct, frozen=True):
     """What a window came to."""
 
     width: int
-    took: (
-        float  # by a success: the mean logarithm of milliseconds, with what failures took beside it
-    )
+    took: float  # by a success: mean logarithm of milliseconds, with what failures took beside it
     error: float  # of that mean
     failed: float  # the share of attempts
 
