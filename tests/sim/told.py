@@ -3,7 +3,7 @@
 import json
 
 from tests.sim.telling import NOW, Telling, a_telling
-from tests.sim.trace import Answered, Ended, Fault, Item, JobRow, Posted
+from tests.sim.trace import Answered, Asked, Ended, Fault, Item, JobRow, Posted, Told
 
 LATE = 60.0  # by then everybody knows of what was configured at the beginning
 
@@ -301,6 +301,20 @@ def held(status: str, at: float) -> Telling:
     [one] = events(telling, "a")
     telling.destination(LATE + 1, status=status)
     telling.send(at, one)
+    return telling
+
+
+def archived_meanwhile(kind: str) -> Telling:
+    """Something is asked for and told while an archiving is under way, whose author is told only after a
+    request was sent."""
+    telling = a_telling()
+    [one] = events(telling, "a")
+    telling.tell(Asked(NOW + LATE + 1, 8, 1, "patch", 1, "d1"))
+    telling.tell(Asked(NOW + LATE + 1, 9, 1, kind, 1, "d1"))
+    telling.destination(LATE + 1.1, status="ARCHIVED")
+    telling.tell(Told(NOW + LATE + 1.2, 9, "done"))
+    telling.send(LATE + 1.5, one)
+    telling.tell(Told(NOW + LATE + 1.6, 8, "done"))
     return telling
 
 

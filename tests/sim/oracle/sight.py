@@ -31,6 +31,8 @@ from tests.sim.trace import (
 
 NETWORK_S = 0.05  # the longest way of a request from its process to its receiver
 UNHEARD_S = 30.0  # by then a process knows of a version whose author was not told, or is another's
+# What is asked of a destination and does not change it.
+WORK = ("requeue", "discard", "replay", "cancel")
 SOON_S = 0.002  # instants in rows are whole milliseconds
 
 
@@ -222,7 +224,7 @@ class Sight:
     def _authors(self) -> None:
         """Find whose wish made each version: the one about it that was under way at its commit."""
         for wish in self.wishes:
-            if wish.answer != "done":
+            if wish.answer != "done" or wish.asked.kind in WORK:
                 continue
             ids = {wish.asked.of, *(() if wish.told is None else wish.told.ids)}
             for identifier in ids:
