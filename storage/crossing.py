@@ -74,7 +74,7 @@ class Crossing:
             return result
         finally:
             self._due = inf
-            # It holds the answer; an error, by its frames, this one and so itself, what was asked with it.
+            # It holds the answer; and an error, by the frame of this, would hold itself and what was asked.
             self._awaited = None
             statement.close()
 
