@@ -74,7 +74,7 @@ class Crossing:
             return result
         finally:
             self._due = inf
-            # It holds the answer; and an error, by the frame of this, would hold itself and what was asked.
+            # It holds the answer; an error would hold itself by it, and what was asked.
             self._awaited = None
             statement.close()
 
