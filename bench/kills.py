@@ -12,6 +12,7 @@ from bench.posting import begun, ended
 from bench.service import Figures, Receiver, Service
 
 LOAD_S = (0.4, 1.2)  # how long each round posts before the kill
+BEGIN_S = 30.0  # a generator that has not begun by then never will
 
 
 def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int) -> Figures:
@@ -29,7 +30,9 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
     moments: list[float] = []
     starts: list[float] = []
     for number in range(rounds):
+        before = receiver.counts()["received"]
         generator = begun(service, **_plan(number, connections))
+        _wait_arrivals(receiver, before)
         time.sleep(chance.uniform(*LOAD_S))
         moments.append(time.time())
         service.kill(database=number % 2 == 1)
@@ -43,6 +46,14 @@ def kills(service: Service, receiver: Receiver, *, rounds: int, connections: int
         "rounds": rounds,
         "slowestStartS": round(max(starts), 2),
     }
+
+
+def _wait_arrivals(receiver: Receiver, before: int) -> None:
+    """Wait until something arrives: on a busy machine a generator takes a second to begin, and what is
+    killed by then has accepted nothing."""
+    give_up = time.monotonic() + BEGIN_S
+    while receiver.counts()["received"] == before and time.monotonic() < give_up:
+        time.sleep(0.02)
 
 
 def _plan(number: int, connections: int) -> Figures:
