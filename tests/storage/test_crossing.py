@@ -59,6 +59,23 @@ async def test_a_statement_of_a_cancelled_caller_does_not_begin(bridge: Bridge) 
     assert await connection.fetch_value("SELECT count(*) FROM seen") == 0
 
 
+async def test_a_transaction_cancelled_in_a_statement_is_rolled_back(bridge: Bridge) -> None:
+    connection = await connected(bridge)
+    await connection.execute("CREATE TABLE seen (n int)")
+    with trio.CancelScope() as scope:
+        async with trio.open_nursery() as nursery:
+
+            async def write() -> None:
+                async with connection.transaction():
+                    await connection.fetch("INSERT INTO seen SELECT 1 FROM pg_sleep(0.2)")
+
+            nursery.start_soon(write)
+            await wait_running(bridge, connection)
+            scope.cancel()
+    assert await connection.fetch_value("SELECT count(*) FROM seen") == 0
+    assert connection.connects == 1
+
+
 async def test_statements_of_several_tasks_take_turns(bridge: Bridge) -> None:
     connection = await connected(bridge)
     found: list[int] = []
@@ -81,7 +98,8 @@ async def test_megabytes_pass_both_ways(bridge: Bridge) -> None:
 
 async def test_an_answer_that_is_an_error_leaves_the_connection(bridge: Bridge) -> None:
     connection = await connected(bridge)
-    for sql, value in (("SELECT 1 / $1::int", 0), ("SELECT $1::int", "nonsense")):
+    midst = "SELECT 1 / (n - $1::int) FROM generate_series(1, 5000) AS n"  # after thousands of rows
+    for sql, value in (("SELECT 1 / $1::int", 0), (midst, 4000), ("SELECT $1::int", "nonsense")):
         with pytest.raises(PoisonError):
             await connection.fetch(sql, value)
     assert await connection.fetch_value("SELECT 1") == 1
