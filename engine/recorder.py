@@ -164,10 +164,19 @@ class Recorder:
             marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
                 await self._commit(self._open, marks, snapshots)
-                self._open = []
+                self._open, marks, snapshots = [], [], []
             finally:  # whoever runs next begins with what was being written: a repeat changes nothing
-                self._waiting.give_back(self._open)
-                self._open = []
+                self._give_back(marks, snapshots)
+
+    def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
+        """Let what was being written wait again; of rows, what has come since is later."""
+        self._waiting.give_back(self._open)
+        self._open = []
+        for mark in marks:
+            self._marks.setdefault(mark.destination, mark)
+        for write in snapshots:
+            later = self._snapshots.setdefault(write.destination, write)
+            later.before = write.before
 
     async def _gather(self) -> None:
         """Let outcomes gather, as long as nobody waits for them."""
@@ -211,6 +220,8 @@ class Recorder:
                     group.now_ms = int(self._now() * 1000)
                     continue
                 log.warning("outcome refused by the database", cause=type(error.__cause__).__name__)
+                if taken and (marks or snapshots):
+                    await self._commit([], marks, snapshots)  # else no waker finds a retry
                 break
             else:
                 self._report(group)

@@ -15,7 +15,15 @@ from engine.core.vocabulary import (
     DlqStatus,
     ErrorCategory,
 )
-from engine.ports import BacklogMark, ContentionError, PoisonError, SnapshotWrite, StoreAwayError
+from engine.ports import (
+    BacklogMark,
+    ContentionError,
+    PoisonError,
+    SettleGroup,
+    SnapshotWrite,
+    StoreAwayError,
+    StoreError,
+)
 from engine.recorder import (
     LINGER_AWAITED_S,
     LINGER_OUTCOMES,
@@ -253,6 +261,54 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
         await recorder.wait_empty()
     assert [each.expects for group in store.groups for each in group.settlements] == [0, 2]
     assert len(owner.durable) == 3
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+async def test_rows_beside_an_outcome_that_stays_refused_are_written(
+    store: FakeSettleStore, autojump_clock: MockClock, others: int
+) -> None:
+    store.poison = lambda group: (
+        PoisonError() if any(each.expects == 0 for each in group.settlements) else None
+    )
+    async with running(store) as recorder:
+        recorder.put([settled(number) for number in range(1, 2 + others)], Owner())
+        recorder.mark(BacklogMark(1, DESTINATION, 1, 60_000))  # without it no waker finds the retry
+        recorder.write_snapshot(SnapshotWrite(1, OTHER, b"s"))
+        await recorder.wait_empty()
+    assert [each.expects for group in store.groups for each in group.settlements] == [
+        *range(1, 1 + others)
+    ]
+    assert [mark.next_due_at_ms for group in store.groups for mark in group.marks] == [60_000]
+    assert [write.state for group in store.groups for write in group.snapshots] == [b"s"]
+
+
+async def test_rows_of_a_group_that_broke_are_written_by_whoever_runs_next(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    recorder = Recorder(store, 10, trio.current_time)
+    owner = Owner()
+
+    def broken(group: SettleGroup) -> StoreError | None:
+        store.poison = lambda _: None
+        recorder.mark(BacklogMark(1, OTHER, 7, None))  # later than the one under way
+        recorder.write_snapshot(SnapshotWrite(1, OTHER, b"third", b"second"))
+        raise RuntimeError
+
+    store.poison = broken
+    recorder.put([settled()], owner)
+    recorder.mark(BacklogMark(1, DESTINATION, 1, 60_000))
+    recorder.mark(BacklogMark(1, OTHER, 6, None))
+    recorder.write_snapshot(SnapshotWrite(1, DESTINATION, b"s"))
+    recorder.write_snapshot(SnapshotWrite(1, OTHER, b"second", b"first"))
+    with pytest.raises(RuntimeError):
+        await recorder.run()
+    recorder.close()
+    await recorder.run()
+    (group,) = store.groups
+    assert {mark.destination: mark.low_seq for mark in group.marks} == {DESTINATION: 1, OTHER: 7}
+    snapshots = {each.destination: (each.state, each.before) for each in group.snapshots}
+    assert snapshots == {DESTINATION: (b"s", None), OTHER: (b"third", b"first")}
+    assert len(owner.durable) == 1
 
 
 def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
