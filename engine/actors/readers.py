@@ -60,6 +60,7 @@ class Readers:
         self._urgent: Lines[Reading] = Lines()
         self._patient: Lines[Reading] = Lines()
         self._held = Tally()
+        self._starting = 0  # of the patient ones, under way
         self._lot = trio.lowlevel.ParkingLot()
         self._away = False
         self._readings = self._failures = 0
@@ -70,30 +71,37 @@ class Readers:
         self._lot.unpark()
 
     def submit_patient(self, reading: Reading) -> None:
-        """Read when nothing urgent waits (one reader takes such first, so that it comes about)."""
+        """Read when nothing urgent waits, or none of these is being read, so that it comes about."""
         self._patient.add(reading.workspace, reading)
         self._lot.unpark()
 
     async def run(self) -> None:
         """Read until cancelled."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._work, self._patient, self._urgent)
-            for _ in range(self._readers - 1):
-                nursery.start_soon(self._work, self._urgent, self._patient)
+            for _ in range(self._readers):
+                nursery.start_soon(self._work)
 
-    async def _work(self, first: Lines[Reading], second: Lines[Reading]) -> None:
+    async def _work(self) -> None:
         while True:
-            found = first.next(self._may) or second.next(self._may)
-            if found is None:
+            # Of those of a start one is always under way, whichever reader it is that comes free: where
+            # one of them was for these, a workspace that had the others kept that one waiting for ever.
+            lines = self._urgent, self._patient
+            for line in lines if self._starting else reversed(lines):
+                if (found := line.next(self._may)) is not None:
+                    await self._perform_of(*found, starting=line is self._patient)
+                    break
+            else:
                 await self._lot.park()
-                continue
-            workspace, reading = found
-            self._held.add(workspace)
-            try:
-                await self._perform(reading)
-            finally:
-                self._held.remove(workspace)
-            await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
+
+    async def _perform_of(self, workspace: str, reading: Reading, *, starting: bool) -> None:
+        self._held.add(workspace)
+        self._starting += starting
+        try:
+            await self._perform(reading)
+        finally:
+            self._held.remove(workspace)
+            self._starting -= starting
+        await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
 
     def _may(self, workspace: str) -> bool:
         held = self._held

@@ -97,6 +97,29 @@ async def test_workspaces_have_their_reads_in_turn_at_a_start_too(bench: Bench) 
         each.end.set()
 
 
+async def test_urgent_reads_without_end_leave_a_place_for_those_of_a_start(bench: Bench) -> None:
+    urgent = [bench.piece(str(number), "alone") for number in range(20)]
+    for each in urgent:
+        bench.readers.submit(each)
+    await trio.testing.wait_all_tasks_blocked()
+    starting = [bench.piece(f"start {number}", "alone") for number in range(2)]
+    for each in starting:
+        bench.readers.submit_patient(each)
+    urgent[0].end.set()
+    await trio.testing.wait_all_tasks_blocked()
+    assert bench.begun == ["0", "1", "2", "start 0"]
+    urgent[1].end.set()
+    await trio.testing.wait_all_tasks_blocked()
+    assert bench.begun[4:] == ["3"]  # but one at a time
+    other = bench.piece("other", "other")
+    bench.readers.submit(other)
+    await trio.testing.wait_all_tasks_blocked()
+    assert bench.begun[5:] == ["other"]
+    for each in (*urgent, *starting, other):
+        each.end.set()
+    await trio.testing.wait_all_tasks_blocked()
+
+
 async def test_a_workspace_alone_is_read_for_without_a_pause(bench: Bench) -> None:
     pieces = [bench.piece(str(number), "alone") for number in range(20)]
     for each in pieces:
