@@ -26,6 +26,8 @@ RETRY_AFTER_S = 1
 # end one is at work on the average, however many connections it has: the rest of the loop is others'.
 # What takes longer than this waited for the database, not for the loop, and counts as this.
 COUNTED_S = 0.05
+# However many places there are: of hundreds each would rest for longer than anybody waits for it.
+MOST_REST_S = 1.0
 
 log = structlog.get_logger("angarium.api")
 
@@ -100,8 +102,8 @@ class WorkspaceShare:
                 yield
             finally:
                 ended = trio.current_time()
-                rest = min(ended - began, COUNTED_S) * (self._at_once - 1) if self._rests else 0.0
-                self._give_back(line, ended + rest)
+                rest = min(min(ended - began, COUNTED_S) * (self._at_once - 1), MOST_REST_S)
+                self._give_back(line, ended + rest if self._rests else ended)
         finally:
             line.users -= 1
             if not line.users:

@@ -11,6 +11,7 @@ from api.door.http2 import STREAMS
 from api.shares import (
     COUNTED_S,
     LINE,
+    MOST_REST_S,
     RETRY_AFTER_S,
     WAIT_S,
     Share,
@@ -158,6 +159,16 @@ async def test_what_waits_for_the_database_rests_no_longer_than_what_it_may_cost
         for _ in range(3):
             nursery.start_soon(worked, share, 2.0, began)
     assert began[2] - began[0] == pytest.approx(2.0 + COUNTED_S)
+
+
+async def test_where_there_are_many_places_nobody_is_refused_for_their_rest(
+    autojump_clock: MockClock,
+) -> None:
+    share, began = WorkspaceShare("reads", 200), list[float]()
+    async with trio.open_nursery() as nursery:
+        for _ in range(201):
+            nursery.start_soon(worked, share, COUNTED_S, began)
+    assert began[200] - began[0] == pytest.approx(COUNTED_S + MOST_REST_S)
 
 
 async def test_what_waits_for_a_receiver_does_not_rest(autojump_clock: MockClock) -> None:
