@@ -100,8 +100,12 @@ class Recorder:
         self._wake.set()
 
     def holds(self, workspace: str) -> bool:
-        """Whether a workspace is to begin no attempt: until `_tell` ends it, who waits hears of that."""
-        return workspace in self._waiting.held
+        """Whether a workspace is to begin no attempt: until `_tell` ends it, who waits hears of that.
+
+        While the database is away each would bring two groups of its own, and a crash repeat them all.
+        """
+        waiting = self._waiting
+        return workspace in waiting.held or (self._away and len(waiting) > 2 * self._group)
 
     def _await(self) -> None:
         """Let what waits go a little sooner: somebody may be waiting for it."""
@@ -226,10 +230,10 @@ class Recorder:
             else:
                 self._report(group)
                 break
-        self._away = False
+        was_away, self._away = self._away, False
         self._groups += 1
         self._settlements += len(taken)
-        self._tell(taken)
+        self._tell(taken, was_away=was_away)
 
     def _report(self, group: SettleGroup) -> None:
         """Tell those who look on what is durable now."""
@@ -242,7 +246,7 @@ class Recorder:
             if dead:
                 self.on_dead(dead)
 
-    def _tell(self, taken: list[Outcome]) -> None:
+    def _tell(self, taken: list[Outcome], *, was_away: bool) -> None:
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         last: SettlementOwner | None = None
         settlements: list[Settlement] = []
@@ -256,7 +260,8 @@ class Recorder:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
                 self.on_replayed(replayed)
-        if self._waiting.relieve() and self.on_relief is not None:
+        relieved = self._waiting.relieve() or was_away
+        if relieved and self.on_relief is not None:
             self.on_relief()
 
 

@@ -199,6 +199,22 @@ async def test_past_two_groups_of_outcomes_a_workspace_is_held_until_relieved(
     assert [len(group.settlements) for group in store.groups] == [10, 10, 1]
 
 
+async def test_while_the_database_is_away_two_groups_of_outcomes_hold_every_workspace(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    relieved: list[bool] = []
+    store.script = [StoreAwayError()] * 2
+    async with running(store, group=10) as recorder:
+        recorder.on_relief = lambda: relieved.append(recorder.holds("other"))
+        recorder.put([settled()] * 30, Owner())
+        await trio.sleep(RETRY_S / 2)  # the first group is tried; twenty wait behind it
+        recorder.put([settled()], Owner("other"))
+        assert recorder.holds("other")
+        await recorder.wait_empty()
+    assert relieved[0] is False
+    assert sum(len(group.settlements) for group in store.groups) == 31
+
+
 async def test_rows_of_thousands_that_come_to_rest_together_go_in_several_groups(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
