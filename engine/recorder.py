@@ -246,7 +246,7 @@ class Recorder:
             if dead:
                 self.on_dead(dead)
 
-    def _tell(self, taken: list[Outcome], *, was_away: bool) -> None:
+    def _tell(self, taken: list[Outcome], *, was_away: bool = False) -> None:
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         last: SettlementOwner | None = None
         settlements: list[Settlement] = []
