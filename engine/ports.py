@@ -247,9 +247,9 @@ class BacklogStore(Protocol):
         retrying head keeps its place. Lanes in `skip_lanes` are passed over and reported."""
 
     async def read_due(
-        self, environment: int, destination: str, before_ms: int, limit: int
+        self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
-        """RETRYING deliveries that are due before the given instant, earliest first."""
+        """RETRYING deliveries that are due before an instant, and after another one, earliest first."""
 
     async def first_retry(
         self, environment: int, destination: str

@@ -115,7 +115,7 @@ SELECT {WAITING_COLUMNS}
 FROM (
     SELECT * FROM deliveries d
     WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = 1
-      AND d.next_attempt_at_ms < $3::bigint
+      AND d.next_attempt_at_ms < $3::bigint AND d.next_attempt_at_ms > $5::bigint
     ORDER BY d.next_attempt_at_ms LIMIT $4::integer
 ) d {EVENT_OF}
 ORDER BY d.next_attempt_at_ms"""  # noqa: S608 - constants
@@ -228,10 +228,10 @@ class PostgresBacklog:
         return ReadBack(deliveries_of(rows), through, skipped, whole and examined < EXAMINED)
 
     async def read_due(
-        self, environment: int, destination: str, before_ms: int, limit: int
+        self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
         """RETRYING deliveries that are due, earliest first; see the port."""
-        rows = await self._pool.fetch(_DUE, environment, destination, before_ms, limit)
+        rows = await self._pool.fetch(_DUE, environment, destination, before_ms, limit, after_ms)
         return deliveries_of(rows)
 
     async def first_retry(

@@ -1,5 +1,6 @@
 """What is read for an actor: answers to its machine's requests, and all that a machine begins with."""
 
+import math
 from typing import Protocol
 
 from msgspec import Struct
@@ -74,7 +75,10 @@ class Lookup:
         # A short answer to these means that there is no more: they are never cut.
         if isinstance(request, DueRequest):
             before_ms = int(request.before * 1000)
-            return await store.read_due(environment, destination, before_ms, request.limit)
+            after_ms = -1 if request.after is None else math.ceil(request.after * 1000)
+            return await store.read_due(
+                environment, destination, before_ms, request.limit, after_ms
+            )
         return await store.read_dead(environment, destination, request.limit)
 
     def failed(self) -> None:

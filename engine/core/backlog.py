@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from engine.core.commands import Limits
 from engine.core.lanes import Admission, Lanes
 from engine.core.queue import Queue
-from engine.core.reader import RETRY_READ_S, Outstanding, Reader
+from engine.core.reader import Outstanding, Reader
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
 from engine.core.window import SOON_S, Window, made_at
@@ -203,12 +203,12 @@ class Backlog:
         present = {delivery.id for delivery in self.queue.waiting()}
         taken = 0
         all_due, no_room = True, False
-        last_due = latest = now
+        last_due = now
         for delivery in deliveries:
             last_due = delivery.next_attempt_at or now
             if delivery.id in present or not self._is_news(delivery, outstanding):
                 continue
-            latest = self._judge_wait(delivery, now)
+            self._judge_wait(delivery, now)
             due = delivery.next_attempt_at or now
             near = due <= now + SOON_S
             if near and self.window.fits_urgently(delivery):
@@ -219,9 +219,8 @@ class Backlog:
             else:
                 self.reader.leaves(due)
                 all_due, no_room = False, no_room or near
-        if full:
-            # Beyond a page of waits that had to be corrected are others: soon, when those are written.
-            self.reader.leaves(last_due if last_due <= max(latest, now) else now + RETRY_READ_S)
+        if full or no_room:
+            self.reader.leaves_more(outstanding.request, last_due, now)
         self.reader.grow(all_due=full and all_due)
         well = not no_room and (not full or last_due > now + SOON_S)
         self.reader.fed(progress=taken > 0 or well)
@@ -338,11 +337,11 @@ class Backlog:
         self.queue.reorder()
 
     def recall(self, latest: float, now: float) -> None:
-        """Read anew, at once, what waits in the store for longer than until `latest`."""
+        """Read anew, at once, what waits in the store until after `latest`, and judge its wait anew."""
         if self.lanes is not None:
             self.lanes.recall(latest)
-        elif self.reader.next_due is not None and self.reader.next_due > latest:
-            self.reader.next_due = now
+        else:
+            self.reader.recall(latest, now)
 
     # --- what waits
 

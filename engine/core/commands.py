@@ -28,10 +28,11 @@ class ReadRequest(Struct, frozen=True):
 
 
 class DueRequest(Struct, frozen=True):
-    """Read RETRYING deliveries due before an instant: `BacklogStore.read_due`; answered by `due()`."""
+    """Read RETRYING deliveries due between two instants: `BacklogStore.read_due`; answered by `due()`."""
 
     before: float  # seconds since the epoch
     limit: int
+    after: float | None = None  # as `before`; None: however long ago
 
 
 class DeadRequest(Struct, frozen=True):

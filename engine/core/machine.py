@@ -81,8 +81,8 @@ class DestinationMachine:
         self._backlog.restore(low_seq, last_seqs, waiting)
         self._gates.start_empty(self._now)
         if next_due is not None and self._backlog.lanes is None:
-            plausible = next_due <= self._now + longest_wait_s(self.config)
-            self._backlog.reader.leaves(next_due if plausible else self._now)
+            self._backlog.reader.leaves(next_due)
+            self._backlog.recall(self._now + longest_wait_s(self.config), self._now)
 
     # --- messages: deliveries
 
@@ -345,7 +345,7 @@ class DestinationMachine:
         return (
             not backlog.window.held
             and backlog.window.caught_up()
-            and (due is None or due > now + FAR_S)
+            and (due is None or (due > now + FAR_S and backlog.reader.beyond is None))
             and not (backlog.lanes is not None and backlog.lanes.wanted)
         )
 

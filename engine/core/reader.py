@@ -54,6 +54,10 @@ class Reader:
         self.outstanding: Outstanding | None = None
         self.next_due: float | None = None  # unordered: the earliest RETRYING one in the store
         self._asked_due: float | None = None  # what it was before the read that is under way
+        # Unordered: when to look for RETRYING ones in the store whose waits no present schedule gives:
+        # behind a page of those that wait their due time nobody else would see them.
+        self.beyond: float | None = None
+        self._longest_s = 0.0  # the longest wait of the present schedule
         self._rest_until = 0.0
         self._starved_at: tuple[int, int] | None = None  # what was held when an answer did not fit
         self._lanes_turn = True
@@ -66,6 +70,21 @@ class Reader:
         """Note a RETRYING delivery that the store alone keeps from now on."""
         if self.next_due is None or due < self.next_due:
             self.next_due = due
+
+    def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
+        """Note that an answer to a read of what is due, up to `last_due`, may not have been all."""
+        if _looks_beyond(request) or last_due > now + self._longest_s:
+            self.beyond = now + RETRY_READ_S  # when the corrected waits are written
+        else:
+            self.leaves(last_due)
+
+    def recall(self, latest: float, now: float) -> None:
+        """Look at once for what waits in the store until after `latest`, the longest wait from `now`."""
+        self._longest_s = latest - now
+        if self.earliest_due() is not None:
+            self.beyond = now
+            self.next_due = None if self.next_due is None else min(self.next_due, latest)
+            self._asked_due = None if self._asked_due is None else min(self._asked_due, latest)
 
     def earliest_due(self) -> float | None:
         """Return when the earliest RETRYING one in the store is due, as far as is known."""
@@ -84,6 +103,8 @@ class Reader:
         asked, self._asked_due = self._asked_due, None
         if outstanding.void and asked is not None:
             self.leaves(asked)
+        if outstanding.void and _looks_beyond(request):
+            self.beyond = self._rest_until
         return outstanding
 
     def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
@@ -95,6 +116,8 @@ class Reader:
         self._rest_until = now + RETRY_READ_S
         if due is not None:
             self.leaves(due)
+        if _looks_beyond(request):
+            self.beyond = self._rest_until
         if outstanding.lane is not None and self._lanes is not None:
             self._lanes.wanted[outstanding.lane.key] = None
         return outstanding
@@ -115,7 +138,7 @@ class Reader:
         if self.outstanding is not None or now < self._rest_until or self._starved():
             return None
         if self._lanes is None:
-            return self._choose_due(now) or self._choose_class()
+            return self._choose_beyond(now) or self._choose_due(now) or self._choose_class()
         first, second = self._choose_lane, self._choose_stretch
         if not self._lanes_turn:
             first, second = second, first
@@ -147,9 +170,8 @@ class Reader:
             return self._rest_until
         if self._lanes is not None:
             return self._lanes.next_due()
-        if self.next_due is not None and self.next_due - AHEAD_S > now:
-            return self.next_due - AHEAD_S
-        return None
+        times = [self.beyond, None if self.next_due is None else self.next_due - AHEAD_S]
+        return min((at for at in times if at is not None and at > now), default=None)
 
     def _starved(self) -> bool:
         if self._starved_at is None:
@@ -160,6 +182,16 @@ class Reader:
             self._starved_at = None
             return False
         return True
+
+    def _choose_beyond(self, now: float) -> AnyRequest | None:
+        if self.beyond is None or self.beyond > now:
+            return None
+        gain, known = min(DUE_READ_MOST, self._window.room(None)[0]), self._retrying()
+        if gain <= 0:
+            return None
+        self.beyond = None
+        request = DueRequest(now + EVER_S, gain + known, after=now + self._longest_s)
+        return self._begin(Outstanding(request), gain, 0)
 
     def _choose_due(self, now: float) -> AnyRequest | None:
         if self.next_due is None or self.next_due > now + AHEAD_S:
@@ -244,3 +276,7 @@ class Reader:
         self._window.reserved = limit
         self._window.reserved_bytes = size
         return outstanding.request
+
+
+def _looks_beyond(request: AnyRequest) -> bool:
+    return isinstance(request, DueRequest) and request.after is not None

@@ -196,7 +196,7 @@ class FakeStore:
         return delivery
 
     async def read_due(
-        self, environment: int, destination: str, before_ms: int, limit: int
+        self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
         """RETRYING deliveries, earliest first."""
         await self._answer("read_due")
@@ -205,7 +205,7 @@ class FakeStore:
             for row in self.of(destination)
             if row.status is DeliveryStatus.RETRYING
             and row.next_attempt_at is not None
-            and row.next_attempt_at * 1000 < before_ms
+            and after_ms < row.next_attempt_at * 1000 < before_ms
         ]
         due.sort(key=lambda pair: pair[0])
         return [self._read(row) for _, row in due[:limit]]

@@ -93,7 +93,8 @@ class Store:
             due = sorted(
                 (row.next_attempt_at, row.seq, row)
                 for row in rows
-                if row.next_attempt_at is not None and row.next_attempt_at < request.before
+                if row.next_attempt_at is not None
+                and (request.after or 0.0) < row.next_attempt_at < request.before
             )
             return [row.read() for _, _, row in due[: request.limit]], 0, {}, True
         if isinstance(request, DeadRequest):

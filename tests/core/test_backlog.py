@@ -1,5 +1,7 @@
 """What is in memory and what is not: spill and return, shares of memory, skipped and parked lanes."""
 
+from copy import copy
+
 import pytest
 
 from engine.core.commands import DueRequest, Limits, ReadRequest
@@ -296,6 +298,44 @@ def test_a_restored_wait_that_no_schedule_gives_is_corrected_at_once() -> None:
     assert machine.next_due() == NOW + 13
     assert machine.idle(NOW) is False
     assert commands.wake_at == NOW + 12
+
+
+def test_all_restored_waits_that_no_schedule_gives_are_corrected_however_many() -> None:
+    machine = a_machine(retry_schedule_s=(10,))
+    count, far = 500, NOW + 1e8
+    rows = {
+        seq: a_delivery(seq, attempt_count=1, next_attempt_at=far + seq)
+        for seq in range(1, count + 1)
+    }
+    machine.restore(count + 1, {STANDARD: count}, count, far + 1)
+    now, reads = NOW, 0
+    while True:
+        commands = step(machine, now)
+        for settlement in commands.settle:
+            assert settlement.next_attempt_at is not None
+            rows[settlement.delivery.seq].next_attempt_at = settlement.next_attempt_at
+        commit(machine, commands, now)
+        if isinstance(commands.read, DueRequest):
+            reads += 1
+            machine.due(commands.read, _due_between(rows, commands.read), now)
+        elif commands.wake_at == NOW + 12:  # a second before the first of them
+            break
+        else:
+            assert commands.wake_at is not None
+            now = commands.wake_at
+    assert all((row.next_attempt_at or far) <= NOW + 13 + reads for row in rows.values())
+    assert reads <= 10
+    assert not machine.idle(now)
+
+
+def _due_between(rows: dict[int, Delivery], request: DueRequest) -> list[Delivery]:
+    assert request.after is not None
+    found = [
+        copy(row)
+        for row in rows.values()
+        if row.next_attempt_at is not None and request.after < row.next_attempt_at < request.before
+    ]
+    return sorted(found, key=lambda row: row.next_attempt_at or 0.0)[: request.limit]
 
 
 def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:

@@ -150,7 +150,8 @@ READS: dict[str, tuple[str, tuple[Any, ...], int]] = {
         (ENVIRONMENT, A, ALL, 0, [0, 4], ["x"], (1 << 20) + 700),
         700,
     ),
-    "what is due": (backlog._DUE, (ENVIRONMENT, A, SOON_MS, 64), 64),
+    "what is due": (backlog._DUE, (ENVIRONMENT, A, SOON_MS, 64, -1), 64),
+    "what waits too long": (backlog._DUE, (ENVIRONMENT, A, 2**60, 64, SOON_MS), 64),
     "what is dead": (backlog._DEAD, (ENVIRONMENT, A, 64), 64),
     "the first retry": (backlog._FIRST_RETRY, (ENVIRONMENT, A), ROWS // 10),
     "what waits from the last part on": (

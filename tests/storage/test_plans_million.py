@@ -180,7 +180,7 @@ async def look_at_a_backlog(connection: Connection) -> None:
     everything = list(DeliveryClass)
     reads: dict[str, tuple[Any, ...]] = {
         backlog._DEAD: (100,),
-        backlog._DUE: (1 << 44, 100),
+        backlog._DUE: (1 << 44, 100, -1),
         backlog._FIRST_RETRY: (),
         backlog._WAITING: (0, everything),
         backlog._LAST_SEQS: (everything,),

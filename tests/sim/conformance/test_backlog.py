@@ -92,6 +92,10 @@ async def test_what_is_due_and_dead_and_how_much_waits(house: House) -> None:
         soon.id
     ]
     assert await backlog.read_due(ENVIRONMENT, house.a, int(house.past * 1000), 9) == []
+    after_ms = due[0].next_attempt_at
+    assert after_ms is not None
+    behind = await backlog.read_due(ENVIRONMENT, house.a, due_ms + 1, 9, round(after_ms * 1000))
+    assert [each.id for each in behind] == [late.id]
     seq, first_ms = await backlog.first_retry(ENVIRONMENT, house.a)
     assert seq == late.seq
     assert first_ms is not None

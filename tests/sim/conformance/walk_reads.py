@@ -41,8 +41,10 @@ async def read_rest(world: World) -> None:
     shards = random.choice((range(256), range(128)))
     await twins.call("backlog", lambda ports: ports.backlog.backlog(shards))
     await twins.call("due destinations", lambda ports: ports.backlog.due_destinations(before, 100))
+    after = random.choice((-1, world.now_ms + random.randrange(90_000)))
     await twins.call(
-        "read due", lambda ports: ports.backlog.read_due(environment, destination, before, limit)
+        "read due",
+        lambda ports: ports.backlog.read_due(environment, destination, before, limit, after),
     )
     await twins.call(
         "first retry", lambda ports: ports.backlog.first_retry(environment, destination)

@@ -118,7 +118,7 @@ class SimulatedBacklog:
         return [each for each in read if each is not None]
 
     async def read_due(
-        self, environment: int, destination: str, before_ms: int, limit: int
+        self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
     ) -> list[Delivery]:
         """RETRYING deliveries that are due, earliest first; see the port."""
 
@@ -126,7 +126,7 @@ class SimulatedBacklog:
             due = [
                 (row.due_ms, row.id, row)
                 for row in self._retrying(environment, destination)
-                if row.due_ms is not None and row.due_ms < before_ms
+                if row.due_ms is not None and after_ms < row.due_ms < before_ms
             ]
             due.sort(key=lambda each: each[:2])
             return self._read([row for _, _, row in due[:limit]])
