@@ -8,7 +8,7 @@ from engine.core.gates import Gates
 from engine.core.lanes import Lanes
 from engine.core.machine import DestinationMachine
 from engine.core.rate import TokenBucket
-from engine.core.reader import Outstanding
+from engine.core.reader import Outstanding, Reader
 from engine.core.window import Window
 from tests.sim.mutants.planting import mutant
 
@@ -137,6 +137,13 @@ GATES = (
 )
 BACKLOG = (
     mutant(
+        "what waits too long stays so behind a page",
+        "After a clock was set back the first page of waits is cut; nobody looks for the others.",
+        (Reader, "recall", "self.beyond = now", "pass"),
+        (Reader, "leaves_more", "self.beyond = now + RETRY_READ_S", "self.leaves(last_due)"),
+        needs="kill",
+    ),
+    mutant(
         "low_seq above what is uncommitted",
         "The backlog row passes over what has ended and is not durable yet.",
         (
@@ -179,7 +186,7 @@ BACKLOG = (
         "due ones without room are forgotten",
         "What was read as due and found no room is not read again.",
         (Backlog, "due", "        self.reader.leaves(due)\n", ""),
-        (Backlog, "due", "self.reader.leaves(last_due if", "(last_due if"),
+        (Reader, "leaves_more", "self.leaves(last_due)", "pass"),
         needs="small NONE",
     ),
     mutant(
