@@ -35,7 +35,8 @@ class Interval:
 class Arrival:
     """One request at a receiver. `answered`: when a whole 200 was written, None where none was.
 
-    `late`: it was read long after it was sent, when its sender may have given up waiting for the answer.
+    `sent`: the earliest that it may have been sent; a receiver that stood still reads it later. `late`:
+    so much later that its sender may have given up waiting for the answer.
     """
 
     path: str
@@ -45,6 +46,7 @@ class Arrival:
     sha: str
     at: float
     answered: float | None
+    sent: float
     late: bool
 
 
@@ -184,13 +186,17 @@ def _received(file: Path) -> list[Arrival]:
             answered[key] = line["answered"]
         else:
             arrivals.append((key, line))
-    return [
-        Arrival(
-            line["path"], line["n"], line["event"], line["delivery"], line["sha"], line["at"],
-            answered.get(key), LATE_S <= line.get("age", 0) < WRONG_S,
-        )
-        for key, line in arrivals
-    ]  # fmt: skip
+    return [_arrival(line, answered.get(key)) for key, line in arrivals]
+
+
+def _arrival(line: dict[str, Any], answered: float | None) -> Arrival:
+    age = line.get("age", 0)  # whole seconds, by the time that its head says
+    late = LATE_S <= age < WRONG_S
+    sent = line["at"] - age - 1 if 0 < age < LATE_S else line["at"]
+    path, n, event, delivery, sha = (
+        line[name] for name in ("path", "n", "event", "delivery", "sha")
+    )
+    return Arrival(path, n, event, delivery, sha, line["at"], answered, sent, late)
 
 
 # --- the promises
@@ -252,25 +258,25 @@ def _duplicates(
     database: list[Interval],
 ) -> None:
     """What was answered well comes again only where it may not have been recorded before a crash."""
-    answered: dict[str, float] = {}
+    answered: dict[str, tuple[float, float]] = {}
     wrong = []
     for arrival in come:
-        before = answered.get(arrival.delivery)
+        sent, before = answered.get(arrival.delivery, (0.0, None))
         if before is not None:
             verdict.duplicates += 1
-            why = [crash for crash in crashes if _between(before, arrival.at, crash)]
+            why = [crash for crash in crashes if _between(sent, arrival.at, crash)]
             if not any(_may_wait(before, crash, database) for crash in why):
                 age = min((crash.began - before for crash in why), default=inf)
                 verdict.oldest_s = max(verdict.oldest_s, age)
                 if age > RECORDED_S:
                     wrong.append(f"{arrival.n} {age:.2f} s before a crash")
         if arrival.answered is not None and not arrival.late:
-            answered.setdefault(arrival.delivery, arrival.answered)
+            answered.setdefault(arrival.delivery, (arrival.sent, arrival.answered))
     verdict.wrong(f"again at {path} without a crash", wrong)
 
 
-def _between(answered: float, again: float, crash: Interval) -> bool:
-    return crash.began <= again and crash.ended >= answered
+def _between(sent: float, again: float, crash: Interval) -> bool:
+    return crash.began <= again and crash.ended >= sent
 
 
 def _may_wait(answered: float, crash: Interval, database: list[Interval]) -> bool:

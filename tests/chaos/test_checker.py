@@ -177,3 +177,15 @@ def test_what_was_read_too_late_may_come_again(tmp_path: Path, age: int, late: b
     found = verdict(tmp_path, sent(), come + again("free", "4", 50))
     assert (found.violations == []) is late
     assert found.late == late
+
+
+@pytest.mark.parametrize(("age", "fine"), [(0, False), (2, True)])
+def test_a_crash_excuses_what_a_receiver_that_stood_still_read_after_it(
+    tmp_path: Path, age: int, fine: bool
+) -> None:
+    come = received()
+    for line in come:
+        if (line.get("path"), line.get("n")) == ("/free", "4"):
+            line["age"] = age  # read at 34, sent a crash before
+    found = verdict(tmp_path, sent(), come + again("free", "4", 34.5), [Interval(32, 33)])
+    assert (found.violations == []) is fine
