@@ -6,6 +6,7 @@ other.
 """
 
 from collections.abc import Callable
+from math import inf
 
 from msgspec import Struct
 
@@ -57,7 +58,7 @@ class Reader:
         # Unordered: when to look for RETRYING ones in the store whose waits no present schedule gives:
         # behind a page of those that wait their due time nobody else would see them.
         self.beyond: float | None = None
-        self._longest_s = 0.0  # the longest wait of the present schedule
+        self._longest_s = inf  # the longest wait of the present schedule, once some may be longer
         self._rest_until = 0.0
         self._starved_at: tuple[int, int] | None = None  # what was held when an answer did not fit
         self._lanes_turn = True
@@ -73,10 +74,10 @@ class Reader:
 
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
         """Note that an answer to a read of what is due, up to `last_due`, may not have been all."""
-        if _looks_beyond(request) or last_due > now + self._longest_s:
+        latest = now + self._longest_s
+        self.leaves(min(last_due, latest))
+        if _looks_beyond(request) or last_due > latest:
             self.beyond = now + RETRY_READ_S  # when the corrected waits are written
-        else:
-            self.leaves(last_due)
 
     def recall(self, latest: float, now: float) -> None:
         """Look at once for what waits in the store until after `latest`, the longest wait from `now`."""

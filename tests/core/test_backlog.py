@@ -378,3 +378,26 @@ def test_what_is_due_and_finds_no_room_is_not_asked_for_again_before_some_has_co
     assert step(machine, may_send=0).read is None
     finish(machine, step(machine).send)
     assert isinstance(step(machine).read, DueRequest)
+
+
+def test_what_is_behind_a_full_page_of_due_ones_is_not_forgotten() -> None:
+    machine = a_machine(Limits(1, 1 << 20), retry_schedule_s=(3600, 3600))
+    machine.arrive([a_delivery(1)], NOW)
+    finish_failing(machine)
+    machine.arrive([a_delivery(2)], NOW)
+    finish_failing(machine)
+    first = machine.next_due()
+    assert first is not None
+    read = step(machine, first - 1).read
+    assert isinstance(read, DueRequest)
+    page = [a_delivery(1, attempt_count=1, next_attempt_at=first)] * read.limit
+    machine.due(read, page, first - 1)
+    assert machine.next_due() == first, "there may be others, due no sooner than the last of these"
+    assert not machine.clean()
+
+
+def finish_failing(machine: DestinationMachine) -> None:
+    """Let what may be sent fail, durably."""
+    for delivery in step(machine).send:
+        machine.judged(delivery, a_failure(), NOW)
+    commit(machine, step(machine))

@@ -140,7 +140,7 @@ BACKLOG = (
         "what waits too long stays so behind a page",
         "After a clock was set back the first page of waits is cut; nobody looks for the others.",
         (Reader, "recall", "self.beyond = now", "pass"),
-        (Reader, "leaves_more", "self.beyond = now + RETRY_READ_S", "self.leaves(last_due)"),
+        (Reader, "leaves_more", "self.beyond = now + RETRY_READ_S", "pass"),
         needs="kill",
     ),
     mutant(
@@ -186,7 +186,7 @@ BACKLOG = (
         "due ones without room are forgotten",
         "What was read as due and found no room is not read again.",
         (Backlog, "due", "        self.reader.leaves(due)\n", ""),
-        (Reader, "leaves_more", "self.leaves(last_due)", "pass"),
+        (Reader, "leaves_more", "self.leaves(min(last_due, latest))", "pass"),
         needs="small NONE",
     ),
     mutant(
