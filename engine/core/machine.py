@@ -178,6 +178,7 @@ class DestinationMachine:
             retrying = settlement.status is DeliveryStatus.RETRYING
             if retrying and settlement.attempt is None:
                 self._correcting.discard(identifier)
+                backlog.reader.corrected(settlement.next_attempt_at)
                 continue  # the delivery is where it was
             if read is not None:
                 read.settled[identifier] = settlement.delivery.seq
@@ -267,9 +268,7 @@ class DestinationMachine:
             commands.disable = self._disable_asked = True
         if self._settle:
             commands.settle, self._settle = self._settle, commands.settle
-        if gates.changed:
-            commands.snapshot = True
-            gates.changed = False
+        commands.snapshot, gates.changed = gates.changed, False
         return commands
 
     def _send(self, now: float, may_send: int) -> list[Delivery]:

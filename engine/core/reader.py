@@ -72,6 +72,12 @@ class Reader:
         if self.next_due is None or due < self.next_due:
             self.next_due = due
 
+    def corrected(self, due: float | None) -> None:
+        """Note a wait that was cut in the store: a read begun before that may have shown the former one,
+        which a schedule that is longer again allows."""
+        if due is not None and self._lanes is None:
+            self.leaves(due)
+
     def leaves_more(self, request: AnyRequest, last_due: float, now: float) -> None:
         """Note that an answer to a read of what is due, up to `last_due`, may not have been all."""
         latest = now + self._longest_s

@@ -401,3 +401,25 @@ def finish_failing(machine: DestinationMachine) -> None:
     for delivery in step(machine).send:
         machine.judged(delivery, a_failure(), NOW)
     commit(machine, step(machine))
+
+
+def test_a_corrected_wait_is_not_forgotten_for_what_a_read_begun_before_shows() -> None:
+    machine = a_machine(retry_schedule_s=(10,))
+    far = NOW + 5000
+    machine.restore(2, {STANDARD: 1}, 1, far)
+    answer_due(machine, far)
+    correction = step(machine)
+    assert [each.next_attempt_at for each in correction.settle] == [NOW + 13]
+    machine.configure(a_destination(version=2, retry_schedule_s=(86_400,)), NOW + 12)
+    answer_due(machine, far, NOW + 12)
+    answer_due(machine, far, NOW + 12)  # it keeps the wait that the new schedule allows ...
+    commit(machine, correction, NOW + 12)
+    assert machine.next_due() == NOW + 13, "... but its row says otherwise by now"
+
+
+def answer_due(machine: DestinationMachine, due: float, now: float = NOW) -> None:
+    """Have the store answer with one delivery, if it is within what is asked for."""
+    read = step(machine, now).read
+    assert isinstance(read, DueRequest)
+    found = [a_delivery(1, attempt_count=1, next_attempt_at=due)]
+    machine.due(read, found if due > (read.after or 0.0) else [], now)
