@@ -353,20 +353,12 @@ def replayed(job: JobRow, times: int = 1) -> Telling:
     return telling
 
 
-def asked_for_a_replay(
-    statuses: list[str] | None = None, shown: tuple[str, ...] | None = None
-) -> Telling:
-    """All that went to a destination is to be replayed, and one of two is. `shown`: by a list, while
-    something is wrong with the database."""
+def asked_for_a_replay(*shown: str) -> Telling:
+    """What went to a destination is to be replayed, and one of two is. `shown`: by a list."""
     telling = well()
-    wanted: dict[str, object] = {"destinationId": "d1"}
-    if statuses is not None:
-        wanted["statuses"] = statuses
-    if shown is not None:
-        telling.fault(LATE + 10, "late")
     telling.ask(
-        LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps(wanted),
-        deliveries=shown or (),
+        LATE + 15, "replay", of="d1", ids=("j",), wanted=json.dumps({"destinationId": "d1"}),
+        deliveries=shown,
     )  # fmt: skip
     replay = telling.delivery("a", id="r", origin="REPLAY", replay_of="a-d1", replay_job="j")
     telling.send(LATE + 20, replay)
