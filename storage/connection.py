@@ -253,15 +253,11 @@ class Connection:
                 raw = await self._loop.run_aio_coroutine(self._open())
             except Exception as error:
                 raise translated(error, closed=True) from error
-            try:
-                self._require_open()  # it may have been shut meanwhile
-            except StoreAwayError:
-                raw.terminate()
-                raise
             self._raw = raw
             predecessor, self._pid = self._pid, raw.get_server_pid()
             self.connects += 1
             try:
+                self._require_open()  # it may have been shut meanwhile
                 await self._greet(raw, predecessor)
             except BaseException:
                 self._discard()
