@@ -108,10 +108,8 @@ class Reader:
         self.outstanding = None
         self._window.reserved = self._window.reserved_bytes = 0
         asked, self._asked_due = self._asked_due, None
-        if outstanding.void and asked is not None:
-            self.leaves(asked)
-        if outstanding.void and _looks_beyond(request):
-            self.beyond = self._rest_until
+        if outstanding.void:
+            self._ask_again(request, asked)
         return outstanding
 
     def failed(self, request: AnyRequest, now: float) -> Outstanding | None:
@@ -121,13 +119,17 @@ class Reader:
         if outstanding is None:
             return None
         self._rest_until = now + RETRY_READ_S
+        self._ask_again(request, due)
+        if outstanding.lane is not None and self._lanes is not None:
+            self._lanes.wanted[outstanding.lane.key] = None
+        return outstanding
+
+    def _ask_again(self, request: AnyRequest, due: float | None) -> None:
+        """Keep what a read of what is due was asked for: nothing came of it."""
         if due is not None:
             self.leaves(due)
         if _looks_beyond(request):
             self.beyond = self._rest_until
-        if outstanding.lane is not None and self._lanes is not None:
-            self._lanes.wanted[outstanding.lane.key] = None
-        return outstanding
 
     def fed(self, *, progress: bool) -> None:
         """Note whether an answer found room: if not, nothing is read until some has come free."""
