@@ -5,8 +5,6 @@ Its floors are measured with little work, and a server that ends waits for no re
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from types import TracebackType
-from typing import Self
 
 from bench.service import Service
 
@@ -23,25 +21,14 @@ def serve(settings: Mapping[str, str] | None = None) -> Iterator[Service]:
         yield service
 
 
-class Shared:
+class Shared(ExitStack):
     """One server that is lent again and again, to one at a time; it starts when somebody asks first. Who
     asks for settings, or for a second one beside it, is served a new one."""
 
     def __init__(self) -> None:
-        self._stack = ExitStack()
+        super().__init__()
         self._service: Service | None = None
         self._lent = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stack.close()
 
     @contextmanager
     def __call__(self, settings: Mapping[str, str] | None = None) -> Iterator[Service]:
@@ -51,7 +38,7 @@ class Shared:
                 yield service
             return
         if self._service is None:
-            self._service = self._stack.enter_context(serve())
+            self._service = self.enter_context(serve())
         self._lent = True
         try:
             yield self._service
