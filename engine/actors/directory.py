@@ -35,9 +35,8 @@ from engine.timers import Timers
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
-RETIRE_AT_ONCE = (
-    1_000  # actors looked at between two yields: about a millisecond where all of them go
-)
+# Actors looked at between two yields: about a millisecond where all of them go.
+RETIRE_AT_ONCE = 1_000
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
 

@@ -53,9 +53,8 @@ class Dispatcher:
     """
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:
-        self._line = _Line(
-            ""
-        )  # of the workspace that had the last turn; only this one may be empty
+        # Of the workspace that had the last turn; only this one may be empty.
+        self._line = _Line("")
         self._others: deque[_Line] = deque()  # whose turn is next comes first
         self._lines = {"": self._line}  # all of them, by workspace
         self._elapsed = elapsed

@@ -14,9 +14,8 @@ from engine.ports import BacklogStore, StoreAwayError
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
 WAKE_AT_ONCE = 1_000  # rows a look; when there were as many, the next look follows at once
-ROUSE_AT_ONCE = (
-    100  # of these between two yields: an actor comes about for each, a millisecond in all
-)
+# Of these between two yields: an actor comes about for each, a millisecond in all.
+ROUSE_AT_ONCE = 100
 SWEEPS = 4  # in the time after which an idle actor leaves
 
 log = structlog.get_logger("angarium.waker")

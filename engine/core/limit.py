@@ -42,9 +42,8 @@ CAREFUL = 1 / 16
 REFUSED_REST = 16
 BOUND_REST = 8  # windows at a bound for each one on its other side
 BOUND_PART = 0.8  # of the highest, from which it is one
-FAILURES_SEEN = (
-    0.05  # more of a window than of the one before: beyond chance, a matter of the limit
-)
+# More of a window than of the one before: beyond chance, a matter of the limit.
+FAILURES_SEEN = 0.05
 HALF = 0.5  # of a window that fails, where there is none before: the limit is too high by far
 KEPT_WITHIN = 1.25  # a snapshot is written when the limit is off the kept one by this factor
 # What a receiver does that has more in hand than it can take. Other failures say nothing of its load.

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
 # Many servers end idle connections after 5 s; one that we end ourselves is never met half dead.
 IDLE_S = 4.0
-CLOSED_AT_ONCE = (
-    64  # in one call: a millisecond, where thousands that fell idle together end together
-)
+# In one call: a millisecond, where thousands that fell idle together end together.
+CLOSED_AT_ONCE = 64
 EXAMINED = 256  # for one of a workspace's own, when descriptors are used up: some 20 us
 
 

@@ -80,14 +80,12 @@ BUSY_SHARE = 0.15
 AIMED_SHARE = 0.6  # of the kills of a busy history
 AIMED_MOST = 40  # groups of outcomes, of which one is the last
 LEAVES_AFTER_S = 0.3  # of idle actors there: sooner than some answers are heard
-HASTY_S = (
-    60.0  # of longer histories it would cost too much: idle actors are looked for all the time
-)
+# Of longer histories it would cost too much: idle actors are looked for all the time.
+HASTY_S = 60.0
 
 
-LARGE_SHARE = (
-    0.06  # have batches of many parts beside single events: each costs as much as a history
-)
+# Have batches of many parts beside single events: each costs as much as a history.
+LARGE_SHARE = 0.06
 LARGE_EVENTS = (8, 15, 30)
 
 
