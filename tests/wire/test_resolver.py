@@ -236,7 +236,7 @@ async def test_while_all_threads_hang_an_ask_looks_at_nobody_who_waits(
     await until(lambda: len(answers) == 100)
     order = [each for each in stuck.asked if each.endswith(".test")]
     assert sorted(order) == sorted(f"{number}.test" for number in range(100))
-    assert resolver.threads == 0
+    await until(lambda: resolver.threads == 0)  # one that hung may come back last
 
 
 async def test_a_thread_that_cannot_be_had_is_an_answer_and_costs_no_place(
