@@ -18,7 +18,7 @@ from tests.sim.plan import Plan, draw
 from tests.sim.shrink import shrink
 from tests.sim.story import story
 
-LONGEST_S = 120  # of CPU, for a history: ordinary ones take a tenth of one; the machine may stand still
+LONGEST_S = 120  # of CPU: ordinary ones take a tenth of a second, and a machine may stand still
 LOT = 20  # seeds that a worker takes at once
 HASHES = "0"  # the order of sets of texts is a part of the history
 
