@@ -16,6 +16,8 @@ COMMANDS = {
     "limits": ("what generator and receiver can do on this machine", "bench.limits"),
     "tune": ("which concurrency a destination needs", "bench.tune"),
 }
+# What is missing of these is a mistake of ours; of anything else, an installation without it.
+OURS = ("bench", "engine", "api", "storage")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -30,7 +32,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see below")
     given = parser.parse_args(arguments[:1])
     _, module = COMMANDS[given.command]
-    return int(import_module(module).main(list(arguments[1:])))
+    try:
+        command = import_module(module)
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").partition(".")[0]
+        if package in OURS:
+            raise
+        sys.stderr.write(
+            f"python -m bench: {package} is not installed; the bench needs a checkout of the repository "
+            "with the development tools, which `make setup` installs\n"
+        )
+        return 2
+    return int(command.main(list(arguments[1:])))
 
 
 if __name__ == "__main__":

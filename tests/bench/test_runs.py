@@ -1,5 +1,7 @@
 """Running scenarios: what becomes of each measurement, where it is written, what commands say."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,29 @@ def test_every_command_has_its_help(name: str, capsys: pytest.CaptureFixture[str
         command([name, "--help"])
     assert ended.value.code == 0
     assert f"bench {name}" in capsys.readouterr().out
+
+
+def test_without_the_development_tools_a_command_says_what_installs_them() -> None:
+    blocked = "import sys; sys.modules['trustme'] = None; from bench.__main__ import main; "
+    done = subprocess.run(
+        [sys.executable, "-c", blocked + "sys.exit(main(['floors']))"],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "trustme is not installed" in done.stderr
+    assert "make setup" in done.stderr
+
+
+def test_a_module_of_ours_that_is_missing_is_no_matter_of_the_installation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(COMMANDS, "floors", ("about", "bench.no_such_module"))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        command(["floors"])
 
 
 @pytest.mark.parametrize(
