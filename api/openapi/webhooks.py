@@ -13,7 +13,8 @@ from engine.control.drafts import Document, Name, Uuid
 
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "webhook-id": (
-        "The event's id: the same on every attempt and replay. Deduplicate by it.",
+        "The event's id: the same on every attempt and replay. Deduplicate by it, and keep it once the "
+        "event is handled, for as long as attempts come: a replay of what is kept would be dropped.",
         {"type": "string", "format": "uuid"},
         EVENT,
     ),
@@ -30,7 +31,8 @@ _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
         "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
     ),
     "angarium-delivery-id": (
-        "The delivery, as `GET /deliveries/{id}` knows it.",
+        "The delivery, as `GET /deliveries/{id}` knows it: the same on all its attempts, another on a "
+        "replay. It is not signed.",
         {"type": "string", "format": "uuid"},
         DELIVERY,
     ),
@@ -49,7 +51,8 @@ _ANSWERS = {
 }
 _ABOUT = (
     "A signed POST to the destination's URL, with the destination's own headers beside these. What the "
-    "event did not have is left out of the body. Every attempt of an event sends the same bytes."
+    "event did not have is left out of the body. Every attempt and replay sends the same bytes as long "
+    "as the destination's transform version and template config are the same."
 )
 
 

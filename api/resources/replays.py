@@ -108,8 +108,10 @@ ROUTES = (
         name="createReplayJob",
         summary="Replay deliveries",
         description="Makes new deliveries of events that were delivered, failed or were dry runs: the "
-        "same `webhook-id` and the same body, behind whatever is live. Selected is what was settled when "
-        "the job was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
+        "same `webhook-id`, an `angarium-delivery-id` of their own, and the same body unless another "
+        "transform version or template config is in force, behind whatever is live. A receiver that "
+        "still keeps the `webhook-id` as handled drops them. Selected is what was settled when the job "
+        "was created; replays themselves only by `deliveryIds`, test deliveries never. At least "
         "one of `destinationId`, `customerAccountId`, `deliveryIds` and `from` is needed. With `dryRun` "
         "nothing is sent: the job is COMPLETED as soon as `total` is counted, mostly in this answer.",
         tag=TAG,

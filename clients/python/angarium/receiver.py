@@ -45,7 +45,8 @@ def verify(
     list of pairs, in any case. `secret` is the destination's `whsec_...`, or its public key
     `whpk_...` (needs `cryptography`), or several of them while one is being rotated. Each attempt
     is signed anew, so what is older than `tolerance_s` is a replay. The header `webhook-id` is the
-    same on every attempt: deduplicate by it.
+    same on every attempt: deduplicate by it, and keep it once the event is handled. A replay of the
+    service has it as well, so it is dropped where the id is still kept.
 
     Raises ValueError for a secret that is none: a mistake in the receiver, not in a webhook.
     """
