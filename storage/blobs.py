@@ -31,6 +31,10 @@ _OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"
 T = TypeVar("T")
 
 
+class FileStoreError(ValueError):
+    """The setting of the file store means nothing; the message says what."""
+
+
 class ObjectBlobs:
     """`engine.files.ports.BlobStore` on whatever store: what it acknowledges is durable."""
 
@@ -161,17 +165,26 @@ class FolderBlobs(ObjectBlobs):
 def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
     """Return the store of a setting, `s3://bucket/prefix?region=...&endpoint=...`; none: a folder.
 
-    Credentials come from the standard AWS_* variables. Raises ValueError, in words.
+    Credentials come from the standard AWS_* variables. Raises FileStoreError; asks no store.
     """
     if setting is None:
         return FolderBlobs(folder)
+    try:
+        return _s3(setting)
+    except FileStoreError:
+        raise
+    except (BaseError, ValueError) as error:  # of the library, such as of a prefix with `..`
+        raise FileStoreError(f"the file store's address cannot be used: {error}") from error
+
+
+def _s3(setting: str) -> ObjectBlobs:
     parts = urlsplit(setting)
     if parts.scheme != "s3" or not parts.netloc:
-        raise ValueError("the file store must be s3://bucket/prefix")
+        raise FileStoreError("the file store must be s3://bucket/prefix")
     given = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     unknown = sorted(set(given) - _OPTIONS)
     if unknown:
-        raise ValueError(f"the file store's address has unknown options: {', '.join(unknown)}")
+        raise FileStoreError(f"the file store's address has unknown options: {', '.join(unknown)}")
     config: S3Config = {"disable_bulk_delete": True}  # one at a time, which every store knows
     if "region" in given:
         config["region"] = given["region"]

@@ -3,6 +3,7 @@
 from engine.actors.supervisor import GivenUpError
 from engine.plans_file import PlansFileError
 from engine.templates.reading import TemplateFileError
+from storage.blobs import FileStoreError
 from storage.embedded import EmbeddedError
 from storage.errors import OwnershipLostError, StoreError
 from storage.secretbox import SecretBoxError
@@ -19,6 +20,7 @@ _CODES: dict[type[Exception], int] = {  # the first that fits counts
     ListenError: EXIT_SETTINGS,
     PlansFileError: EXIT_SETTINGS,
     TemplateFileError: EXIT_SETTINGS,
+    FileStoreError: EXIT_SETTINGS,
     OwnershipLostError: EXIT_FAILED,
     EmbeddedError: EXIT_DATABASE,
     StoreError: EXIT_DATABASE,

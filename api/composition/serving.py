@@ -9,7 +9,10 @@ import trio
 from api.cli.failures import known_failure
 from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
+from engine.plans_file import plans_of
 from engine.settings import Settings
+from engine.templates.catalog import catalog_of
+from storage.blobs import open_blobs
 from storage.bridge import open_bridge
 from storage.embedded import HOLD, EmbeddedError, EmbeddedServer
 from storage.key_file import open_secret_box
@@ -26,6 +29,7 @@ def serve(settings: Settings) -> int:
     """Run a server until SIGTERM or SIGINT; return the exit code."""
     forbid_core_dumps()
     try:
+        _read_declared(settings)
         box = open_secret_box(
             settings.master_key,
             settings.data_dir,
@@ -41,6 +45,15 @@ def serve(settings: Settings) -> int:
         log.critical("server failed", error=str(cause))
         return code
     return 0
+
+
+def _read_declared(settings: Settings) -> None:
+    """Read what the operator declares beside the settings, as the server will: one that cannot start for
+    a slip in there makes no data folder, no key and no database before it says so."""
+    plans_of(settings)
+    catalog_of(settings)
+    if settings.file_store is not None:
+        open_blobs(settings.file_store, settings.data_dir)
 
 
 async def _serve(settings: Settings, box: SecretBox) -> None:

@@ -15,11 +15,14 @@ import httpx
 import pytest
 import trustme
 from click.testing import CliRunner
+from structlog.testing import capture_logs
 
 from api.cli import main
-from api.cli.doctor import machine, security
+from api.cli.doctor import declared, machine, security
 from api.cli.doctor.database import check_database
 from api.cli.doctor.finding import Finding, Level
+from api.cli.failures import EXIT_SETTINGS
+from api.composition import serving
 from engine.settings import Settings
 from tests.cli.programs import MASTER_KEY, angarium, environment, server
 
@@ -166,6 +169,77 @@ def test_certificates_are_read_and_dated(tmp_path: Path) -> None:
     missing = Settings(tls_cert=tmp_path / "no.pem", tls_key=key)
     assert worst(security.check_tls(missing)) is FAILURE
     assert security.check_tls(Settings()) == []
+
+
+GOLD = """[plans.gold]
+control_per_minute = 1
+ingest_per_minute = 1
+transforms = 1
+retention_days = 1
+"""
+
+
+@pytest.mark.parametrize("text", [None, GOLD, GOLD + "destinatoins = 1", "[plans.gold"])
+def test_plans_that_a_server_would_refuse_are_in_the_way(text: str | None, tmp_path: Path) -> None:
+    """Of a file that is not there, lacks a field, misspells one, and is no TOML."""
+    plans = tmp_path / "plans.toml"
+    if text is not None:
+        plans.write_text(text)
+    finding = declared.check_plans(Settings(plans_file=plans))
+    assert finding.level is FAILURE
+    assert str(plans) in finding.message
+
+
+def test_templates_that_a_server_would_refuse_are_in_the_way(tmp_path: Path) -> None:
+    nowhere = Settings(templates_dir=tmp_path / "nowhere")
+    assert declared.check_templates(nowhere).level is FAILURE
+    (tmp_path / "sms.toml").write_text("name = ")
+    broken = declared.check_templates(Settings(templates_dir=tmp_path))
+    assert (broken.level, "sms.toml" in broken.message) == (FAILURE, True)
+    unknown = declared.check_templates(Settings(template_hosts=(("nosuch", "a.b"),)))
+    assert (unknown.level, "nosuch" in unknown.message) == (FAILURE, True)
+
+
+def test_plans_templates_and_a_file_store_that_a_server_takes_are_fine(tmp_path: Path) -> None:
+    plans = tmp_path / "plans.toml"
+    plans.write_text(GOLD + "destinations = 1")
+    settings = Settings(
+        plans_file=plans, template_hosts=(("slack", "a.b"),), file_store="s3://bucket/files"
+    )
+    assert "gold" in declared.check_plans(settings).message
+    assert declared.check_plans(settings).level is OK
+    assert declared.check_templates(settings).level is OK
+    assert declared.check_file_store(settings).level is OK
+    assert declared.check_file_store(Settings(data_dir=tmp_path / "data")).level is OK
+    assert os.listdir(tmp_path) == ["plans.toml"]
+
+
+def test_a_file_store_that_means_nothing_is_in_the_way() -> None:
+    assert declared.check_file_store(Settings(file_store="s3://b?nope=1")).level is FAILURE
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("plans_file", Path("/nonexistent/plans.toml"), "plans.toml"),
+        ("templates_dir", Path("/nonexistent/templates"), "templates"),
+        ("template_hosts", (("nosuch", "a.b"),), "nosuch"),
+        ("file_store", "s3://bucket?nope=1", "nope"),
+    ],
+)
+def test_a_server_refuses_what_the_operator_declared_before_it_makes_anything(
+    name: str,
+    value: object,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(serving, "forbid_core_dumps", lambda: None)  # for good, of this process
+    settings = Settings(data_dir=tmp_path / "data").model_copy(update={name: value})
+    with capture_logs() as logged:
+        assert serving.serve(settings) == EXIT_SETTINGS
+    assert told in logged[-1]["error"]
+    assert os.listdir(tmp_path) == []
 
 
 async def test_a_good_database_passes(database_url: str, tmp_path: Path) -> None:

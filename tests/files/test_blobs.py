@@ -12,7 +12,7 @@ from obstore.store import MemoryStore
 
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
 from storage import blobs as storage_blobs
-from storage.blobs import FolderBlobs, ObjectBlobs, open_blobs
+from storage.blobs import FileStoreError, FolderBlobs, ObjectBlobs, open_blobs
 from storage.bridge import Bridge
 from tests.files.s3 import Bucket, open_bucket
 from tests.files.sending import CONTENT, raw
@@ -125,10 +125,19 @@ async def test_a_folder_that_cannot_be_written_is_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", ["s3:///prefix", "gs://bucket", "s3://bucket?secret=x", "bucket"]
+    "setting",
+    [
+        "s3:///prefix",
+        "gs://bucket",
+        "s3://bucket?secret=x",
+        "bucket",
+        "s3://bucket/a/../b",
+        "s3://bucket/a//b",
+        "s3://[bucket",
+    ],
 )
 def test_a_setting_that_means_nothing_is_refused(tmp_path: Path, setting: str) -> None:
-    with pytest.raises(ValueError, match="file store"):
+    with pytest.raises(FileStoreError, match="file store"):
         open_blobs(setting, tmp_path)
 
 

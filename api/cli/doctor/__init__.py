@@ -9,7 +9,7 @@ import click
 import trio
 from pydantic import ValidationError
 
-from api.cli.doctor import machine, security
+from api.cli.doctor import declared, machine, security
 from api.cli.doctor.database import check_database
 from api.cli.doctor.finding import Finding, Level, failure, ok
 from api.cli.errors import FAILED, settings_trouble
@@ -85,5 +85,8 @@ def _of_settings(settings: Settings) -> list[Finding]:
         security.check_master_key(settings),
         *security.check_egress(settings.egress_allow),
         *security.check_tls(settings),
+        declared.check_plans(settings),
+        declared.check_templates(settings),
+        declared.check_file_store(settings),
         *trio.run(check_database, settings),
     ]
