@@ -1,0 +1,38 @@
+"""Checks of what the operator declares beside the settings, read by the functions that a server uses."""
+
+from api.cli.doctor.finding import Finding, failure, ok
+from engine.plans_file import PlansFileError, plans_of
+from engine.settings import PREFIX, Settings
+from engine.templates.catalog import catalog_of
+from engine.templates.reading import TemplateFileError
+from storage.blobs import FileStoreError, open_blobs
+
+
+def check_plans(settings: Settings) -> Finding:
+    """See whether a server can read the plans."""
+    try:
+        plans = plans_of(settings)
+    except PlansFileError as error:
+        return failure("plans", str(error), f"mend the file, or see {PREFIX}PLANS_FILE")
+    return ok("plans", ", ".join(plans))
+
+
+def check_templates(settings: Settings) -> Finding:
+    """See whether a server can read the destination templates, and knows those that get further hosts."""
+    try:
+        catalog = catalog_of(settings)
+    except TemplateFileError as error:
+        remedy = f"mend it, or see {PREFIX}TEMPLATES_DIR and {PREFIX}TEMPLATE_HOSTS"
+        return failure("templates", str(error), remedy)
+    return ok("templates", f"{len(catalog.all())} can be used")
+
+
+def check_file_store(settings: Settings) -> Finding:
+    """See whether the address of the file store means something; the store is not asked."""
+    if settings.file_store is None:
+        return ok("file store", "in the data folder")
+    try:
+        open_blobs(settings.file_store, settings.data_dir)
+    except FileStoreError as error:
+        return failure("file store", str(error), f"see {PREFIX}FILE_STORE")
+    return ok("file store", "its address is understood; the store was not asked")
