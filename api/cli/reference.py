@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from api.cli import COMMANDS, main
-from api.cli.remote.session import COMMON
+from api.cli.remote.session import common_options
 
 PAGE = Path(__file__).parent.parent.parent / "docs/cli.md"
 MARK = "<!-- what follows is made by `python -m api.cli.reference` -->\n"
@@ -17,12 +17,13 @@ PROGRAM = "angarium"
 def reference() -> str:
     """Return the list of all commands, as markdown."""
     context = click.Context(main, info_name=PROGRAM)
-    lines = ["", "## Options of every command over HTTP", "", *_options(_common(context))]
+    lines = ["", "## Options of every command over HTTP", "", *_options(common_options())]
     for name in COMMANDS:
         command = main.get_command(context, name)
         assert command is not None
-        lines += ["", f"## `{PROGRAM} {name}`", ""]
-        lines += _described(command, click.Context(command, context, info_name=name), level=3)
+        own = click.Context(command, context, info_name=name)
+        lines += ["", f"## `{_usage(command, own)}`", ""]
+        lines += _described(command, own, level=3)
     return "\n".join(lines) + "\n"
 
 
@@ -42,10 +43,12 @@ def _described(command: click.Command, context: click.Context, level: int) -> It
             yield from ["", f"{'#' * level} `{_usage(inner, below)}`", ""]
             yield from _described(inner, below, level + 1)
         return
+    # Not by their names alone: a command on the server's machine may have an `--output` of its own.
+    common = [option.to_info_dict() for option in common_options()]
     options = [
         parameter
         for parameter in command.params
-        if isinstance(parameter, click.Option) and parameter.name not in COMMON
+        if isinstance(parameter, click.Option) and parameter.to_info_dict() not in common
     ]
     if options:
         yield ""
@@ -61,12 +64,6 @@ def _usage(command: click.Command, context: click.Context) -> str:
     words = [context.command_path]
     words += [p.make_metavar(context) for p in command.params if isinstance(p, click.Argument)]
     return " ".join(words)
-
-
-def _common(context: click.Context) -> list[click.Option]:
-    auth = main.get_command(context, "auth")
-    assert isinstance(auth, click.Group)
-    return [p for p in auth.commands["context"].params if isinstance(p, click.Option)]
 
 
 def _options(options: list[click.Option]) -> Iterator[str]:

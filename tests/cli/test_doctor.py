@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import pwd
+import re
 import resource
 import socket
 import stat
@@ -24,8 +25,9 @@ from api.cli.doctor.finding import Finding, Level
 from api.cli.failures import EXIT_SETTINGS
 from api.composition import serving
 from engine.settings import Settings
-from tests.cli.programs import MASTER_KEY, angarium, environment, server
+from tests.cli.programs import MASTER_KEY, ROOT, angarium, environment, server
 
+VARIABLE = re.compile(r"\bANGARIUM_[A-Z_]*[A-Z]\b")
 OK, WARNING, FAILURE = Level.OK, Level.WARNING, Level.FAILURE
 
 
@@ -65,6 +67,20 @@ def test_a_variable_that_nothing_reads_is_a_slip() -> None:
     assert finding.level is WARNING
     assert "ANGARIUM_BNID" in finding.message
     assert "ANGARIUM_BIND" not in finding.message
+
+
+def test_every_variable_that_the_project_names_is_known() -> None:
+    """Of its code and its documents: who exports what these tell to export is not warned."""
+    named: set[str] = set()
+    for folder in ("api", "bench", "clients", "docs", "engine", "storage", "tests/security"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".md", ".js", ".sql"):
+                named.update(VARIABLE.findall(path.read_text("utf-8")))
+    for name in ("Makefile", "README.md", ".ci/run"):
+        named.update(VARIABLE.findall((ROOT / name).read_text("utf-8")))
+    assert {"ANGARIUM_KEY_FILE", "ANGARIUM_BENCH_BASE", "ANGARIUM_ADVISORIES_URL"} <= named
+    finding = machine.check_variables(dict.fromkeys(named, "x"))
+    assert finding.level is OK, finding.message
 
 
 @pytest.fixture

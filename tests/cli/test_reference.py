@@ -9,12 +9,23 @@ import pytest
 
 from api.cli import COMMANDS, main
 from api.cli.errors import FAILED, INTERRUPTED, NOT_ALLOWED, NOT_FOUND, UNREACHABLE, USAGE
-from api.cli.reference import MARK, PAGE, page
+from api.cli.reference import MARK, PAGE, page, reference
 from tests.cli.programs import COMMAND, ROOT, environment
 
 
 def test_the_list_of_commands_is_current() -> None:
     assert PAGE.read_text("utf-8") == page(), "run: python -m api.cli.reference"
+
+
+def test_the_list_shows_arguments_and_options_that_share_a_name_with_common_ones() -> None:
+    sections = dict(part.split("\n", 1) for part in reference().split("\n## ")[1:])
+    assert "| `--url URL` | Address of the server. [from" in sections["`angarium demo`"]
+    assert {"`angarium backup TARGET`", "`angarium listen PORT`"} <= sections.keys()
+    keys = sections["`angarium keys`"].partition("### `angarium keys create`")[2].split("###")[0]
+    assert "`--environment [" in keys
+    assert "`--output [text\\|json]`" in keys
+    assert "ANGARIUM_KEY" not in sections["`angarium events`"], "said once, at the top"
+    assert "ANGARIUM_KEY" in sections["Options of every command over HTTP"]
 
 
 def test_every_command_that_the_page_shows_exists() -> None:

@@ -17,6 +17,7 @@ import httpx
 
 from api.cli.address import server_url
 from api.cli.doctor.finding import Finding, failure, ok, warning
+from api.cli.remote.session import common_options
 from engine.settings import PREFIX, Settings
 from storage.backup import read_last
 
@@ -27,19 +28,27 @@ BUILT_AT = 1_790_000_000  # September 2026: no clock that is right shows less
 LIVEZ_S = 2.0
 BACKUP_OLD_DAYS = 7  # who has a backup job has it run daily: so it has failed for a week
 
-# Variables of the name that are read by others than the settings.
-OTHER_VARIABLES = frozenset({"ANGARIUM_LISTEN"})
+# Variables of the name that neither the settings nor the commands over HTTP read.
+OTHER_VARIABLES = frozenset(
+    {
+        PREFIX + "BENCH_BASE",  # `bench run against`: the tree that is compared with
+        PREFIX + "ADVISORIES_URL",  # `make audit`: a mirror of the advisories
+    }
+)
 
 
 def check_variables(variables: Mapping[str, str]) -> Finding:
     """Look for variables that nothing reads: most often a slip of the pen."""
     known = {PREFIX + name.upper() for name in Settings.model_fields} | OTHER_VARIABLES
+    known |= {str(option.envvar) for option in common_options() if option.envvar}
     stray = sorted(name for name in variables if name.startswith(PREFIX) and name not in known)
     if stray:
         return warning(
-            "variables", f"not a setting: {', '.join(stray)}", "`angarium serve --help` lists all"
+            "variables",
+            f"nothing reads {', '.join(stray)}",
+            "`angarium serve --help` lists the settings, docs/cli.md what commands read besides",
         )
-    return ok("variables", "every ANGARIUM_ variable is a setting")
+    return ok("variables", f"every {PREFIX} variable is read by something")
 
 
 def check_port(settings: Settings) -> Finding:

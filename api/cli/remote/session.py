@@ -20,14 +20,6 @@ if TYPE_CHECKING:
 ENVIRONMENTS = ("DEVELOPMENT", "STAGING", "PRODUCTION")
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_S = 30.0
-COMMON = (
-    "url",
-    "key",
-    "key_file",
-    "environment",
-    "timeout",
-    "output",
-)  # the options of `over_http`
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -112,6 +104,12 @@ _OPTIONS = (
         help="table, json, or jsonl: a line an object. [table on a terminal, else jsonl]",
     ),
 )  # fmt: skip
+
+
+def common_options() -> list[click.Option]:
+    """Return the options that `over_http` adds, as a command has them."""
+    bare = click.command(over_http(lambda session: None))
+    return [option for option in bare.params if isinstance(option, click.Option)]
 
 
 def _key(given: object, file: object) -> str:
