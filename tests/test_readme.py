@@ -41,6 +41,16 @@ def free_ports(count: int) -> list[int]:
             probe.close()
 
 
+def names(folder: Path) -> set[str]:
+    """Return what is in a folder."""
+    return {path.name for path in folder.iterdir()}
+
+
+def open_to_others(folder: Path) -> list[Path]:
+    """Return what of a folder, itself included, others than its owner may use."""
+    return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
+
+
 async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path) -> None:
     door, hooks = free_ports(2)
     env = environment(database_url, tmp_path, ANGARIUM_BIND=f"127.0.0.1:{door}")
@@ -55,13 +65,16 @@ async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path)
         return text.replace("127.0.0.1:8080", f"127.0.0.1:{door}").replace("9000", str(hooks))
 
     tutorial = section("Tutorial")
-    (listener,) = blocks(tutorial, "sh background")
+    (background,) = blocks(tutorial, "sh background")
+    *preparation, listener = here(background).splitlines()
     script = here("\n".join(blocks(tutorial, "sh")))
-    words = here(listener).split()
+    words = listener.split()
     assert words[0] == "angarium"
+    await trio.run_process(["bash", "-euc", "\n".join(preparation)], env=env, cwd=tmp_path)
+    folder = tmp_path / "angarium-tutorial"
     async with (
         server(env),
-        running(*words[1:], env=env, cwd=tmp_path) as receiver,
+        running(*words[1:], env=env, cwd=folder) as receiver,
     ):
         await receiver.wait_for("Listening on")
         done = await trio.run_process(
@@ -78,6 +91,14 @@ async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path)
         printed = await receiver.wait_for(event)
         assert "signature verified" in printed
         assert '"order": 42' in printed
+        # Sent before: the invoice by the retry of the dead one, and all three by the replay.
+        printed = await receiver.wait_for("(seen before)", 4)
+        assert printed.count('"text": "Order 42: 19.90"') == 1
+        assert printed.count('"text": "Order 43: 5.00"') == 2
+        assert "undefined" not in printed
+    assert {"hook.secret", "billing.secret"} <= names(folder)
+    assert not open_to_others(folder)
+    assert names(tmp_path) <= {"bin", "data", folder.name}, "the tutorial keeps to its folder"
     assert "Order 42: 19.90" in out  # what the script made
     said_by_commands = ("refused, as it should be", '"retried":1', '"status":"COMPLETED"')
     for said in ('"secret":', '"deliveries":1', '"attempts":', '"circuit":', *said_by_commands):

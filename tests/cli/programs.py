@@ -70,10 +70,10 @@ class Program:
         async for chunk in self.process.stdout:
             self.printed += chunk.decode("utf-8", "replace")
 
-    async def wait_for(self, text: str) -> str:
-        """Return everything printed once `text` is there."""
+    async def wait_for(self, text: str, times: int = 1) -> str:
+        """Return everything printed once `text` is there, or so many times."""
         with trio.fail_after(START_S):
-            while text not in self.printed:
+            while self.printed.count(text) < times:
                 if self.process.poll() is not None:
                     raise AssertionError(f"ended with {self.process.returncode}: {self.printed}")
                 await trio.sleep(0.01)
