@@ -103,8 +103,15 @@ class Backup:
     def _remember(self, manifest: Manifest) -> None:
         """Have the data folder know of it. It is there and whole, whatever becomes of that."""
         draft = self._data / f"{LAST}.new"
+        last = LastBackup(manifest.ended_at, str(self._target))
         try:
-            draft.write_bytes(msgspec.json.encode(LastBackup(manifest.ended_at, str(self._target))))
+            draft.unlink(missing_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                if os.geteuid() == 0:  # the folder's account is to read it, whoever makes backups
+                    owner = self._data.stat()
+                    os.fchown(descriptor, owner.st_uid, owner.st_gid)
+                file.write(msgspec.json.encode(last))
             draft.replace(self._data / LAST)  # which may be of another account: root's, say
         except OSError as error:
             with suppress(OSError):

@@ -46,6 +46,7 @@ def test_it_has_all_parts_and_their_hashes_and_nobody_else_may_read_it(
     last = read_last(there.folder)
     assert last is not None
     assert last.target
+    assert stat.S_IMODE((there.folder / backups.LAST).stat().st_mode) == 0o600
 
 
 def test_the_key_is_left_out_where_asked_and_what_is_in_a_store_is_said_to_be(

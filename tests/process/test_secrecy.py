@@ -13,6 +13,7 @@ import pytest
 
 from bench.processes import tree
 from engine.transforms.worker import CORE_BYTES
+from storage.backup import LAST, Backup
 from tests.process.conftest import open_house
 from tests.process.house import House
 
@@ -87,7 +88,9 @@ def test_what_the_server_starts_knows_nothing_of_its_environment(secretive: Hous
 
 
 def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
-    """Whatever stands in a folder that is closed to others is closed, whatever its own mode."""
+    """Whatever stands in a folder that is closed to others is closed, whatever its own mode. A backup,
+    which a command makes beside the server, leaves something as well."""
+    Backup(secretive.folder, secretive.folder.parent / "backup").make(secretive.database_url())
     assert not secretive.folder.stat().st_mode & 0o066, "it may be passed through at the most"
     closed = set()
     for path in secretive.folder.iterdir():
@@ -96,4 +99,4 @@ def test_nothing_in_the_data_folder_is_others_to_read(secretive: House) -> None:
             continue
         assert not stat.S_IMODE(status.st_mode) & 0o077, (path.name, oct(status.st_mode))
         closed.add(path.name)
-    assert {"master.key", "postgres", "postgres.log", "files", "lock"} <= closed
+    assert {"master.key", "postgres", "postgres.log", "files", "lock", LAST} <= closed
