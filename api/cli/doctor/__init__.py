@@ -23,9 +23,13 @@ MARKS = {
     Level.FAILURE: click.style("FAILURE", fg="red", bold=True),
 }
 
+# As a unit's variables are not those of the shell beside it.
+VALID = "valid: those of these flags and this environment, which a server's may differ from"
+
 HELP = """Say what is wrong with a setup, and what to do about it. It changes nothing.
 
-Takes the same settings as `angarium serve`.
+Takes the same settings as `angarium serve`, and judges those of its own flags and environment: a
+server that runs is not asked which it was started with. Run it as the server is run.
 
 \b
 Exit codes: 0 nothing is in the way of a server (there may be warnings); 1 something is.
@@ -74,7 +78,7 @@ def examine(flags: dict[str, Any]) -> list[Finding]:
     except ValidationError as error:
         remedy = "`angarium serve --help` says what each may be"
         return [failure("settings", settings_trouble(error), remedy), *general]
-    return [ok("settings", "valid"), *general, *_of_settings(settings)]
+    return [ok("settings", VALID), *general, *_of_settings(settings)]
 
 
 def _of_settings(settings: Settings) -> list[Finding]:

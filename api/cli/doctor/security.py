@@ -29,7 +29,7 @@ METADATA = (
 def check_egress(allowed: tuple[IPv4Network | IPv6Network, ...]) -> list[Finding]:
     """Look for networks that tenants should not be able to reach through the service."""
     if not allowed:
-        return [ok("egress", "receivers must have public addresses")]
+        return [ok("egress", "by these settings receivers must have public addresses")]
     findings = []
     for network in allowed:
         name = str(network)
