@@ -33,6 +33,7 @@ class UploadQuery(Query):
 
     environment: EnvironmentName | None = None
     file_name: str | None = None
+    content_type: str | None = None  # of JSON, above all, whose header would name another form
     file_type: str | None = None
     metadata: str | None = None
     event_type: str | None = None

@@ -2,12 +2,14 @@
 
 import hashlib
 import io
+import json
 from pathlib import Path
 
 import pytest
 import trio
 
 import angarium
+from api.cli.remote.files import guessed
 from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
 from tests.service.house import ServiceHouse
@@ -52,6 +54,35 @@ async def test_the_client_uploads_whatever_holds_bytes_and_reads_them_back(
         await client.files.create(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("invoice.pdf", "application/pdf"),
+        ("/tmp/scan.of.1.PNG", "image/png"),
+        ("orders.json", "application/json"),
+        ("backup.tar.gz", "application/gzip"),
+        ("orders.csv.br", None),
+        ("data:,a.pdf", "application/pdf"),
+        ("unknown", None),
+    ],
+)
+def test_a_type_is_what_the_name_tells(name: str, kind: str | None) -> None:
+    assert guessed(name) == kind
+
+
+async def test_a_file_of_json_is_sent_as_it_is(
+    house: ServiceHouse, tenant: Tenant, tmp_path: Path
+) -> None:
+    """Though the header that names its type would name another form of the request."""
+    address, key = await key_of(house, tenant)
+    async with angarium.AsyncClient(address, key, trust_env=False) as client:
+        for kind in ("application/json", "multipart/form-data; boundary=x"):
+            told = await client.files.create(b'{"n": 1.0}', content_type=kind, file_name="n.json")
+            assert (await client.files.get(told["id"]))["contentType"] == kind
+            pieces = [piece async for piece in client.files.content(told["id"])]
+            assert b"".join(pieces) == b'{"n": 1.0}'
+
+
 async def test_the_commands_do_the_same(
     house: ServiceHouse, tenant: Tenant, tmp_path: Path
 ) -> None:
@@ -85,3 +116,15 @@ async def test_the_commands_do_the_same(
     assert (await ask("download", "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", str(other)))[0] == 4
     assert not await other.exists()
     assert (await ask("upload", str(tmp_path / "nothing")))[0] == 2
+
+    orders = trio.Path(tmp_path / "orders.json")
+    await orders.write_bytes(b"[1]")
+    for more, kind in (
+        ((), "application/json"),
+        (("--name", "a.csv"), "text/csv"),
+        (("--content-type", "text/plain"), "text/plain"),
+    ):
+        code, output = await ask("upload", str(orders), *more, "--output", "jsonl")
+        assert code == 0, output
+        code, output = await ask("get", json.loads(output)["id"], "--output", "jsonl")
+        assert json.loads(output)["contentType"] == kind

@@ -243,6 +243,9 @@ async def test_fields_stand_where_the_form_has_them(api: Caller) -> None:
     assert (answer.status, answer.paths) == (400, ["colour"])
     assert (await raw(api, b"")).status == 400
     assert (await raw(api, Content_Type="text/pl ain")).paths == ["contentType"]
+    said = await raw(api, query="?contentType=application/json", Content_Type="text/plain")
+    assert (await shown(api, said))["contentType"] == "application/json"
+    assert (await raw(api, query="?contentType=text")).paths == ["contentType"]
     unsaid = await raw(api, Content_Type="application/x-www-form-urlencoded")
     assert (await shown(api, unsaid))["contentType"] is None
 

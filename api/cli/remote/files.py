@@ -13,6 +13,13 @@ from api.cli.remote.parameters import INSTANT, JSON, paged
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
 
+# Types of what `mimetypes` says is some other file, compressed.
+_COMPRESSED = {
+    "gzip": "application/gzip",
+    "bzip2": "application/x-bzip2",
+    "xz": "application/x-xz",
+}
+
 COLUMNS = (
     Column("ID", "id"),
     Column("STATE", "state"),
@@ -31,7 +38,11 @@ def command() -> None:
 @command.command("upload")
 @click.argument("source", metavar="FILE|URL")
 @click.option("--name", "file_name", help="By default the file's.")
-@click.option("--content-type", metavar="TYPE", help="Such as application/pdf.")
+@click.option(
+    "--content-type",
+    metavar="TYPE",
+    help="Such as application/pdf. [of a file by its name; of a URL what its server says]",
+)
 @click.option("--file-type", metavar="TEXT", help="What it is to you, such as invoice.")
 @click.option("--type", "event_type", metavar="EVENT_TYPE", help="[file.received]")
 @click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
@@ -49,7 +60,18 @@ def upload(session: Session, source: str, **said: Any) -> None:
         elif not Path(source).is_file():
             raise SettingsTrouble(f"{source} is no file")
         else:
+            said["content_type"] = said["content_type"] or guessed(said["file_name"] or source)
             session.output.one(client.files.create(source, **said))
+
+
+def guessed(name: str) -> str | None:
+    """Return the type that a file's name tells; None where it does not, or tells of what is compressed:
+    `a.tar.gz` holds gzip, of which the type of `a.tar` would be wrong."""
+    import mimetypes  # it reads the machine's tables: --help can do without
+
+    # As a path: it takes what begins with `data:` for a URL.
+    kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")
+    return _COMPRESSED.get(encoding) if encoding else kind
 
 
 @command.command("list")

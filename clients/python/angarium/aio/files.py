@@ -11,6 +11,8 @@ from angarium.filters import FileFilter
 from angarium.shapes import File, FileReceipt, JsonObject, Page
 from angarium.uploads import FileContent, Upload
 
+OCTETS = "application/octet-stream"
+
 
 class AsyncRead(Protocol):
     """Performs a call whose answer is bytes."""
@@ -47,6 +49,8 @@ class AsyncFiles(AsyncResource):
         query = query_of(
             {
                 "file_name": file_name or upload.name,
+                # In here, as the header tells the form: with `application/json` the body would be one.
+                "content_type": content_type or OCTETS,
                 "file_type": file_type,
                 "metadata": None if metadata is None else json.dumps(metadata),
                 "event_type": event_type,
@@ -54,10 +58,7 @@ class AsyncFiles(AsyncResource):
                 "idempotency_key": idempotency_key or str(uuid.uuid4()),
             }
         )
-        content_type = content_type or "application/octet-stream"
-        return await self._send(
-            Call("POST", "/files", query, upload=upload, content_type=content_type)
-        )
+        return await self._send(Call("POST", "/files", query, upload=upload, content_type=OCTETS))
 
     async def create_from_url(
         self,

@@ -12,6 +12,8 @@ from angarium.shapes import File, FileReceipt, JsonObject, Page
 from angarium.sync.resource import Resource, Send, follow_pages
 from angarium.uploads import FileContent, Upload
 
+OCTETS = "application/octet-stream"
+
 
 class Read(Protocol):
     """Performs a call whose answer is bytes."""
@@ -48,6 +50,8 @@ class Files(Resource):
         query = query_of(
             {
                 "file_name": file_name or upload.name,
+                # In here, as the header tells the form: with `application/json` the body would be one.
+                "content_type": content_type or OCTETS,
                 "file_type": file_type,
                 "metadata": None if metadata is None else json.dumps(metadata),
                 "event_type": event_type,
@@ -55,8 +59,7 @@ class Files(Resource):
                 "idempotency_key": idempotency_key or str(uuid.uuid4()),
             }
         )
-        content_type = content_type or "application/octet-stream"
-        return self._send(Call("POST", "/files", query, upload=upload, content_type=content_type))
+        return self._send(Call("POST", "/files", query, upload=upload, content_type=OCTETS))
 
     def create_from_url(
         self,
