@@ -62,6 +62,7 @@ def compare(
     floors = list(_of_floors(first, second))
     found.warnings += [*_of_machines(first, second), *floors]
     found.warnings += _of_sizes({*ones}, {*others})
+    found.warnings += _of_tiny(first, second)
     for key in sorted(ones.keys() & others.keys()):
         before, after = ones[key], others[key]
         for which, runs in (("first", before), ("second", after)):
@@ -83,6 +84,8 @@ def compare(
 def _by_key(document: Document) -> dict[Key, list[Run]]:
     runs: dict[Key, list[Run]] = defaultdict(list)
     for run in document.runs:
+        if run.tiny:
+            continue
         runs[run.scenario, json.dumps(run.sizes, sort_keys=True)].append(run)
     return runs
 
@@ -184,6 +187,12 @@ def _of_sizes(ones: set[Key], others: set[Key]) -> Iterator[str]:
             yield f"{scenario}: only in the {'first' if first else 'second'}"
         elif first != second:
             yield f"{scenario}: {first} in the first, {second} in the second; as many compare as agree"
+
+
+def _of_tiny(first: Document, second: Document) -> Iterator[str]:
+    for which, document in (("first", first), ("second", second)):
+        for scenario in sorted({run.scenario for run in document.runs if run.tiny}):
+            yield f"{scenario}: left out, run with --tiny in the {which}, of which no figure counts"
 
 
 def _of_machines(first: Document, second: Document) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""How steady this machine is: the floors again and again, `python -m bench floors [--times 10]`."""
+"""How steady this machine is: the floors again and again, `python -m bench floors [--times 10]`.
+
+One takes 2 to 6 seconds, by how much else the machine has to do: ten of them half a minute to a minute.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -20,6 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.times < 2:
         parser.error("--times is 2 at least")
     console = Console(highlight=False)
+    console.print(f"{given.times} floors, a line each; one takes 2 to 6 seconds")
     measured: list[Floor] = []
     with Service() as service:
         for _ in range(given.times):

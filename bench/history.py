@@ -81,6 +81,8 @@ def _entry(run: Run, release: str) -> Entry:
             f"{run.scenario} was measured with a tree that differs from every commit: nobody could"
             " measure it again"
         )
+    if run.tiny:
+        raise ValueError(f"{run.scenario} was run with --tiny, of which no figure counts")
     for each in run.measurements:
         if each.verdict != "ok":
             raise ValueError(f"{run.scenario}: a measurement is {each.verdict}: {each.reason}")

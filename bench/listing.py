@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -16,7 +17,9 @@ def main(arguments: Sequence[str]) -> int:
     chosen = {each.scenario: each for each in curated()}
     table = Table(box=None, pad_edge=False)
     for heading in ("scenario", "", "minutes", "about", "sizes"):
-        table.add_column(heading, justify="right" if heading == "minutes" else "left")
+        # Folded where a terminal is too narrow for a word of it, which would be cut off otherwise.
+        justify: Literal["left", "right"] = "right" if heading == "minutes" else "left"
+        table.add_column(heading, justify=justify, overflow="fold")
     for scenario in SCENARIOS.values():
         table.add_row(
             scenario.name,

@@ -154,6 +154,9 @@ class Run(Struct, rename="camel", omit_defaults=True):
             " it `stretch`, what it strives for"
         ),
     ] = msgspec.field(default_factory=dict)
+    tiny: Annotated[
+        bool, _says("the sizes and floors show only whether the scenario runs: no figure counts")
+    ] = False
 
 
 class Document(Struct, rename="camel"):

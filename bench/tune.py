@@ -27,6 +27,7 @@ from bench.service import Receiver, Service
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 AUTO = "auto"
+ABOUT_KNEE = "aboutKnee"  # the note that there is where no knee was seen
 WARM_S = 4.0  # until a fixed setting runs evenly: answers of up to a second, several times
 FINDING_S = 15.0  # the same of one that has to find itself first
 MEASURED_S = 8.0
@@ -157,6 +158,16 @@ def knee_of(steps: Sequence[Step], *, rate: float = 0.0) -> Step:
     return good[0]
 
 
+def not_reached(steps: Sequence[Step], *, rate: float = 0.0) -> str:
+    """Return what is to be said where the knee lies at the highest setting that was tried, and none was
+    there to show that more of it brings no more; nothing where the knee was seen, or all of the rate."""
+    highest = max(step.value for step in steps if step.name != AUTO)
+    knee = knee_of(steps, rate=rate)
+    if knee.value < highest or (rate and knee.figures["deliveredPerSecond"] >= NEARLY * rate):
+        return ""
+    return f"not reached: the best is the highest that was tried, {highest:g}"
+
+
 def judged(steps: Sequence[Step], *, rate: float = 0.0) -> dict[str, float]:
     """Return how `auto` stands beside the best that could be set."""
     knee = knee_of(steps, rate=rate)
@@ -179,7 +190,9 @@ def judged(steps: Sequence[Step], *, rate: float = 0.0) -> dict[str, float]:
 def swept(trying: Trying, wanted: Wanted) -> Measurement:
     """Try every setting, then `auto`."""
     steps = [trying.tried(width) for width in wanted.widths] + [trying.tried(AUTO)]
-    return Measurement(figures=judged(steps, rate=wanted.rate), steps=steps)
+    said = not_reached(steps, rate=wanted.rate)
+    notes = {ABOUT_KNEE: said} if said else {}
+    return Measurement(figures=judged(steps, rate=wanted.rate), steps=steps, notes=notes)
 
 
 RECEIVERS: dict[str, tuple[dict[str, Any], tuple[int, ...]]] = {
@@ -200,6 +213,7 @@ def adapting(
 ) -> Measurement:
     """Let `auto` find itself at several receivers, each beside the settings that might suit it."""
     figures: dict[str, float] = {}
+    notes: dict[str, str] = {}
     steps: list[Step] = []
     for name in receivers.split(","):
         behaviour, widths = RECEIVERS[name]
@@ -207,28 +221,31 @@ def adapting(
         found = swept(Trying(service, receiver, wanted, f".{name}"), wanted)
         steps += [structs.replace(step, name=f"{name} {step.name}") for step in found.steps]
         figures |= {f"{name}{key[0].upper()}{key[1:]}": each for key, each in found.figures.items()}
-    return Measurement(figures=figures, steps=steps)
+        notes |= {f"{name}{key[0].upper()}{key[1:]}": each for key, each in found.notes.items()}
+    return Measurement(figures=figures, steps=steps, notes=notes)
 
 
-def show(wanted: Wanted, measurement: Measurement) -> None:
+def show(wanted: Wanted, measurement: Measurement, console: Console | None = None) -> None:
     """Print what the settings came to, and what follows."""
     rows = {"deliveredPerSecond": "events/s"}
     if wanted.rate:
         rows |= {"eventP50Ms": "event p50, ms", "eventP99Ms": "p99"}
     rows |= {"answerP50Ms": "answer p50, ms", "answerP99Ms": "p99", "suggested": "suggested"}
     knee = knee_of(measurement.steps, rate=wanted.rate)
+    unseen = measurement.notes.get(ABOUT_KNEE)
     table = Table(title="concurrency, and what it came to", title_justify="left")
     table.add_column("concurrency")
     for words in rows.values():
         table.add_column(words, justify="right")
     for step in measurement.steps:
-        label = f"{step.value:.0f}" + (" knee" if step is knee else "")
+        label = f"{step.value:.0f}" + (" knee" if step is knee and not unseen else "")
         label = f"auto, at last {step.value:.0f}" if step.name == AUTO else label
         table.add_row(label, *(f"{step.figures[name]:g}" for name in rows))
-    console = Console()
+    console = console or Console()
     console.print(table)
     for name, figure in measurement.figures.items():
-        console.print(f"{name:18} {figure:g}", highlight=False)
+        told = unseen if unseen and name == "knee" else f"{figure:g}"
+        console.print(f"{name:18} {told}", highlight=False)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """The figures of a run as reports show them: the median over what was measured, spread, and bars."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.bars import Bar, bars_of
@@ -10,6 +10,7 @@ from bench.report.numbers import unit_of
 from bench.results import Floor, Measurement, Run
 
 OURS = "Angarium"
+TINY = "tiny"  # a trouble: what was measured is of sizes that measure nothing
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,19 @@ class Row:
     others: dict[str, float]
 
 
+@dataclass(frozen=True)
+class Stepped:
+    """Figures of a run that goes through several values of something: at each value one for each name."""
+
+    name: str
+    figures: list[str]
+    values: dict[float, list[float | None]]
+
+
 def rows(run: Run) -> list[Row]:
     """Return the figures, those with a bar first, then those that are compared."""
     bars = {bar.figure: bar for bar in bars_of(run)}
-    others = baseline().beside(run.scenario)
+    others = {} if run.tiny else baseline().beside(run.scenario)
     names = dict.fromkeys(
         [*bars, *run.better, *(name for each in good(run) for name in each.figures)]
     )
@@ -60,13 +70,41 @@ def good(run: Run) -> list[Measurement]:
 def troubles(run: Run) -> list[tuple[str, str]]:
     """Return what is wrong with a run: a word (`broken`, `void`, `failed`, `drifted`), and why."""
     found = [(each.verdict, each.reason) for each in run.measurements if each.verdict != "ok"]
+    if run.tiny:
+        found.append((TINY, "no figure counts: sizes and floors show only that the scenario runs"))
     drifted = sum(each.drifted for each in run.measurements)
-    if drifted:
+    if drifted and not run.tiny:
         found.append(("drifted", f"the floor moved during {drifted} of {len(run.measurements)}"))
     unmeasured = [bar.figure for bar in bars_of(run) if bar.median is None]
     if unmeasured and good(run):
         found.append(("unmeasured", f"there is a bar, but no figure: {', '.join(unmeasured)}"))
     return found
+
+
+def sizes_told(run: Run) -> list[str]:
+    """Return the sizes as they are shown: a list that is written with commas is one of several."""
+    return [f"{name} {' and '.join(str(value).split(','))}" for name, value in run.sizes.items()]
+
+
+def by_step(run: Run) -> Iterator[Stepped]:
+    """Yield the compared figures that steps have, by what is stepped: medians over what was measured."""
+    found: dict[str, dict[float, list[dict[str, float]]]] = {}
+    for each in good(run):
+        for step in each.steps:
+            found.setdefault(step.name, {}).setdefault(step.value, []).append(step.figures)
+    for name, steps in found.items():
+        has = {figure for several in steps.values() for figures in several for figure in figures}
+        if names := [figure for figure in run.better if figure in has]:
+            values = {
+                value: [_median_of(figure, several) for figure in names]
+                for value, several in sorted(steps.items())
+            }
+            yield Stepped(name, names, values)
+
+
+def _median_of(figure: str, several: Sequence[dict[str, float]]) -> float | None:
+    values = [each[figure] for each in several if figure in each]
+    return statistics.median(values) if values else None
 
 
 def floors(run: Run) -> Sequence[tuple[str, list[float]]]:

@@ -1,13 +1,23 @@
 """A page of results that stands alone: no script, nothing from elsewhere, for the dark and for paper."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.baseline import baseline
-from bench.report.figures import Row, floors, good, medians, rows, troubles
+from bench.report.figures import (
+    TINY,
+    Row,
+    by_step,
+    floors,
+    good,
+    medians,
+    rows,
+    sizes_told,
+    troubles,
+)
 from bench.report.flames import flames
 from bench.report.markup import Markup, joined, tag
-from bench.report.numbers import number, spread
+from bench.report.numbers import number, spread, with_unit
 from bench.report.parts import about, colours
 from bench.report.plots import plots, splits
 from bench.results import Document, Run
@@ -80,7 +90,7 @@ def _summary(runs: Sequence[Run]) -> Markup:
 
 
 def _run(run: Run, place: int) -> Markup:
-    sizes = " · ".join(f"{name} {value}" for name, value in run.sizes.items())
+    sizes = " · ".join(sizes_told(run))
     times = len(run.measurements)
     measured = "one measurement"
     if times != 1:
@@ -95,6 +105,7 @@ def _run(run: Run, place: int) -> Markup:
         tag("p", " · ".join(filter(None, (sizes, measured))), class_="dim"),
         *wrong,
         _figures(run),
+        *_steps(run),
         tag("div", *plots(run), class_="plots"),
         _split(run),
         id=f"run-{place}",
@@ -135,6 +146,24 @@ def _figures(run: Run) -> Markup:
         _floors(run),
         _more(f"{len(more)} more figures", _table(head, more)) if more else None,
     )
+
+
+def _steps(run: Run) -> Iterator[Markup]:
+    """Yield what the compared figures are at each step, where steps have them."""
+    for stepped in by_step(run):
+        head = tag(
+            "tr", tag("th", stepped.name, class_="n"),
+            *(tag("th", tag("code", figure), class_="n") for figure in stepped.figures),
+        )  # fmt: skip
+        lines = [
+            tag(
+                "tr",
+                tag("td", number(value), class_="n"),
+                *(tag("td", told, class_="n") for told in map(with_unit, stepped.figures, there)),
+            )
+            for value, there in stepped.values.items()
+        ]  # fmt: skip
+        yield _table(head, lines)
 
 
 def _floors(run: Run) -> Markup | None:
@@ -230,11 +259,13 @@ def _bar(row: Row) -> Markup | None:
 
 
 def _mark(word: str) -> Markup:
-    return tag("span", word, class_="mark warn" if word in {"drifted", "void"} else "mark bad")
+    return tag(
+        "span", word, class_="mark warn" if word in {"drifted", "void", TINY} else "mark bad"
+    )
 
 
 def _with_unit(row: Row) -> str:
-    return f"{number(row.median)} {row.unit}".strip()
+    return with_unit(row.figure, row.median)
 
 
 def _table(head: Markup, lines: Sequence[Markup]) -> Markup:

@@ -31,6 +31,11 @@ def number(value: float) -> str:
     return f"{value:.3f}" if size >= 0.001 else f"{value:.1e}"
 
 
+def with_unit(figure: str, value: float | None) -> str:
+    """Return a figure's value with its unit, nothing where there is none."""
+    return "" if value is None else f"{number(value)} {unit_of(figure)}".strip()
+
+
 def short(value: float) -> str:
     """Return a number for an axis."""
     size = abs(value)

@@ -107,7 +107,7 @@ def _steps(run: Run) -> Iterator[Markup]:
                 Chart(f"Latency by {name}", _words(name), "ms", latencies, log_across=log,
                       log_up=True, zero=False, mark=mark)
             )  # fmt: skip
-        for unit, title in (("µs", "CPU"), ("x", "Ratios"), ("MB", "Memory")):
+        for unit, title in (("s", "Time"), ("µs", "CPU"), ("x", "Ratios"), ("MB", "Memory")):
             if found := _figures_by_step(steps, unit):
                 yield figure(
                     Chart(f"{title} by {name}", _words(name), unit, found, log_across=log,

@@ -1,12 +1,25 @@
 """A run as tables of a terminal: figures with their spread, bars, floors, and where the CPU went."""
 
+from collections.abc import Iterator
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from bench.baseline import baseline
-from bench.report.figures import OURS, Row, floors, good, medians, rows, troubles
-from bench.report.numbers import number, spread
+from bench.report.figures import (
+    OURS,
+    TINY,
+    Row,
+    by_step,
+    floors,
+    good,
+    medians,
+    rows,
+    sizes_told,
+    troubles,
+)
+from bench.report.numbers import number, spread, with_unit
 from bench.report.parts import about
 from bench.results import Document, Run
 
@@ -25,17 +38,24 @@ def show(run: Run, console: Console | None = None) -> None:
     console = console or Console()
     console.print()
     console.print(_title(run))
+    wrong = troubles(run)
+    for word, reason in wrong:
+        if word == TINY:  # ahead of what somebody might take for figures
+            console.print(Text(f"  {word}: {reason}", "yellow"))
     found = rows(run)
     if found:
         console.print(_figures(run, found))
         if (others := _others(found)) is not None:
             console.print(others)
+        for steps in _steps(run):
+            console.print(steps)
     for name, value in _notes(run).items():
         console.print(Text(f"  {name}: {value}"))
-    for word, reason in troubles(run):
-        console.print(
-            Text(f"  {word}: {reason}", style="bold red" if word != "drifted" else "yellow")
-        )
+    for word, reason in wrong:
+        if word != TINY:
+            console.print(
+                Text(f"  {word}: {reason}", "yellow" if word == "drifted" else "bold red")
+            )
     for name, values in floors(run):
         console.print(
             Text(
@@ -47,7 +67,7 @@ def show(run: Run, console: Console | None = None) -> None:
 
 
 def _title(run: Run) -> Text:
-    sizes = ", ".join(f"{name} {value}" for name, value in run.sizes.items())
+    sizes = ", ".join(sizes_told(run))
     title = Text(run.scenario, style="bold").append(f": {run.about}", style="not bold")
     times = len(run.measurements)
     repeated = f"{times} measurements" if times != 1 else "one measurement"
@@ -92,6 +112,19 @@ def _others(found: list[Row]) -> Table | None:
         others = (number(row.others[name]) if name in row.others else "" for name in systems)
         table.add_row(f"  {row.figure}", number(row.median), *others)
     return table
+
+
+def _steps(run: Run) -> Iterator[Table]:
+    """Yield what the compared figures are at each step, where steps have them."""
+    for stepped in by_step(run):
+        table = _bare()
+        table.add_column(f"  {stepped.name}", justify="right", no_wrap=True)
+        for figure in stepped.figures:
+            table.add_column(figure, justify="right")
+        for value, there in stepped.values.items():
+            told = map(with_unit, stepped.figures, there)
+            table.add_row(number(value), *told)
+        yield table
 
 
 def _bare() -> Table:

@@ -130,6 +130,14 @@ def test_another_interpreter_is_what_one_may_want_to_compare() -> None:
     assert verdict(first, run(scaled(1.3), figure="p99Ms", machine=machine)) == "worse"
 
 
+def test_of_a_tiny_run_nothing_is_compared() -> None:
+    tiny = run([10, 11])
+    tiny.tiny = True
+    found = compare(document(run([10, 11])), document(tiny))
+    assert not found.rows
+    assert any("--tiny in the second" in each for each in found.warnings)
+
+
 def test_other_sizes_are_another_work() -> None:
     found = compare(document(run(BEFORE)), document(run(BEFORE, events=200)))
     assert found.rows == []

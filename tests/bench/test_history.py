@@ -44,6 +44,13 @@ def test_what_nobody_could_measure_again_is_not_kept(bad: list[Run], said: str) 
         entries_of(document(*bad), "0.1.0")
 
 
+def test_a_tiny_run_is_not_kept() -> None:
+    tiny = run([1.0] * LEAST)
+    tiny.tiny = True
+    with pytest.raises(ValueError, match="--tiny"):
+        entries_of(document(tiny), SOURCE.version)
+
+
 def test_what_is_kept_is_replaced_only_when_that_is_meant(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     add(entries_of(document(run(VALUES), run(VALUES, scenario="batch")), "0.1.0"), path)

@@ -14,7 +14,7 @@ from bench.report.html import page
 from bench.report.numbers import number, short, unit_of
 from bench.report.scale import scale
 from bench.report.table import show_document
-from bench.results import Document, Measurement
+from bench.results import Document, Measurement, Run, Step
 from tests.bench.made import document, run, single
 
 VOID = {"meta"}  # elements that have no end
@@ -156,6 +156,47 @@ def test_the_table_tells_figures_bars_spread_and_parts() -> None:
         "Svix",
     ):
         assert told in text, told
+
+
+def printed(console_width: int, *runs: Run) -> str:
+    console = Console(width=console_width, record=True, file=io.StringIO())
+    show_document(Document(list(runs)), console)
+    return console.export_text()
+
+
+def test_of_a_tiny_run_nothing_is_judged() -> None:
+    tiny = run("single", [single(2)], better={"timesFloor": "less"}, tiny=True)
+    table = printed(180, tiny)
+    assert table.index("no figure counts") < table.index("timesFloor")
+    for text in (table, page(Document([tiny]))):
+        assert "no figure counts" in text
+        assert "14" in text  # what was measured is told
+        for judged in ("held", "Svix", "drifted"):
+            assert judged not in text, judged
+
+
+def test_compared_figures_of_steps_are_told_for_each_step() -> None:
+    measured = [
+        Measurement(
+            figures={"firstDeliveryS": 0.9, "lastDeliveryS": 1.5},
+            steps=[
+                Step("unsettled", 20, {"firstDeliveryS": 0.5 + late, "readyS": 0.4}),
+                Step("unsettled", 200, {"firstDeliveryS": 0.9, "lastDeliveryS": 1.5}),
+            ],
+        )
+        for late in (0.0, 0.2)
+    ]
+    better = {"firstDeliveryS": "less", "lastDeliveryS": "less"}
+    stepped = run("recovery", measured, better=better)
+    stepped.sizes = {"backlogs": "20,200"}
+    text = printed(120, stepped)
+    assert "backlogs 20 and 200" in text
+    assert re.search(r"unsettled +firstDeliveryS +lastDeliveryS", text)
+    assert re.search(r"^ +20 +0\.600 s *$", text, re.M)
+    assert re.search(r"^ +200 +0\.900 s +1\.50 s *$", text, re.M)
+    told = page(Document([stepped]))
+    assert "0.600 s" in told
+    assert "Time by unsettled" in told
 
 
 def test_what_is_broken_counts_in_no_median() -> None:

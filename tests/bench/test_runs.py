@@ -61,6 +61,13 @@ def test_strict_minds_what_is_void_drifted_or_over_a_bar() -> None:
     ]
 
 
+def test_a_tiny_run_is_held_to_no_bar_and_no_floor() -> None:
+    tiny = measured(scenario(20), {}, tiny=True)
+    tiny.measurements[0].drifted = True
+    assert tiny.tiny
+    assert failures([tiny], strict=True) == []
+
+
 def test_results_are_written_after_each_scenario(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,7 +156,11 @@ def test_a_command_that_is_wrong_is_told_why(
     assert said in capsys.readouterr().err
 
 
-def test_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_scenarios_are_listed_with_all_sizes_on_a_narrow_terminal_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
     assert command(["list"]) == 0
     told = capsys.readouterr().out
     assert all(name in told for name in SCENARIOS)
+    assert "…" not in told

@@ -1,15 +1,31 @@
 """Tuning: what a latency is written as, where the knee is, and how `auto` stands beside it."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from bench.receiver.behaviour import Answer, Behaviour
 from bench.receiver.record import Place
-from bench.results import Step
-from bench.tune import AUTO, BATCH, MOST_EVENTS, Wanted, judged, knee_of, latency_of, main
+from bench.results import Measurement, Step
+from bench.tune import (
+    ABOUT_KNEE,
+    AUTO,
+    BATCH,
+    MOST_EVENTS,
+    Wanted,
+    judged,
+    knee_of,
+    latency_of,
+    main,
+    not_reached,
+    show,
+)
 
 
 def a_step(width: int, per_second: float, p99: float, *, name: str = "concurrency") -> Step:
     figures = {"deliveredPerSecond": per_second, "answerP99Ms": p99, "suggested": 9.0}
+    figures["answerP50Ms"] = p99 / 2
     return Step(name, width, figures | {"eventP99Ms": p99})
 
 
@@ -64,6 +80,30 @@ def test_the_knee_is_the_least_setting_that_is_as_good_as_the_best() -> None:
     late = [a_step(8, 100, 900), a_step(16, 100, 30), a_step(32, 100, 20)]
     assert knee_of(late, rate=100).value == 16
     assert knee_of(late).value == 8
+
+
+def test_a_knee_at_the_highest_setting_that_was_tried_was_not_reached() -> None:
+    linear = [a_step(8, 40, 200), a_step(16, 80, 200), a_step(32, 158, 205)]
+    assert "32" in not_reached(linear)
+    assert not_reached([a_step(8, 40, 200)])
+    assert not not_reached(STEPS)
+    assert not not_reached(linear, rate=160), "all that was sent was delivered"
+    assert not_reached(linear, rate=200)
+
+
+def test_what_is_printed_names_no_knee_that_was_not_seen() -> None:
+    wanted = Wanted({"latency": latency_of("fixed:200")})
+    for steps, told, untold in (
+        (STEPS, "16 knee", "not reached"),
+        ([*STEPS[:2], STEPS[-1]], "not reached", "8 knee"),
+    ):
+        said = not_reached(steps)
+        found = Measurement(judged(steps), steps=steps, notes={ABOUT_KNEE: said} if said else {})
+        console = Console(width=120, record=True, file=io.StringIO())
+        show(wanted, found, console)
+        text = console.export_text()
+        assert told in text
+        assert untold not in text
 
 
 def test_auto_is_judged_by_the_best_throughput_and_the_knees_answers() -> None:
