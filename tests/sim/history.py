@@ -94,6 +94,7 @@ class _History:
             world.database.rows(),
             tuple(world.broken + self._heard),
             world.passed_s,
+            self._plan.bounds.passivate_after,
         )
 
     async def _happen(self) -> None:

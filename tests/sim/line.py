@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+# Its server ends a transaction that says nothing for so long: its client is gone, and nobody told.
+IDLE_TRANSACTION_S = 30.0
+
 
 class _Statement:
     """A statement under way, and who waits for it."""
@@ -63,10 +66,12 @@ class _Statement:
             self._reply()
 
     def _wait(self, transaction: Transaction, patience_s: float | None) -> None:
-        """Be done again when a transaction has ended: whoever has no patience ends it."""
+        """Be done again when a transaction has ended: whoever has no patience ends it, and the database
+        at the latest."""
         transaction.after(self._after_wait)
-        if patience_s is not None:
-            self._line.world.later(patience_s, transaction.end)
+        if patience_s is None:
+            patience_s = IDLE_TRANSACTION_S
+        self._line.world.later(patience_s, transaction.end)
 
     def _after_wait(self) -> None:
         if self._left:

@@ -45,6 +45,7 @@ class Telling:
         self.deliveries: dict[str, DeliveryRow] = {}
         self.attempts: list[AttemptRow] = []
         self.jobs: list[JobRow] = []
+        self.leaves_after_s = 30.0  # an actor that has nothing to do
         self.backlog: list[str] = []
         self.counted: list[tuple[str, float, str]] = []  # what the counters say, beside the rows
         self.clocks: dict[int, float] = {}
@@ -187,7 +188,7 @@ class Telling:
             tuple(self.events.values()), tuple(self.deliveries.values()), tuple(self.attempts),
             self._minutes(), tuple(self.jobs), tuple(self.backlog),
         )  # fmt: skip
-        return History(0, tuple(facts), rows)
+        return History(0, tuple(facts), rows, leaves_after_s=self.leaves_after_s)
 
     def _minutes(self) -> tuple[MinuteRow, ...]:
         counts: dict[tuple[str, int], MinuteRow] = {}

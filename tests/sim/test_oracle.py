@@ -48,6 +48,7 @@ FINE: dict[str, Callable[[], Telling]] = {
     "as many as are allowed": lambda: told.crowd(2),
     "at its rate": lambda: told.rated(12, 0.5),
     "probes of an open circuit": lambda: told.through_open_circuit((1.2, 2.2, 4.2, 8.2)),
+    "failures of actors that left in between": lambda: told.through_open_circuit((0.5, 0.5), 0.2),
     "a row of failures that a crash cut": lambda: told.crashed_in_a_row(LATE + 30.05),
     "requeued": lambda: told.requeued(again=True),
     "dead after the queue was requeued": lambda: told.left_behind(LATE + 400),

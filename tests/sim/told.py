@@ -411,9 +411,10 @@ def rated(requests: int, every_s: float) -> Telling:
     return telling
 
 
-def through_open_circuit(probes_s: tuple[float, ...]) -> Telling:
+def through_open_circuit(probes_s: tuple[float, ...], leaves_after_s: float = 30.0) -> Telling:
     """Ten failures of ten deliveries, then probes that fail, so long after each other."""
     telling = a_telling(schedule_s=())
+    telling.leaves_after_s = leaves_after_s
     deliveries = events(telling, *[f"e{number}" for number in range(10 + len(probes_s))])
     at = LATE + 30
     for delivery in deliveries[:10]:

@@ -283,6 +283,7 @@ class History(Struct, frozen=True):
     rows: Rows
     broken: tuple[str, ...] = ()
     virtual_s: float = 0.0
+    leaves_after_s: float = 30.0  # an actor that has nothing to do
 
     @property
     def digest(self) -> str:

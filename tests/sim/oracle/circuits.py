@@ -17,7 +17,10 @@ FAILURES = 10
 DELIVERIES = 5
 FIRST_PROBE_S = 1.0
 LONGEST_PROBE_S = 60.0
-REST_S = 1.5  # an actor that did nothing for so long may have left memory, and the row with it
+# An actor that did nothing for so long may have left memory, and the row with it: at the most, and of
+# the time after which actors leave.
+LONGEST_REST_S = 1.5
+REST_PART = 0.75
 
 
 class Row(Struct):
@@ -46,6 +49,7 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
     steps = [(each.at, each.index, True, each) for each in sendings]
     steps += [(each.end, each.index, False, each) for each in sendings if each.replied]
     row = Row()
+    rest_s = min(LONGEST_REST_S, REST_PART * sight.history.leaves_after_s)
     restarts = [fault.at for fault in sight.faults if fault.kind == "crash"]
     before = 0.0
     for at, _, begins, sending in sorted(steps, key=lambda step: step[:3]):
@@ -57,12 +61,12 @@ def _process(sight: Sight, destination: str, sendings: list[Sending]) -> Iterato
         before = at
         if not begins:
             if not disturbed:
-                _ended(row, sending)
+                _ended(row, sending, rest_s)
         elif row.opened_at is not None:
             yield from _sent(destination, row, sending)
 
 
-def _ended(row: Row, sending: Sending) -> None:
+def _ended(row: Row, sending: Sending, rest_s: float) -> None:
     if sending.good or not sending.heard:
         row.failures, row.deliveries, row.opened_at, row.probes = 0, set(), None, 0
         return
@@ -71,7 +75,7 @@ def _ended(row: Row, sending: Sending) -> None:
             row.probes += 1
             row.probe_failed_at = sending.end
         return
-    if sending.end > row.last_at + REST_S:
+    if sending.end > row.last_at + rest_s:
         row.failures, row.deliveries = 0, set()
     row.last_at = sending.end
     row.failures += 1
