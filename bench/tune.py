@@ -20,6 +20,7 @@ from rich.table import Table
 from bench.checks import require
 from bench.latency import decoded, latency
 from bench.machine import machine, source
+from bench.measure import named
 from bench.posting import begun, ended
 from bench.receiver.behaviour import written
 from bench.results import Document, Measurement, Run, Step, write
@@ -220,8 +221,8 @@ def adapting(
         wanted = Wanted(behaviour, widths, 0.0, seconds, warm, finding)
         found = swept(Trying(service, receiver, wanted, f".{name}"), wanted)
         steps += [structs.replace(step, name=f"{name} {step.name}") for step in found.steps]
-        figures |= {f"{name}{key[0].upper()}{key[1:]}": each for key, each in found.figures.items()}
-        notes |= {f"{name}{key[0].upper()}{key[1:]}": each for key, each in found.notes.items()}
+        figures |= {named(name, key): each for key, each in found.figures.items()}
+        notes |= {named(name, key): each for key, each in found.notes.items()}
     return Measurement(figures=figures, steps=steps, notes=notes)
 
 

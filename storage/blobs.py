@@ -31,7 +31,7 @@ _OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"
 T = TypeVar("T")
 
 
-class FileStoreError(ValueError):
+class FileStoreError(Exception):
     """The setting of the file store means nothing; the message says what."""
 
 
@@ -171,8 +171,6 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
         return FolderBlobs(folder)
     try:
         return _s3(setting)
-    except FileStoreError:
-        raise
     except (BaseError, ValueError) as error:  # of the library, such as of a prefix with `..`
         raise FileStoreError(f"the file store's address cannot be used: {error}") from error
 

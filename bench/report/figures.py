@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bench.bars import Bar, bars_of
 from bench.baseline import baseline
 from bench.report.numbers import unit_of
-from bench.results import Floor, Measurement, Run
+from bench.results import Floor, Measurement, Run, Step
 
 OURS = "Angarium"
 TINY = "tiny"  # a trouble: what was measured is of sizes that measure nothing
@@ -86,14 +86,19 @@ def sizes_told(run: Run) -> list[str]:
     return [f"{name} {' and '.join(str(value).split(','))}" for name, value in run.sizes.items()]
 
 
-def by_step(run: Run) -> Iterator[Stepped]:
-    """Yield the compared figures that steps have, by what is stepped: medians over what was measured."""
-    found: dict[str, dict[float, list[dict[str, float]]]] = {}
+def stepped(run: Run) -> dict[str, dict[float, list[Step]]]:
+    """Return the steps of all measurements, by what is stepped and by its value."""
+    found: dict[str, dict[float, list[Step]]] = {}
     for each in good(run):
         for step in each.steps:
-            found.setdefault(step.name, {}).setdefault(step.value, []).append(step.figures)
-    for name, steps in found.items():
-        has = {figure for several in steps.values() for figures in several for figure in figures}
+            found.setdefault(step.name, {}).setdefault(step.value, []).append(step)
+    return found
+
+
+def by_step(run: Run) -> Iterator[Stepped]:
+    """Yield the compared figures that steps have, by what is stepped: medians over what was measured."""
+    for name, steps in stepped(run).items():
+        has = {figure for several in steps.values() for step in several for figure in step.figures}
         if names := [figure for figure in run.better if figure in has]:
             values = {
                 value: [_median_of(figure, several) for figure in names]
@@ -102,8 +107,8 @@ def by_step(run: Run) -> Iterator[Stepped]:
             yield Stepped(name, names, values)
 
 
-def _median_of(figure: str, several: Sequence[dict[str, float]]) -> float | None:
-    values = [each[figure] for each in several if figure in each]
+def _median_of(figure: str, several: Sequence[Step]) -> float | None:
+    values = [each.figures[figure] for each in several if figure in each.figures]
     return statistics.median(values) if values else None
 
 

@@ -74,7 +74,7 @@ def _summary(runs: Sequence[Run]) -> Markup:
                 "tr",
                 tag("td", link if row is told[0] else None),
                 tag("td", tag("code", row.figure)),
-                tag("td", _with_unit(row), class_="n"),
+                tag("td", with_unit(row.figure, row.median), class_="n"),
                 tag("td", spread(row.low, row.high), class_="n dim"),
                 tag("td", _bar(row)),
                 tag("td", marks if row is told[0] else None),
@@ -126,7 +126,8 @@ def _figures(run: Run) -> Markup:
 
     def line(row: Row) -> Markup:
         return tag(
-            "tr", tag("td", tag("code", row.figure)), tag("td", _with_unit(row), class_="n"),
+            "tr", tag("td", tag("code", row.figure)),
+            tag("td", with_unit(row.figure, row.median), class_="n"),
             tag("td", spread(row.low, row.high), class_="n dim") if several else None,
             tag("td", _bar(row)),
             *(tag("td", number(row.others[name]) if name in row.others else None, class_="n dim")
@@ -262,10 +263,6 @@ def _mark(word: str) -> Markup:
     return tag(
         "span", word, class_="mark warn" if word in {"drifted", "void", TINY} else "mark bad"
     )
-
-
-def _with_unit(row: Row) -> str:
-    return with_unit(row.figure, row.median)
 
 
 def _table(head: Markup, lines: Sequence[Markup]) -> Markup:

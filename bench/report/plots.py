@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from bench.baseline import baseline
 from bench.latency import merged
 from bench.report.chart import COLOURS, Chart, Series, figure
-from bench.report.figures import OURS, good, medians, rows
+from bench.report.figures import OURS, good, medians, rows, stepped
 from bench.report.markup import Markup
 from bench.report.numbers import unit_of
 from bench.report.parts import colours
@@ -82,11 +82,7 @@ def _percentile_line(texts: list[str]) -> list[tuple[float, float]]:
 
 
 def _steps(run: Run) -> Iterator[Markup]:
-    by_name: dict[str, dict[float, list[Step]]] = {}
-    for each in good(run):
-        for step in each.steps:
-            by_name.setdefault(step.name, {}).setdefault(step.value, []).append(step)
-    for name, steps in by_name.items():
+    for name, steps in stepped(run).items():
         at = sorted(steps)
         if len(at) < 2:
             continue
