@@ -18,7 +18,7 @@ import trio
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
 from engine.identity import Identity, delivery_id
-from engine.ports import DirtyDestination, IntakeGroup
+from engine.ports import DirtyDestination, IntakeGroup, SettleGroup
 from engine.recorder import build_group
 from engine.shards import shard_of
 from storage.bridge import Bridge, open_bridge
@@ -37,6 +37,10 @@ _LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-
 PAYLOAD = b'{"n":%d,"sentAt":1760000000.123456,"note":"' + b"x" * 250 + b'"}'
 HEADERS = ((b"content-type", b"text/plain"), (b"content-length", b"2"))
 BODY = b"ok"
+ENVIRONMENTS = 20  # of many destinations: in one there are 1,000 rules at the most
+OUTCOMES_A_MINUTE = (
+    2  # of each of many: half make a row of counters, half add to one, as in `spread`
+)
 
 
 class Spent:
@@ -45,6 +49,7 @@ class Spent:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.client = 0.0
+        self.gathered = 0.0
         self._began = self._backend_s()
 
     async def on(self, statement: Awaitable[Any]) -> Any:
@@ -53,6 +58,14 @@ class Spent:
         answer = await statement
         self.client += time.thread_time() - began
         return answer
+
+    def gather(self, deliveries: list[Delivery], minute: int) -> SettleGroup:
+        """Make a group of successes that end so many minutes from now, counting."""
+        settlements = [_success(each, time.time() + 60 * minute) for each in deliveries]
+        began = time.thread_time()
+        group = build_group(settlements, [], [])
+        self.gathered += time.thread_time() - began
+        return group
 
     def micros(self, rows: int) -> dict[str, float]:
         """Return the microseconds for each of so many rows."""
@@ -78,6 +91,8 @@ class Statements:
         self._intake = PostgresIntake(self._for_intake, self._ownership)
         self._settle = PostgresSettle(self._for_settle, self._ownership)
         self._destinations = [self._identity.other() for _ in range(1_000)]
+        self._many: list[str] = []
+        self._made = 0  # deliveries to the many, who take turns
 
     async def open(self) -> None:
         """Make the tables and take them over."""
@@ -87,16 +102,28 @@ class Statements:
         await self._for_intake.ensure()
         await self._for_settle.ensure()
 
-    async def measure(self, size: int, groups: int, fan_out: int = 1) -> dict[str, Any]:
-        """Accept and settle so many groups of so many deliveries; return what a delivery cost."""
+    async def measure(
+        self, size: int, groups: int, fan_out: int = 1, destinations: int = 0
+    ) -> dict[str, Any]:
+        """Accept and settle so many groups of so many deliveries; return what a delivery cost.
+
+        With `destinations` each delivery goes to the next of so many, which are in several environments.
+        """
+        if destinations > len(self._many):
+            self._many = [self._identity.other() for _ in range(destinations)]
         log = await self._upkeep.fetch_value(_LOG)
         accepting, settling = Spent(self._for_intake), Spent(self._for_settle)
         for _ in range(groups):
-            group = self._group(size, fan_out)
+            minute = 0
+            if destinations:
+                minute = self._made // destinations // OUTCOMES_A_MINUTE
+                group = self._group_of_many(size)
+            else:
+                group = self._group(size, fan_out)
             accepted = await accepting.on(self._intake.accept(group))
             for seq, delivery in enumerate(group.deliveries, accepted.base):
                 delivery.seq = seq
-            outcomes = build_group([_success(each) for each in group.deliveries], [], [])
+            outcomes = settling.gather(group.deliveries, minute)
             outcomes.now_ms = group.now_ms
             await settling.on(self._settle.settle(outcomes))
         rows = size * groups
@@ -104,36 +131,54 @@ class Statements:
         return {
             "accept": accepting.micros(rows),
             "settle": settling.micros(rows),
+            "gather": {"client": settling.gathered / rows * 1e6},
             "logBytes": round(log / rows),
         }
 
     def _group(self, size: int, fan_out: int) -> IntakeGroup:
         now_ms = time.time_ns() // 1_000_000
-        events = [
-            Event(self._identity.event(), ENVIRONMENT, "bench.event", now_ms, PAYLOAD % number)
-            for number in range(size // fan_out)
-        ]
+        events = [self._event(ENVIRONMENT, now_ms, number) for number in range(size // fan_out)]
         destinations = self._destinations[:fan_out]
         deliveries = [
             Delivery(delivery_id(event.id, place), event, destination, DeliveryClass.STANDARD)
             for event in events
             for place, destination in enumerate(destinations, 1)
         ]
+        return self._whole(events, deliveries, now_ms)
+
+    def _group_of_many(self, size: int) -> IntakeGroup:
+        now_ms = time.time_ns() // 1_000_000
+        events: list[Event] = []
+        deliveries: list[Delivery] = []
+        for number in range(size):
+            place = self._made % len(self._many)
+            self._made += 1
+            event = self._event(place % ENVIRONMENTS + 1, now_ms, number)
+            events.append(event)
+            deliveries.append(
+                Delivery(delivery_id(event.id, 1), event, self._many[place], DeliveryClass.STANDARD)
+            )
+        return self._whole(events, deliveries, now_ms)
+
+    def _event(self, environment: int, now_ms: int, number: int) -> Event:
+        return Event(self._identity.event(), environment, "bench.event", now_ms, PAYLOAD % number)
+
+    def _whole(self, events: list[Event], deliveries: list[Delivery], now_ms: int) -> IntakeGroup:
+        """Return the group, with the destinations that had nothing before it."""
+        new = {each.destination: each.event.environment for each in deliveries}
         dirty = [
-            DirtyDestination(ENVIRONMENT, each, shard_of(each))
-            for each in destinations
+            DirtyDestination(environment, each, shard_of(each))
+            for each, environment in new.items()
             if each not in self._known
         ]
-        self._known.update(destinations)
+        self._known.update(new)
         return IntakeGroup(events, deliveries, [], [], dirty, now_ms)
 
 
-def _success(delivery: Delivery) -> Settlement:
-    outcome = Outcome(time.time(), 3, True, 200, HEADERS, BODY)
+def _success(delivery: Delivery, at: float) -> Settlement:
+    outcome = Outcome(at, 3, True, 200, HEADERS, BODY)
     attempt = Attempt(1, outcome, destination_version=1)
-    return Settlement(
-        delivery, DeliveryStatus.DELIVERED, attempt, 0, response_status=200, at=time.time()
-    )
+    return Settlement(delivery, DeliveryStatus.DELIVERED, attempt, 0, response_status=200, at=at)
 
 
 async def serve(url: str) -> None:

@@ -23,6 +23,8 @@ from bench.service import STOP_S
 SIZES = (1, 16, 64, 256, 1_000)  # of groups: a lone event's, those under load, a flood's
 STATEMENTS = ("accept", "settle")
 SIDES = ("client", "database")
+GATHER = "gather"  # a group of outcomes with its counters, which only the client makes
+MANY_SIZES = (64, 256)  # of groups of which each outcome is another destination's
 Measured = dict[str, Any]
 
 
@@ -68,22 +70,32 @@ class Statements:
 
 
 def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
-    """Measure groups of all sizes, of `deliveries` each a round. No server is needed for it."""
+    """Measure groups of all sizes, of `deliveries` each a round, and such of many `destinations`. No
+    server is needed for it."""
     deliveries, rounds, fan_out = sizes["deliveries"], sizes["rounds"], sizes["fan_out"]
+    asked = {
+        str(size): {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
+        for size in SIZES
+        if size >= fan_out
+    }
+    if sizes["destinations"]:
+        for size in MANY_SIZES:
+            groups = max(deliveries // size, 4)
+            many = {"size": size, "groups": groups, "destinations": sizes["destinations"]}
+            asked[f"{size}Many"] = many
     trees = [ROOT]
     if BASE in os.environ:
         trees.insert(0, Path(os.environ[BASE]))
     figures: dict[str, float] = {}
     with ExitStack() as stack:
         sides = [stack.enter_context(Statements(tree)) for tree in trees]
-        for size in [each for each in SIZES if each >= fan_out]:
-            asked = {"size": size, "groups": max(deliveries // size, 4), "fan_out": fan_out}
-            found = _in_turns(sides, rounds, asked)
-            figures |= _stated(found[-1], size)
+        for name, measured in asked.items():
+            found = _in_turns(sides, rounds, measured)
+            figures |= _stated(found[-1], name)
             if len(found) > 1:
-                for name in STATEMENTS:
-                    one, other = ([sum(each[name].values()) for each in side] for side in found)
-                    figures |= ratios(f"{name}{size}Ratio", one, other)
+                for kind in (*STATEMENTS, GATHER):
+                    one, other = ([sum(each[kind].values()) for each in side] for side in found)
+                    figures |= ratios(f"{kind}{name}Ratio", one, other)
     return Measurement(figures)
 
 
@@ -99,13 +111,13 @@ def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> li
     return found
 
 
-def _stated(rounds: list[Measured], size: int) -> dict[str, float]:
-    """Return the medians under names such as `accept64Client`."""
+def _stated(rounds: list[Measured], name: str) -> dict[str, float]:
+    """Return the medians under names such as `accept64Client`, `settle64ManyClient` for many."""
+    sides = [(statement, side) for statement in STATEMENTS for side in SIDES]
     figures = {
-        f"{name}{size}{side.capitalize()}": round(
-            statistics.median([each[name][side] for each in rounds]), 2
+        f"{kind}{name}{side.capitalize()}": round(
+            statistics.median([each[kind][side] for each in rounds]), 2
         )
-        for name in STATEMENTS
-        for side in SIDES
+        for kind, side in [*sides, (GATHER, "client")]
     }
-    return figures | {f"logBytes{size}": statistics.median([each["logBytes"] for each in rounds])}
+    return figures | {f"logBytes{name}": statistics.median([each["logBytes"] for each in rounds])}
