@@ -265,8 +265,9 @@ class BacklogStore(Protocol):
     async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
         """Deliveries that are IN_DLQ, for discarding when their destination is archived."""
 
-    async def snapshot(self, environment: int, destination: str) -> bytes | None:
-        """The actor's last snapshot."""
+    async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
+        """The last snapshot of each actor (environment, destination), in the order asked for; None for
+        one that has none."""
 
 
 # --- sending ---------------------------------------------------------------------------------------

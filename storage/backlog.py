@@ -169,9 +169,10 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint AND NOT EXISTS (
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
-_SNAPSHOT = """
-SELECT state FROM destination_snapshots
-WHERE environment = $1::integer AND destination = $2::uuid"""
+_SNAPSHOTS = """
+SELECT a.place, s.state
+FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)
+JOIN destination_snapshots s USING (environment, destination)"""
 _CLASSES = list(DeliveryClass)
 
 
@@ -258,7 +259,11 @@ class PostgresBacklog:
         """What is IN_DLQ, oldest first; see the port."""
         return deliveries_of(await self._pool.fetch(_DEAD, environment, destination, limit))
 
-    async def snapshot(self, environment: int, destination: str) -> bytes | None:
-        """The actor's last snapshot."""
-        state: bytes | None = await self._pool.fetch_value(_SNAPSHOT, environment, destination)
-        return state
+    async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
+        """The last snapshot of each actor, None where there is none; see the port."""
+        environments = [environment for environment, _ in actors]
+        destinations = [destination for _, destination in actors]
+        states: list[bytes | None] = [None] * len(actors)
+        for place, state in await self._pool.fetch(_SNAPSHOTS, environments, destinations):
+            states[place - 1] = state
+        return states

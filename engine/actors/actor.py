@@ -14,7 +14,7 @@ from engine.actors.flight import Flight
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Answered, Committed, Mailbox
 from engine.actors.phase import Departure, Phase
-from engine.actors.reading import Beginning, Lookup, Restoration
+from engine.actors.reading import Beginning, Lookup, Recollection, Restoration
 from engine.actors.reports import ActorReport, DestinationReport
 from engine.actors.share import Share
 from engine.actors.succession import Succession
@@ -97,7 +97,7 @@ class DestinationActor:
         self.config = config
         self._reconfigured = True
         if relaned and self.phase is Phase.STARTING:
-            self._restore()  # what is being read was asked for in the other order
+            self.start()  # what is being read was asked for in the other order
         self.wake()
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
@@ -243,21 +243,21 @@ class DestinationActor:
     # --- its machines
 
     def start(self) -> None:
-        """Bring the first machine about."""
-        if self._empty and self.ledger.snapshot is not None:
-            self.begin(Beginning(self.ledger.snapshot, None))
+        """Bring a machine about, by what is known or by what the store holds."""
+        readers, known = self._context.readers, self.ledger.snapshot
+        if not self._empty:
+            readers.submit(self.restoration())
+        elif known is None:
+            readers.submit_snapshot(Recollection(self))
         else:
-            self._restore()
+            self.begin(Beginning(known, None))
 
     def restoration(self) -> Restoration:
         """Return the reading that the next machine needs; any earlier one is void."""
         self.phase = Phase.STARTING
         self.generation += 1
         self._beginning = None
-        return Restoration(self, None if self._empty else self.ledger.low_seq)
-
-    def _restore(self) -> None:
-        self._context.readers.submit(self.restoration())
+        return Restoration(self, self.ledger.low_seq)
 
     def begin_reading(self) -> None:
         """The store is being read from now on: it will show what was noted before."""
@@ -274,7 +274,7 @@ class DestinationActor:
 
     def _restore_again(self, generation: int) -> None:
         if generation == self.generation:
-            self._restore()
+            self.start()
 
     def _succeed(self, now: float) -> DestinationMachine | None:
         """Bring a machine about, as far as that can be done now."""
@@ -352,7 +352,7 @@ class DestinationActor:
         mailbox.messages.clear()
         guilty = succession.condemned()
         if not (succession.late or guilty):
-            self._restore()
+            self.start()
             return
         machine = self._make(Beginning(self.ledger.snapshot, None), now)
         succession.pass_on(machine, mailbox, guilty, now)
@@ -364,7 +364,7 @@ class DestinationActor:
         if commands.disable:
             context.gone(self.config, commands.settle)
         if not commands.settle:
-            self._restore()
+            self.start()
 
     # --- reports
 

@@ -2,7 +2,7 @@
 
 While the store is away they ask again until it answers; a read that it refuses is reported to whom it
 was for. Urgent reads go before those of a start, which fill the time between; of either kind workspaces
-have theirs in turn, and none has all readers.
+have theirs in turn, and none has all readers. Who needs but a snapshot is read for with many others.
 """
 
 from typing import Protocol
@@ -11,6 +11,7 @@ import structlog
 import trio
 from msgspec import Struct
 
+from engine.actors.recollections import Recalling, Recollections
 from engine.lines import Lines, fair
 from engine.ports import BacklogStore, StoreAwayError, StoreError
 from engine.tally import Tally
@@ -25,12 +26,8 @@ MOST_RETRY_S = 2.0  # ... to this, so that all goes on soon after it returned
 log = structlog.get_logger("angarium.readers")
 
 
-class Reading(Protocol):
-    """One piece of reading, and whom it is for."""
-
-    @property
-    def workspace(self) -> str:
-        """Whose it is."""
+class Piece(Protocol):
+    """What a reader does at once."""
 
     def wanted(self) -> bool:
         """Whether anybody still waits for it."""
@@ -42,10 +39,19 @@ class Reading(Protocol):
         """Learn that it came to nothing."""
 
 
-class ReadersStatistics(Struct, frozen=True):
-    """Counts since the start, and what waits now."""
+class Reading(Piece, Protocol):
+    """One piece of reading for one actor."""
 
-    readings: int
+    @property
+    def workspace(self) -> str:
+        """Whose it is."""
+
+
+class ReadersStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now: actors that were read for, not statements."""
+
+    readings: int  # but those of snapshots alone
+    snapshots: int
     failures: int
     waiting: int
     away: bool
@@ -59,11 +65,12 @@ class Readers:
         self._readers = readers
         self._urgent: Lines[Reading] = Lines()
         self._patient: Lines[Reading] = Lines()
+        self._recollections = Recollections()
         self._held = Tally()
         self._starting = 0  # of the patient ones, under way
         self._lot = trio.lowlevel.ParkingLot()
         self._away = False
-        self._readings = self._failures = 0
+        self._readings = self._snapshots = self._failures = 0
 
     def submit(self, reading: Reading) -> None:
         """Read as soon as a reader is free, and those of its workspace that wait have been."""
@@ -75,6 +82,12 @@ class Readers:
         self._patient.add(reading.workspace, reading)
         self._lot.unpark()
 
+    def submit_snapshot(self, recalling: Recalling) -> None:
+        """Read its snapshot, with whichever others wait, as soon as a reader is free."""
+        self._recollections.add(recalling)
+        if self._recollections.ready:
+            self._lot.unpark()
+
     async def run(self) -> None:
         """Read until cancelled."""
         async with trio.open_nursery() as nursery:
@@ -82,47 +95,74 @@ class Readers:
                 nursery.start_soon(self._work)
 
     async def _work(self) -> None:
+        # After a batch of snapshots come the others, if any wait: both go on, however many there are.
+        batched = False
         while True:
-            # Of those of a start one is always under way, whichever reader it is that comes free: where
-            # one of them was for these, a workspace that had the others kept that one waiting for ever.
-            lines = self._urgent, self._patient
-            for line in lines if self._starting else reversed(lines):
-                if (found := line.next(self._may)) is not None:
-                    await self._perform_of(*found, starting=line is self._patient)
-                    break
+            found = self._next() if batched or not self._recollections.ready else None
+            batched = found is None and self._recollections.ready
+            if found is not None:
+                await self._perform_of(*found)
+            elif batched:
+                await self._perform_batch()
             else:
                 await self._lot.park()
+                continue
+            await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
 
-    async def _perform_of(self, workspace: str, reading: Reading, *, starting: bool) -> None:
-        self._held.add(workspace)
-        self._starting += starting
-        try:
-            await self._perform(reading)
-        finally:
-            self._held.remove(workspace)
-            self._starting -= starting
-        await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
+    def _next(self) -> tuple[str, Reading, bool] | None:
+        # Of those of a start one is always under way, whichever reader it is that comes free: where
+        # one of them was for these, a workspace that had the others kept that one waiting for ever.
+        lines = self._urgent, self._patient
+        for line in lines if self._starting else reversed(lines):
+            if (found := line.next(self._may)) is not None:
+                return *found, line is self._patient
+        return None
 
     def _may(self, workspace: str) -> bool:
         held = self._held
-        return fair(held.of(workspace), self._readers - held.total, PORTION)
+        free = self._readers - held.total - self._recollections.under_way
+        return fair(held.of(workspace), free, PORTION)
 
-    async def _perform(self, reading: Reading) -> None:
+    async def _perform_of(self, workspace: str, reading: Reading, starting: bool) -> None:
+        self._held.add(workspace)
+        self._starting += starting
+        try:
+            done = await self._perform(reading)
+            self._readings += done
+            self._failures += not done
+        finally:
+            self._held.remove(workspace)
+            self._starting -= starting
+
+    async def _perform_batch(self) -> None:
+        batch = self._recollections.take()
+        self._recollections.under_way = True
+        try:
+            await self._perform(batch)
+        finally:
+            self._recollections.under_way = False
+            self._snapshots += batch.told
+            self._failures += batch.refused
+            if self._recollections.ready:  # this reader may turn to something else now
+                self._lot.unpark()
+
+    async def _perform(self, piece: Piece) -> bool:
         done = False
         try:
-            done = await self._read(reading)
+            await self._read(piece)
+            done = True
         except StoreError:
             log.exception("reading refused by the database")
         finally:  # also where the task ends or breaks: its supervisor starts it anew, the reader waits on
             if not done:
-                self._failures += 1
-                reading.failed()
+                piece.failed()
+        return done
 
-    async def _read(self, reading: Reading) -> bool:
+    async def _read(self, piece: Piece) -> None:
         retry_s = RETRY_S
-        while reading.wanted():
+        while piece.wanted():
             try:
-                await reading.read(self._store)
+                await piece.read(self._store)
             except StoreAwayError:
                 if not self._away:
                     self._away = True
@@ -131,11 +171,14 @@ class Readers:
                 retry_s = min(2 * retry_s, MOST_RETRY_S)
             else:
                 self._away = False
-                self._readings += 1
-                return True
-        return True
+                return
 
     def statistics(self) -> ReadersStatistics:
         """Return a record of what happened so far."""
-        waiting = len(self._urgent) + len(self._patient)
-        return ReadersStatistics(self._readings, self._failures, waiting, self._away)
+        return ReadersStatistics(
+            readings=self._readings,
+            snapshots=self._snapshots,
+            failures=self._failures,
+            waiting=len(self._urgent) + len(self._patient) + len(self._recollections),
+            away=self._away,
+        )

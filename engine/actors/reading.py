@@ -117,13 +117,47 @@ class Starter(Protocol):
         """Begin with what was read, or, given None, ask again after a while."""
 
 
+class Recollection:
+    """The snapshot that a machine begins with, where nothing is unsettled in the store."""
+
+    __slots__ = ("_generation", "_starter")
+
+    def __init__(self, starter: Starter) -> None:
+        self._starter = starter
+        self._generation = starter.generation
+
+    @property
+    def workspace(self) -> str:
+        """Whose destination it is."""
+        return self._starter.config.workspace
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Environment and destination."""
+        config = self._starter.config
+        return config.environment, config.id
+
+    def wanted(self) -> bool:
+        """Whether the actor still waits for this one."""
+        return self._starter.generation == self._generation
+
+    def recall(self, snapshot: bytes | None) -> None:
+        """Let the actor begin."""
+        if self.wanted():
+            self._starter.begin(Beginning(snapshot, None))
+
+    def failed(self) -> None:
+        """Let the actor ask again."""
+        if self.wanted():
+            self._starter.begin(None)
+
+
 class Restoration:
-    """The reading that a machine needs before its first turn. `low_seq` is None where nothing is
-    unsettled in the store: then the snapshot is all there is to read."""
+    """All that a machine begins with, where work may be unsettled in the store from `low_seq` on."""
 
     __slots__ = ("_generation", "_low_seq", "_starter")
 
-    def __init__(self, starter: Starter, low_seq: int | None) -> None:
+    def __init__(self, starter: Starter, low_seq: int) -> None:
         self._starter = starter
         self._generation = starter.generation
         self._low_seq = low_seq
@@ -142,11 +176,9 @@ class Restoration:
         starter, config = self._starter, self._starter.config
         snapshot = starter.ledger.snapshot
         if snapshot is None:
-            snapshot = await store.snapshot(config.environment, config.id)
-        unsettled = None
-        if self._low_seq is not None:
-            starter.begin_reading()
-            unsettled = await _unsettled(store, config, self._low_seq)
+            (snapshot,) = await store.read_snapshots([(config.environment, config.id)])
+        starter.begin_reading()
+        unsettled = await _unsettled(store, config, self._low_seq)
         if self.wanted():
             starter.begin(Beginning(snapshot, unsettled))
 

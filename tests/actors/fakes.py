@@ -244,10 +244,10 @@ class FakeStore:
         dead = [row for row in self.of(destination) if row.dlq_status is DlqStatus.IN_DLQ]
         return [self._read(row) for row in dead[:limit]]
 
-    async def snapshot(self, environment: int, destination: str) -> bytes | None:
-        """The last snapshot."""
-        await self._answer("snapshot")
-        return self.snapshots.get(destination)
+    async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
+        """The last snapshot of each."""
+        await self._answer("read_snapshots")
+        return [self.snapshots.get(destination) for _, destination in actors]
 
 
 class FakeSender:

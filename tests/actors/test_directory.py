@@ -34,10 +34,10 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
         destination = world.destination()
         world.accept(destination)
         await quiet(world)
-        assert dict(world.store.calls) == {"snapshot": 1, "settle": world.store.calls["settle"]}
+        assert dict(world.store.calls) == {"read_snapshots": 1, "settle": world.store.calls["settle"]}
         world.accept(destination)
         await quiet(world)
-        assert world.store.calls["snapshot"] == 1
+        assert world.store.calls["read_snapshots"] == 1
         assert world.directory.statistics().activations == 2
         assert "read_queue" not in world.store.calls
         assert world.statuses(destination) == {"DELIVERED": 2}

@@ -301,8 +301,8 @@ async def test_recovery_finds_dirty_destinations_due_ones_and_snapshots(
     # A disabled one stays due, and must not stand before the others.
     await world.bridge.pool.fetch(DISABLED, ENVIRONMENT, B)
     assert await store.due_destinations(now + 2, 1) == [rows[A]]
-    assert await store.snapshot(ENVIRONMENT, A) == b"state"
-    assert await store.snapshot(ENVIRONMENT, B) is None
+    actors = [(ENVIRONMENT, B), (ENVIRONMENT, A), (ENVIRONMENT + 1, A)]
+    assert await store.read_snapshots(actors) == [None, b"state", None]
 
 
 async def test_another_environment_has_a_queue_of_its_own(

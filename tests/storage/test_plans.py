@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from engine.actors.recollections import SNAPSHOTS_AT_ONCE
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
 from engine.delivery_log import DeliveryFilter
@@ -175,6 +176,26 @@ async def test_reading_back_follows_the_queue(world: World) -> None:
         plan = await explain(connection, *arguments, name=f"read_{number}")
         assert most_rows(plan) <= rows + SLACK, f"{what}:\n{plan}"
         assert "Seq Scan on deliveries" not in plan, what
+
+
+_ACTORS = """
+INSERT INTO destination_snapshots (environment, destination, state, taken_at_ms)
+SELECT $1, md5(n::text)::uuid, repeat('x', 100)::bytea, 0 FROM generate_series(1, $2::integer) n
+RETURNING destination::text"""
+
+
+async def test_snapshots_of_many_actors_are_looked_up_one_by_one(world: World) -> None:
+    connection = world.bridge.connection(backlog.BACKLOG)
+    await prepare(connection, backlog._SNAPSHOTS)
+    await explain(connection, [ENVIRONMENT], [A])
+    rows = await world.bridge.pool.fetch(_ACTORS, ENVIRONMENT, ROWS)
+    asked = [A, *(row[0] for row in rows[:: ROWS // SNAPSHOTS_AT_ONCE])][:SNAPSHOTS_AT_ONCE]
+    for analyzed in (False, True):
+        if analyzed:
+            await world.bridge.pool.execute("ANALYZE destination_snapshots")
+        plan = await explain(connection, [ENVIRONMENT] * len(asked), asked)
+        assert most_rows(plan) == SNAPSHOTS_AT_ONCE, plan
+        assert "Index Scan using destination_snapshots_pkey" in plan
 
 
 FILTERS = {

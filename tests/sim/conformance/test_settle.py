@@ -93,7 +93,8 @@ async def test_a_group_run_again_changes_nothing_twice(house: House) -> None:
 
 async def test_marks_raise_rows_that_are_there_and_snapshots_are_replaced(house: House) -> None:
     (one,) = await house.waiting(1, house.a)
-    assert await house.ports.backlog.snapshot(ENVIRONMENT, house.a) is None
+    a, b = (ENVIRONMENT, house.a), (ENVIRONMENT, house.b)
+    assert await house.ports.backlog.read_snapshots([a]) == [None]
     for low, due, state in ((one.seq + 5, 9, b"1"), (one.seq, None, b"2"), (one.seq + 7, 4, b"3")):
         await house.settle(
             marks=[
@@ -104,5 +105,9 @@ async def test_marks_raise_rows_that_are_there_and_snapshots_are_replaced(house:
         )
     (row,) = await house.ports.backlog.backlog(range(256))
     assert (row.destination, row.low_seq, row.next_due_at_ms) == (house.a, one.seq + 7, 4)
-    assert await house.ports.backlog.snapshot(ENVIRONMENT, house.a) == b"3"
-    assert await house.ports.backlog.snapshot(ENVIRONMENT, identity.other()) is None
+    await house.settle(snapshots=[SnapshotWrite(ENVIRONMENT, house.b, b"4")])
+    unknown, elsewhere = (ENVIRONMENT, identity.other()), (ENVIRONMENT + 1, house.a)
+    asked = [unknown, b, elsewhere, a, b]
+    found = [None, b"4", None, b"3", b"4"]
+    assert await house.ports.backlog.read_snapshots(asked) == found
+    assert await house.ports.backlog.read_snapshots([]) == []

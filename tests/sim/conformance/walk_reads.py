@@ -57,7 +57,9 @@ async def read_rest(world: World) -> None:
     await twins.call(
         "read dead", lambda ports: ports.backlog.read_dead(environment, destination, limit)
     )
-    await twins.call("snapshot", lambda ports: ports.backlog.snapshot(environment, destination))
+    some = random.sample(world.destinations, random.randrange(1, len(world.destinations) + 1))
+    actors = [(environment, each) for each in some]
+    await twins.call("read snapshots", lambda ports: ports.backlog.read_snapshots(actors))
 
 
 async def read_dead(world: World) -> None:

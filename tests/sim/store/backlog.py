@@ -176,13 +176,13 @@ class SimulatedBacklog:
 
         return await self._pool.read("read dead", work)
 
-    async def snapshot(self, environment: int, destination: str) -> bytes | None:
-        """The actor's last snapshot."""
+    async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
+        """The last snapshot of each actor; see the port."""
 
-        def work() -> bytes | None:
-            return self._tables.snapshots.get((environment, destination))
+        def work() -> list[bytes | None]:
+            return [self._tables.snapshots.get(each) for each in actors]
 
-        return await self._pool.read("snapshot", work)
+        return await self._pool.read("read snapshots", work)
 
     def _retrying(self, environment: int, destination: str) -> list[StoredDelivery]:
         return self._tables.shelf(environment, destination).troubled(Trouble.RETRYING)

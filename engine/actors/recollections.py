@@ -1,0 +1,116 @@
+"""Snapshots of many actors, read by one statement. Whatever waits is taken at once; nothing lingers.
+
+A statement of its own costs an actor more than all else of its coming about, and where thousands of
+quiet destinations have an event each, thousands of actors come about together.
+"""
+
+from typing import Protocol
+
+import structlog
+
+from engine.lines import Lines
+from engine.ports import BacklogStore, StoreAwayError, StoreError
+
+# By one statement: each costs 4 us there, so that 256 are a millisecond for whoever comes next, and what
+# a statement costs by itself is a tenth of that. Of 1,024 an actor's part is hardly less.
+SNAPSHOTS_AT_ONCE = 256
+
+log = structlog.get_logger("angarium.readers")
+
+
+class Recalling(Protocol):
+    """Who needs its snapshot, and nothing else of the store."""
+
+    @property
+    def workspace(self) -> str:
+        """Whose it is."""
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Environment and destination."""
+
+    def wanted(self) -> bool:
+        """Whether anybody still waits for it."""
+
+    def recall(self, snapshot: bytes | None) -> None:
+        """Take the snapshot, None where there is none."""
+
+    def failed(self) -> None:
+        """Learn that it came to nothing."""
+
+
+class Batch:
+    """What one statement reads; a `Reading` of the readers."""
+
+    def __init__(self, recalling: list[Recalling]) -> None:
+        self._parts = [recalling]  # that have no answer yet; the last one is next
+        self.told = self.refused = 0
+
+    def wanted(self) -> bool:
+        """Whether anybody still waits; the others are not asked for."""
+        parts = ([each for each in part if each.wanted()] for part in self._parts)
+        self._parts = [part for part in parts if part]
+        return bool(self._parts)
+
+    async def read(self, store: BacklogStore) -> None:
+        """Read, and tell each. What the store refuses is read by halves, so that one row that cannot be
+        read is the loss of no other actor; called again after StoreAwayError it goes on."""
+        while self._parts:
+            part = self._parts[-1]
+            try:
+                found = await store.read_snapshots([each.key for each in part])
+            except StoreAwayError:
+                raise
+            except StoreError:
+                self._parts.pop()
+                self._divide(part)
+            else:
+                for each, snapshot in zip(part, found, strict=True):
+                    each.recall(snapshot)
+                self._parts.pop()
+                self.told += len(part)
+
+    def _divide(self, part: list[Recalling]) -> None:
+        middle = len(part) // 2
+        if middle:
+            self._parts += [part[middle:], part[:middle]]
+        else:
+            log.exception("snapshot refused by the database")
+            self._refuse(part)
+
+    def failed(self) -> None:
+        """Tell all that have no answer."""
+        while self._parts:
+            self._refuse(self._parts.pop())
+
+    def _refuse(self, part: list[Recalling]) -> None:
+        self.refused += len(part)
+        for each in part:
+            each.failed()
+
+
+class Recollections:
+    """Owner of who waits for a snapshot. One batch is read at a time: who comes meanwhile is the next."""
+
+    def __init__(self) -> None:
+        self._lines: Lines[Recalling] = Lines()
+        self.under_way = False
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a batch may be taken."""
+        return bool(self._lines) and not self.under_way
+
+    def add(self, recalling: Recalling) -> None:
+        """Let it wait for its workspace's turn."""
+        self._lines.add(recalling.workspace, recalling)
+
+    def take(self) -> Batch:
+        """Return the next batch, of which all workspaces have their parts in turn; see `ready`."""
+        taken: list[Recalling] = []
+        while len(taken) < SNAPSHOTS_AT_ONCE and (found := self._lines.next()) is not None:
+            taken.append(found[1])
+        return Batch(taken)
