@@ -54,7 +54,7 @@ class DestinationActor:
         self.generation = 0  # raised whenever what was asked of the store is void
         self.in_flight = 0
         self.last_active = self.started_at = context.now()
-        self.ledger = Ledger(context.recorder, low_seq, context.snapshots.take(config.id))
+        self.ledger = Ledger(context.recorder, low_seq, context.snapshots.take(self.id), new=empty)
         self._empty = empty
         self._machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)
@@ -153,8 +153,8 @@ class DestinationActor:
             self._succession.careful -= min(handled, careful)
         else:
             mailbox.in_hand = None  # of several messages none is to blame for what comes
-        allowed = context.attempts.allowance(self)
-        commands = machine.commands(now, allowed)
+        allowed = context.attempts.allowance(self) if machine.wants(now) else None
+        commands = machine.commands(now, allowed or 0)
         self._perform(machine, commands, now)
         mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
@@ -163,7 +163,7 @@ class DestinationActor:
             self._read()
         if handled or commands.send or commands.settle:
             self.last_active = now
-            self.ledger.mark(self.config, machine, now)
+            self.ledger.mark(self.config, machine, len(commands.settle), now)
         if commands.rebuild:
             self._rebuild(machine, now)
         elif again or mailbox.messages:

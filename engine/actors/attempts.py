@@ -95,11 +95,16 @@ class Attempts:
             self._none = trio.Event()
             await self._none.wait()
 
-    def used(self, actor: Member, allowed: int, count: int) -> bool:
-        """Take note that a turn began `count` attempts of the `allowed` ones. Returns whether `actor`
-        should come again at once; where it may want more than there is, it is put in line."""
-        if self._granted:  # nearly always empty
-            self._take_back(actor)
+    def used(self, actor: Member, allowed: int | None, count: int) -> bool:
+        """Take note that a turn began `count` attempts of the `allowed` ones (None: it wanted none, and
+        did not ask). Returns whether `actor` should come again at once; where it may want more than
+        there is, it is put in line."""
+        # Who holds a place is nearly always nobody.
+        freed = bool(self._granted) and self._take_back(actor)
+        if allowed is None:
+            if freed:
+                self.pass_on()
+            return False
         if count < allowed or (not allowed and self.crowds.holds(actor)):
             if self._lines:
                 self.pass_on()

@@ -56,7 +56,7 @@ class Backlog:
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Place what was just committed: in memory where its cursor is direct and there is room."""
         window, lanes = self.window, self.lanes
-        ready, group_of = self.queue.ready, window.group_of
+        queues, group_of = self.queue, window.group_of
         cursors, lasts = window.cursors, window.lasts
         for delivery in deliveries:
             queue, seq = delivery.queue, delivery.seq
@@ -67,7 +67,7 @@ class Backlog:
                 self._arrive_in_lane(lanes, delivery, group, now)
             elif window.takes(delivery):
                 cursors[group] = lasts[group] = seq
-                ready[queue].append(delivery)
+                queues.of(queue).append(delivery)
             else:
                 self._keep_out(delivery, group)
 

@@ -1,7 +1,6 @@
 """What a destination's attempts came to lately: success rate, latency, streaks. It decides nothing."""
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -98,10 +97,10 @@ class Counters:
         self.last_success_at: float | None = None
         self.last_failure_at: float | None = None
         self.last_error: str | None = None
-        self._slots: deque[Slot] = deque()
+        self._slots: list[Slot] = []
         self._slot = Slot(-1, 0, [])
         if state is not None:
-            self._slots.extend(slot for slot in state.slots if len(slot.latency) == BUCKETS)
+            self._slots = [slot for slot in state.slots if len(slot.latency) == BUCKETS]
             for slot in self._slots:
                 slot.spent_ms = slot.spent_ms or _spent_ms(slot.latency)
             self.consecutive_failures = state.consecutive_failures
@@ -189,4 +188,4 @@ class Counters:
         present = int(now // SLOT_S)
         slots = self._slots
         if slots and (slots[0].number <= present - SLOTS or slots[-1].number > present):
-            self._slots = deque(s for s in slots if present - SLOTS < s.number <= present)
+            self._slots = [slot for slot in slots if present - SLOTS < slot.number <= present]

@@ -29,8 +29,6 @@ from engine.core.verdict import (
 )
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationStatus
 
-FAR_S = 60.0  # a timer that is further off need not be waited for in memory
-
 
 class DestinationMachine:
     """The pure core of one destination's actor. It keeps one ordering for life; see `Commands.rebuild`.
@@ -241,6 +239,10 @@ class DestinationMachine:
 
     # --- decisions
 
+    def wants(self, now: float) -> bool:
+        """Tell whether `commands` has a use for being allowed an attempt."""
+        return self._backlog.queue.any_due(now) or self._archived()
+
     def commands(self, now: float, may_send: int) -> Commands:
         """Decide what is to be done now. `may_send`: how many attempts the shell allows at present."""
         self._now = now
@@ -294,6 +296,7 @@ class DestinationMachine:
                 in_flight[delivery.id] = delivery
                 send.append(delivery)
                 budget -= 1
+        self._backlog.queue.tidy()
         if send:
             gates.sent(send, now, len(in_flight))
             if budget <= 0 and any(self._backlog.queue.ready):
@@ -340,13 +343,9 @@ class DestinationMachine:
             return False
         if self.config.status != DestinationStatus.ACTIVE:
             return True
-        due = backlog.reader.earliest_due()
-        return (
-            not backlog.window.held
-            and backlog.window.caught_up()
-            and (due is None or (due > now + FAR_S and backlog.reader.beyond is None))
-            and not (backlog.lanes is not None and backlog.lanes.wanted)
-        )
+        wanted = backlog.lanes is not None and backlog.lanes.wanted
+        rests = not backlog.window.held and backlog.window.caught_up() and not wanted
+        return rests and backlog.reader.nothing_near(now)
 
     def clean(self) -> bool:
         """Tell whether nothing is unsettled: the destination's backlog row may go."""

@@ -9,21 +9,32 @@ from engine.core.vocabulary import DeliveryClass
 
 
 class Queue:
-    """Owner of the eligible deliveries of one destination. A more urgent class always goes first."""
+    """Owner of the eligible deliveries of one destination. A more urgent class always goes first.
+
+    A class has a deque only while something of it waits: one takes 700 bytes, and most destinations of
+    those that are in memory at any moment wait for nothing.
+    """
 
     __slots__ = ("ready", "waits")
 
     def __init__(self) -> None:
-        self.ready: tuple[deque[Delivery], ...] = tuple(deque() for _ in DeliveryClass)
+        self.ready: list[deque[Delivery] | None] = [None] * len(DeliveryClass)
         self.waits: list[tuple[float, int, str, Delivery]] = []  # a heap by due time
 
     def offer(self, delivery: Delivery) -> None:
         """Add a delivery: eligible now, or when it is due (see `promote`)."""
         due = delivery.next_attempt_at
         if due is None:
-            self.ready[delivery.queue].append(delivery)
+            self.of(delivery.queue).append(delivery)
         else:
             heappush(self.waits, (due, delivery.seq, delivery.id, delivery))
+
+    def of(self, queue: DeliveryClass) -> deque[Delivery]:
+        """Return what is eligible of a class, to add to it."""
+        waiting = self.ready[queue]
+        if waiting is None:
+            waiting = self.ready[queue] = deque()
+        return waiting
 
     def promote(self, now: float) -> None:
         """Make eligible what is due. It goes ahead of its class: it was accepted earlier."""
@@ -32,36 +43,48 @@ class Queue:
         while waits and waits[0][0] <= now:
             due.append(heappop(waits)[3])
         for delivery in reversed(due):
-            self.ready[delivery.queue].appendleft(delivery)
+            self.of(delivery.queue).appendleft(delivery)
 
     def any_ready(self) -> bool:
         """Tell whether anything is eligible."""
         return any(self.ready)
 
+    def any_due(self, now: float) -> bool:
+        """Tell whether anything is eligible, or will be when it is promoted now."""
+        return any(self.ready) or (bool(self.waits) and self.waits[0][0] <= now)
+
     def pop(self) -> Delivery | None:
         """Remove and return the next eligible delivery."""
         for queue in self.ready:
             if queue:
-                return queue.popleft()
+                delivery = queue.popleft()
+                self.tidy()
+                return delivery
         return None
 
-    def put_back(self, delivery: Delivery) -> None:
-        """Return what `pop` gave, to its place."""
-        self.ready[delivery.queue].appendleft(delivery)
+    def tidy(self) -> None:
+        """Let go of deques that were emptied."""
+        ready = self.ready
+        for place, queue in enumerate(ready):
+            if queue is not None and not queue:
+                ready[place] = None
 
     def waiting(self) -> Iterator[Delivery]:
         """All deliveries in here, in no order."""
         for queue in self.ready:
-            yield from queue
+            yield from queue or ()
         for _, _, _, delivery in self.waits:
             yield delivery
 
     def remove(self, identifier: str) -> Delivery | None:
         """Remove and return a delivery by its id, if it is here. For rare events: it looks at all."""
         for queue in self.ready:
+            if queue is None:
+                continue
             for index, delivery in enumerate(queue):
                 if delivery.id == identifier:
                     del queue[index]
+                    self.tidy()
                     return delivery
         for index, (_, _, waiting, delivery) in enumerate(self.waits):
             if waiting == identifier:
@@ -72,8 +95,7 @@ class Queue:
 
     def clear(self) -> None:
         """Forget everything."""
-        for queue in self.ready:
-            queue.clear()
+        self.ready = [None] * len(DeliveryClass)
         self.waits.clear()
 
     def reorder(self) -> None:

@@ -18,6 +18,7 @@ from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
 
 AHEAD_S = 1.0  # what is due is read this long before, since a read takes a while
+FAR_S = 60.0  # a read that is further off need not be waited for in memory
 RETRY_READ_S = 1.0  # a read that failed is asked for again after this
 DUE_READ = 32  # many of those read may not be due yet; while all are, the reads grow to this:
 DUE_READ_MOST = 128  # (they are not bounded in bytes)
@@ -100,6 +101,11 @@ class Reader:
             known.append(due)
         return min(known, default=None)
 
+    def nothing_near(self, now: float) -> bool:
+        """Tell whether nothing in the store is known to be due soon."""
+        due = self.earliest_due()
+        return due is None or (due > now + FAR_S and self.beyond is None)
+
     def finish(self, request: AnyRequest) -> Outstanding | None:
         """Take the answered read; None when `request` is not the one that is under way."""
         outstanding = self.outstanding
@@ -179,6 +185,8 @@ class Reader:
             return self._rest_until
         if self._lanes is not None:
             return self._lanes.next_due()
+        if self.beyond is None and self.next_due is None:  # nearly always
+            return None
         times = [self.beyond, None if self.next_due is None else self.next_due - AHEAD_S]
         return min((at for at in times if at is not None and at > now), default=None)
 

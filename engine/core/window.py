@@ -8,6 +8,8 @@ when due); nothing beyond the cursor is in memory. A cursor that has reached the
 Unordered destinations keep one cursor a class; ordered ones a single one over all classes.
 """
 
+from functools import lru_cache
+
 from engine.core.commands import Limits
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
@@ -18,6 +20,17 @@ RESERVE = (
 )
 READ_CHUNK = 256  # deliveries in one read: some milliseconds of PostgreSQL
 SOON_S = 5.0  # a retry that is due within this may stay in memory, if there is room
+
+
+@lru_cache(maxsize=16)
+def _caps(limit: int, *, ordered: bool) -> tuple[int, ...]:
+    """Return what may be held before a class finds no room, by class.
+
+    Each class leaves room for those that are more urgent; the last share is for what is due again,
+    which is read back although everything else may be full. One tuple serves all destinations.
+    """
+    part = limit // RESERVE
+    return tuple(limit - part * (1 if ordered else k) for k in range(1, len(CLASSES) + 1))
 
 
 class LostTrackError(Exception):
@@ -69,12 +82,8 @@ class Window:
         self.cursors = [0] * groups
         self.lasts = [0] * groups  # never below the cursor
         self.through = [0] * groups  # the highest seq that a read has answered for
-        # Each class leaves room for those that are more urgent; the last share is for what is due
-        # again, which is read back although everything else may be full.
-        part, byte_part = limits.deliveries // RESERVE, limits.bytes // RESERVE
-        shares = range(1, len(CLASSES) + 1)
-        self.caps = tuple(limits.deliveries - part * (1 if ordered else k) for k in shares)
-        self.byte_caps = tuple(limits.bytes - byte_part * (1 if ordered else k) for k in shares)
+        self.caps = _caps(limits.deliveries, ordered=ordered)
+        self.byte_caps = _caps(limits.bytes, ordered=ordered)
         self.held = 0  # in memory: waiting, in flight, uncommitted
         self.bytes = 0
         self.reserved = 0  # for the answer of the read that is under way
