@@ -293,3 +293,7 @@ class Sender(Protocol):
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt; never raises and never blocks. `done` is called exactly once, later, on the
         trio thread, within the destination's timeout (plus the time to notice it)."""
+
+    def forget(self, destination: str) -> None:
+        """Let go of what was prepared for a destination whose actor leaves: none of its attempts is under
+        way. It may come again at any time."""

@@ -233,6 +233,7 @@ class Directory:
         del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
         self._restarts += actor.restarts
+        self._context.sender.forget(actor.id)
         if not departure.clean:
             dormant = Dormant(
                 actor.environment, departure.low_seq, departure.waiting, departure.sleeping

@@ -77,6 +77,10 @@ class OutboundSender:
         else:
             Preparation(self, transmission, done).begin()
 
+    def forget(self, destination: str) -> None:
+        """Pass on that an actor leaves: nothing here outlives an attempt."""
+        self.wire.forget(destination)
+
 
 def _ignore(workspace: str) -> None:
     """Nobody wants to know."""

@@ -30,7 +30,8 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
-POOLS_KEPT = 4096  # prepared heads of destinations that are quiet; some KB each
+# Pools go with their destinations' actors. This bounds only what would outlive them by a fault of ours.
+POOLS_KEPT = 65_536
 POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
 DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
 
@@ -102,7 +103,7 @@ class WireClient:
         try:
             pool = self._pools.get(destination.id)
             if pool is None or pool.destination is not destination:
-                pool = self._configured(pool, destination)
+                pool = self._configured(pool, destination, delivery.origin)
             event = delivery.event
             body = transmission.body
             if body is None:
@@ -126,6 +127,10 @@ class WireClient:
         exchange = Exchange(request, timeout_ms, now, instant + timeout_ms / 1000, done)
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
+    def forget(self, destination: str) -> None:
+        """Let go of a destination's pool, as the port says."""
+        self._pools.pop(destination, None)
+
     @property
     def wiring(self) -> Wiring:
         """The parts that connections are made of, for whoever fetches by the same way."""
@@ -133,10 +138,12 @@ class WireClient:
 
     def statistics(self) -> WireStatistics:
         """Return what is going on."""
-        wiring = self._wiring
+        wiring, alive = self._wiring, self._wiring.alive
+        waiting = wiring.counts.waiting
         return WireStatistics(
-            in_flight=sum(pool.busy + pool.waiting for pool in self._pools.values()),
-            waiting=sum(pool.waiting for pool in self._pools.values()),
+            # Each has one of these, at every moment: nothing is summed up, or counted at every attempt.
+            in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
+            waiting=waiting,
             descriptors=wiring.descriptors.used,
             descriptors_limit=wiring.descriptors.limit,
             descriptors_waiting=wiring.descriptors.waiting,
@@ -162,16 +169,27 @@ class WireClient:
         for pool in self._pools.values():
             pool.shut()
         self._pools.clear()
+        alive = self._wiring.alive
+        for opening in list(alive.openings):
+            opening.exchange.forget()
+        for connection in list(alive.connections):
+            if connection.exchange is not None:
+                connection.exchange.forget()
+            connection.close()
 
     async def aclose(self) -> None:
         """`abort_all`, and let the reactor close what it has to close."""
         self.abort_all()
         await trio.lowlevel.checkpoint()
 
-    def _configured(self, pool: Pool | None, destination: Destination) -> Pool:
+    def _configured(
+        self, pool: Pool | None, destination: Destination, origin: DeliveryOrigin
+    ) -> Pool:
         if pool is not None:
             pool.configure(destination)
             return pool
+        if origin is _INSPECTION:  # of a destination that may never have an actor: for this attempt
+            return Pool(self._wiring, destination)
         if len(self._pools) >= POOLS_KEPT:
             self._make_room()
         pool = self._pools[destination.id] = Pool(self._wiring, destination)

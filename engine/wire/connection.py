@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
 from engine.reactor import READ, WRITE
 from engine.timers import Timer
 from engine.wire.exchange import Exchange
 from engine.wire.failure import WireError, connection_error
+from engine.wire.origin import Origin
 from engine.wire.response import Answer
 from engine.wire.tls import TlsChannel
 
@@ -29,14 +29,13 @@ TLS_REPLIES_LIMIT = 64 * 1024
 
 
 class Connection:
-    """Owned by its pool; `exchange` is None while it is idle."""
+    """Its exchange's, and of the pool that has that; of `IdleConnections` while `exchange` is None."""
 
     __slots__ = (
         "_answer",
         "_closed",
         "_end",
         "_making",
-        "_pool",
         "_recv",
         "_registration",
         "_reused",
@@ -49,15 +48,14 @@ class Connection:
         "_wiring",
         "_write_error",
         "exchange",
-        "target",
-        "workspace",
+        "origin",
+        "pool",
     )
 
-    def __init__(self, pool: "Pool", target: Target, sock: socket.socket) -> None:
+    def __init__(self, pool: "Pool", origin: Origin, sock: socket.socket) -> None:
         """It takes over the descriptor of `sock` and a place of `Openings`."""
-        self.target = target
-        self.workspace = pool.destination.workspace
-        self._pool = pool
+        self.origin = origin
+        self.pool = pool  # of the exchange that it has, or had last
         wiring = self._wiring = pool.wiring
         self._sock = sock
         self._recv = sock.recv
@@ -74,9 +72,9 @@ class Connection:
         self._making = True  # it has a place among the connections that are being made
         self._watch: Timer | None = None  # of the deadline of whatever it is doing when that fires
         self._until = wiring.clock.now() + AGE_S
-        self._tls = TlsChannel(wiring.tls, target.host) if target.tls else None
+        self._tls = TlsChannel(wiring.tls, origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
-        pool.keep(self)
+        wiring.alive.connections.add(self)
 
     @property
     def phase(self) -> str:
@@ -134,7 +132,7 @@ class Connection:
         """Give an exchange up: the connection is of no use to anybody else."""
         self.exchange = None
         self.close()
-        self._pool.ended()
+        self.pool.ended()
         return self._answer, self._wiring.clock.now()
 
     def close(self) -> None:
@@ -142,16 +140,17 @@ class Connection:
         if self._closed:
             return
         self._closed = True
-        self._pool.forget(self)
+        self._wiring.alive.connections.discard(self)
+        self._wiring.idle.drop(self)
         if self._watch is not None:
             self._watch.cancel()
         if self._tls is not None:
             self._say_goodbye(self._tls)
         self._wiring.reactor.close(self._registration, self._sock)
         self._answer.release()
-        self._wiring.descriptors.give(self.workspace)
+        self._wiring.descriptors.give(self.origin.workspace)
         if self._making:
-            self._wiring.handshakes.leave(self, self.workspace)
+            self._wiring.handshakes.leave(self, self.origin.workspace)
             self._made()
 
     # --- the deadline
@@ -212,8 +211,8 @@ class Connection:
     def _made(self) -> None:
         """It can be used, or never will be: another may be made."""
         self._making = False
-        self._wiring.openings.give(self.workspace)
-        self._pool.made()
+        self._wiring.openings.give(self.origin.workspace)
+        self.pool.made()
 
     def _hold(self, tls: TlsChannel, data: bytes) -> None:
         """Keep what came of the handshake until it is this connection's turn to work on it."""
@@ -223,7 +222,7 @@ class Connection:
             self._fail(error)
             return
         self._shaking = True
-        self._wiring.handshakes.ask(self, self.workspace)
+        self._wiring.handshakes.ask(self, self.origin.workspace)
 
     def shake(self) -> None:
         """Go on with the handshake."""
@@ -306,7 +305,7 @@ class Connection:
             exchange.replaced = True
             self.exchange = None
             self.close()
-            self._pool.replace(exchange)
+            self.pool.replace(exchange)
         else:
             self._fail(connection_error(error or self._write_error))
 
@@ -341,7 +340,7 @@ class Connection:
         self.exchange = None
         self._reused = True
         answer.reset()
-        self._pool.release(self, reusable, now)
+        self.pool.release(self, reusable, now)
         exchange.report(outcome)
 
     def _fail(self, error: WireError) -> None:
@@ -352,5 +351,5 @@ class Connection:
             return
         outcome = exchange.failed(error, answer, self._wiring.clock.now())
         self.close()
-        self._pool.ended()
+        self.pool.ended()
         exchange.report(outcome)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from time import time
 from typing import Protocol
 
-from engine.core.destination import Target
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.timers import Timer, Timers
 from engine.wire.failure import WireError
 from engine.wire.judgement import RETRY_AFTER_STATUSES, judge, retry_after_s
+from engine.wire.origin import Origin
 from engine.wire.response import Answer
 
 
@@ -43,15 +43,15 @@ class Exchange:
         "_timeout_ms",
         "due",
         "holder",
+        "origin",
         "replaced",
         "request",
         "started_at",
-        "target",
         "timer",
     )
 
     holder: Holder
-    target: Target  # where its connection must go; the pool sets it
+    origin: Origin  # where its connection must go; the pool sets it
 
     def __init__(
         self,

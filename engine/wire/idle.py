@@ -18,24 +18,30 @@ EXAMINED = 256  # for one of a workspace's own, when descriptors are used up: so
 
 
 class IdleConnections:
-    """Owner of the order. A connection is in here exactly while it is in its pool's idle list."""
+    """Owner of the order. A connection is in here exactly while it is among its origin's idle ones."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
         self._since: dict[Connection, float] = {}  # in the order of its values
-        # Note that a connection is in use, or closed (at every attempt: hence without a frame).
-        self.remove: Callable[[Connection], None] = self._since.__delitem__
+        # Note that one was taken from its origin (at every attempt: hence without a frame).
+        self.taken: Callable[[Connection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
         return len(self._since)
 
     def add(self, connection: "Connection", now: float) -> None:
-        """Note that `connection` has fallen idle at `now` (seconds since the epoch)."""
+        """Note that `connection` has fallen idle at `now` (seconds since the epoch): it can be taken."""
         self._since[connection] = now
+        connection.origin.idle[connection] = None
         if self._timer is None:
             self._timer = self._timers.call_later(IDLE_S, self._sweep)
+
+    def drop(self, connection: "Connection") -> None:
+        """Note that `connection` closes; harmless for one in use."""
+        if self._since.pop(connection, None) is not None:
+            del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
         """Close the one that has been idle for longest, of `workspace` where one of its is among the
@@ -45,7 +51,7 @@ class IdleConnections:
             return False
         if workspace is not None:
             for connection in islice(self._since, EXAMINED):
-                if connection.workspace == workspace:
+                if connection.origin.workspace == workspace:
                     oldest = connection
                     break
         oldest.close()
@@ -54,13 +60,13 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.now()
-        for _ in range(CLOSED_AT_ONCE):
-            if not self._since:
-                return
-            connection, since = next(iter(self._since.items()))
+        # Looked up together: what was taken out at the front is passed over by each look.
+        for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:
                 self._timer = self._timers.call_later(left, self._sweep)
                 return
-            connection.close()
-        self._timer = self._timers.call_later(0, self._sweep)
+            if connection in self._since:  # not closed by the end of another
+                connection.close()
+        if self._since:
+            self._timer = self._timers.call_later(0, self._sweep)

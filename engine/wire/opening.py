@@ -1,6 +1,7 @@
 """The way to a new connection: name, guard, its turn, descriptor, race.
 
-It reports later, never at once: whoever begins an exchange is not called back while it is at it.
+It reports later, never at once: whoever begins an exchange is not called back while it is at it. Until it
+is its turn, a connection that falls idle at the origin will do as well.
 """
 
 import socket
@@ -25,27 +26,26 @@ class Opening:
 
     __slots__ = (
         "_has_place",
+        "_origin",
         "_pool",
         "_race",
         "_soon",
-        "_target",
         "_waiter",
         "_wiring",
-        "_workspace",
         "exchange",
     )
 
     def __init__(self, pool: "Pool", exchange: "Exchange") -> None:
         self._pool = pool
         self._wiring = pool.wiring
-        self._target = exchange.target
-        self._workspace = pool.destination.workspace
+        self._origin = exchange.origin
         self._has_place = False  # among the connections that are being made
         self.exchange = exchange
         self._waiter: Waiter | None = None
         self._soon: Timer | None = None
         self._race: Race | None = None
         exchange.holder = self
+        self._wiring.alive.openings.add(self)
 
     @property
     def phase(self) -> str:
@@ -58,22 +58,18 @@ class Opening:
 
     def begin(self) -> None:
         """Ask for the addresses."""
-        resolver, host = self._wiring.resolver, self._target.host
-        known = resolver.known(host)
+        resolver, origin = self._wiring.resolver, self._origin
+        if not self.exchange.replaced:  # else it met a dead one there
+            origin.want(self)
+        known = resolver.known(origin.host)
         if known is None:
-            self._waiter = resolver.ask(host, self._workspace, self._resolved)
+            self._waiter = resolver.ask(origin.host, origin.workspace, self._resolved)
         else:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
     def abandon(self, exchange: "Exchange") -> "tuple[Answer | None, float]":
         """Stop, whatever is being done."""
-        if self._waiter is not None:
-            self._waiter.cancel()
-        if self._soon is not None:
-            self._soon.cancel()
-        if self._race is not None:
-            self._race.abandon()
-        self._wiring.openings.leave(self, self._workspace)
+        self._stop()
         self._give_up()
         return None, self._wiring.clock.now()
 
@@ -85,29 +81,37 @@ class Opening:
             words = "the host has an address that is not public"
             self._fail(WireError(ErrorCategory.BLOCKED_ADDRESS, words))
         else:
-            wiring, port, workspace = self._wiring, self._target.port, self._workspace
+            wiring, port, workspace = self._wiring, self._origin.port, self._origin.workspace
             self._race = Race(wiring, resolution, port, workspace, self._won, self._fail)
             if wiring.openings.take(workspace):
                 self.placed()
             else:
                 wiring.openings.wait(self, workspace)
 
+    def offered(self) -> None:
+        """Take a connection that fell idle, instead of one that is yet to be made."""
+        self._stop()
+        self._wiring.alive.openings.discard(self)
+        self._pool.go(self.exchange)
+        self._pool.made()
+
     def placed(self) -> None:
         """It is its turn: connect."""
         assert self._race is not None
+        self._origin.leave(self)
         self._has_place = True
         self._race.begin()
 
     def _won(self, sock: socket.socket) -> None:
         self._race = None
         try:
-            connection = Connection(self._pool, self._target, sock)
+            connection = Connection(self._pool, self._origin, sock)
         except (WireError, OSError) as error:
             sock.close()
-            self._wiring.descriptors.give(self._workspace)
+            self._wiring.descriptors.give(self._origin.workspace)
             self._fail(error if isinstance(error, WireError) else connection_error(error))
             return
-        self._pool.opened(self)
+        self._wiring.alive.openings.discard(self)
         self._wiring.counts.opened += 1
         connection.start(self.exchange)
 
@@ -116,11 +120,23 @@ class Opening:
         self._give_up()
         self.exchange.report(outcome)
 
+    def _stop(self) -> None:
+        if self._waiter is not None:
+            self._waiter.cancel()
+        if self._soon is not None:
+            self._soon.cancel()
+        if self._race is not None:
+            self._race.abandon()
+        self._waiter = self._soon = self._race = None
+        self._wiring.openings.leave(self, self._origin.workspace)
+        self._origin.leave(self)
+
     def _give_up(self) -> None:
         self._waiter = self._soon = self._race = None
-        self._pool.opened(self)
+        self._origin.leave(self)
+        self._wiring.alive.openings.discard(self)
         if self._has_place:
             self._has_place = False
-            self._wiring.openings.give(self._workspace)
+            self._wiring.openings.give(self._origin.workspace)
         self._pool.made()
         self._pool.ended()

@@ -1,16 +1,17 @@
-"""The connections of one destination: at most as many in use as its concurrency, the rest wait in turn.
+"""The exchanges of one destination: at most as many under way as its concurrency, the rest wait in turn.
 
-Connections are never shared between destinations: what one tenant's receiver does to its connections is
-no other's business.
+Connections are not a pool's own: an exchange takes one that is idle at its origin, whichever destination
+of the workspace left it there, or has one made.
 """
 
 from typing import TYPE_CHECKING
 
-from engine.core.destination import Destination, Target
+from engine.core.destination import Destination
 from engine.wire.connection import Connection
 from engine.wire.exchange import Exchange
 from engine.wire.head import WebhookHead
 from engine.wire.opening import Opening
+from engine.wire.origin import Origin
 from engine.wire.wiring import Wiring
 
 if TYPE_CHECKING:
@@ -18,91 +19,109 @@ if TYPE_CHECKING:
 
 
 class Pool:
-    """Owner of a destination's connections, and holder of the exchanges that wait for one."""
+    """Owner of how many exchanges a destination has under way, and holder of those that wait.
+
+    There is one for each actor in memory, and few are busy: what is mostly empty is made when needed.
+    """
 
     __slots__ = (
-        "_connections",
-        "_idle",
         "_making",
-        "_openings",
+        "_origin",
         "_waiting",
+        "_wanted",
         "busy",
         "destination",
         "head",
-        "target",
         "wiring",
     )
 
     phase = "waiting for a free connection"
     head: WebhookHead
     destination: Destination
-    target: Target
 
     def __init__(self, wiring: Wiring, destination: Destination) -> None:
         """Raises ValueError where headers or signing keys of `destination` are unusable."""
         self.wiring = wiring
         self.busy = 0  # exchanges that have, or are getting, a connection
-        self._idle: list[Connection] = []
-        self._connections: set[Connection] = set()
-        self._openings: set[Opening] = set()
         self._making = 0  # connections, from the name to the end of the TLS handshake
-        self._waiting: dict[Exchange, None] = {}
+        self._waiting: dict[Exchange, None] | None = None
+        self._wanted: Origin | None = None  # in whose line it is
         self._use(destination)
 
     def configure(self, destination: Destination) -> None:
-        """Use another version from now on. Connections to another target are not used again."""
+        """Use another version from now on."""
         if destination == self.destination:
             self.destination = destination  # read anew
             return
-        before = self.target
         self._use(destination)
-        if self.target == before:
-            self.target = before  # the same object, so that connections are compared by identity
-        else:
-            for connection in list(self._idle):
-                connection.close()
         self._next()  # the concurrency may be higher now
 
     @property
     def quiet(self) -> bool:
         """Whether it could be forgotten."""
-        return not (self.busy or self._idle or self._waiting)
-
-    @property
-    def waiting(self) -> int:
-        """How many exchanges wait for a connection."""
-        return len(self._waiting)
+        return not (self.busy or self._waiting)
 
     def submit(self, exchange: Exchange, *, beyond_limit: bool = False) -> None:
-        """Begin an exchange, or queue it while all connections are in use."""
-        exchange.target = self.target
-        if beyond_limit or self._may_begin():
-            self._begin(exchange)
+        """Begin an exchange, or queue it while its destination has enough under way."""
+        exchange.origin = self._origin
+        if beyond_limit or self._may_begin(exchange):
+            self.busy += 1
+            self.go(exchange)
         else:
             exchange.holder = self
             exchange.watch(self.wiring.timers)
+            if self._waiting is None:
+                self._waiting = {}
             self._waiting[exchange] = None
+            self.wiring.counts.waiting += 1
+            self._want()
+
+    def go(self, exchange: Exchange) -> None:
+        """Send by the connection that fell idle last, or open one where there is none.
+
+        An exchange that waited while the target changed still goes where its request was made for: its
+        headers may hold secrets of the former receiver.
+        """
+        idle = exchange.origin.idle
+        if idle:
+            wiring = self.wiring
+            connection = idle.popitem()[0]
+            wiring.idle.taken(connection)
+            wiring.counts.reused += 1
+            connection.pool = self
+            connection.start(exchange)
+        else:
+            self._open(exchange)
 
     def abandon(self, exchange: Exchange) -> "tuple[Answer | None, float]":
         """Let an exchange leave the queue."""
-        self._waiting.pop(exchange, None)
+        self._leave(exchange)
+        self._want()
         return None, self.wiring.clock.now()
 
     def release(self, connection: Connection, reusable: bool, now: float) -> None:
-        """An exchange ended well. Keep its connection where it can be used again."""
+        """An exchange ended well. Leave its connection at the origin where it can be used again.
+
+        It is closed where as many are under way as may be: what came beyond the limit, or before that
+        was lowered, leaves nothing behind. So an origin has no more connections than its destinations
+        may have exchanges, since none is made while one is idle.
+        """
         self.busy -= 1
+        origin = connection.origin
         if (
             reusable
-            and connection.target is self.target
-            and self.busy + len(self._idle) < self.destination.concurrency
-            and (self._waiting or not self.wiring.descriptors.wanted(connection.workspace))
+            and self.busy < self.destination.concurrency
+            and (not self.wiring.descriptors.wanted(origin.workspace) or self._goes_next(origin))
         ):
-            self._idle.append(connection)
             self.wiring.idle.add(connection, now)
+            if self._waiting:
+                self._next()
+            if origin.line is not None:
+                origin.offer()
         else:
             connection.close()
-        if self._waiting:
-            self._next()
+            if self._waiting:
+                self._next()
 
     def ended(self) -> None:
         """An exchange ended, and its connection with it."""
@@ -111,13 +130,9 @@ class Pool:
             self._next()
 
     def replace(self, exchange: Exchange) -> None:
-        """Open a new connection for an exchange whose reused one was dead."""
+        """Open a new connection for an exchange whose reused one was dead: others there may be, too."""
         self.wiring.counts.replaced += 1
         self._open(exchange)
-
-    def opened(self, opening: Opening) -> None:
-        """An opening has ended, one way or another."""
-        self._openings.discard(opening)
 
     def made(self) -> None:
         """A connection is made, or never will be."""
@@ -125,59 +140,64 @@ class Pool:
         if self._waiting:
             self._next()
 
-    def keep(self, connection: Connection) -> None:
-        """A connection was made."""
-        self._connections.add(connection)
-
-    def forget(self, connection: Connection) -> None:
-        """A connection closes, idle or not."""
-        self._connections.discard(connection)
-        if connection in self._idle:
-            self._idle.remove(connection)
-            self.wiring.idle.remove(connection)
+    def offered(self) -> None:
+        """Let those go that wait while so many connections are made already."""
+        if self._wanted is not None:
+            self._wanted.leave(self)
+            self._wanted = None  # to its end, if more wait: other destinations are next
+        self._next()
 
     def shut(self) -> None:
-        """Close everything; what was in flight is not reported."""
-        for exchange in list(self._waiting):
+        """Forget those who wait: they are not reported."""
+        for exchange in list(self._waiting or ()):
             exchange.forget()
-        for opening in list(self._openings):
-            opening.exchange.forget()
-        for connection in list(self._connections):
-            if connection.exchange is not None:
-                connection.exchange.forget()
-            connection.close()
 
     def _use(self, destination: Destination) -> None:
         self.head = WebhookHead(destination)
         self.destination = destination
-        self.target = destination.target
-
-    def _begin(self, exchange: Exchange) -> None:
-        self.busy += 1
-        # One that waited while the target changed still goes where its request was made for: its
-        # headers may hold secrets of the former receiver.
-        if self._idle and exchange.target is self.target:
-            connection = self._idle.pop()
-            self.wiring.idle.remove(connection)
-            self.wiring.counts.reused += 1
-            connection.start(exchange)
-        else:
-            self._open(exchange)
+        self._origin = self.wiring.origins.of(destination.workspace, destination.target)
 
     def _open(self, exchange: Exchange) -> None:
         exchange.watch(self.wiring.timers)
-        opening = Opening(self, exchange)
-        self._openings.add(opening)
         self._making += 1
-        opening.begin()
+        Opening(self, exchange).begin()
 
-    def _may_begin(self) -> bool:
+    def _goes_next(self, origin: Origin) -> bool:
+        """Whether somebody waits here for a connection to this origin."""
+        waiting = self._waiting
+        return waiting is not None and next(iter(waiting)).origin is origin
+
+    def _may_begin(self, exchange: Exchange) -> bool:
         if self.busy >= self.destination.concurrency:
             return False
-        return bool(self._idle) or self._making < self.wiring.openings_destination
+        return bool(exchange.origin.idle) or self._making < self.wiring.openings_destination
 
     def _next(self) -> None:
-        while self._waiting and self._may_begin():
+        while self._waiting:
             exchange = next(iter(self._waiting))
+            if not self._may_begin(exchange):
+                break
+            self._leave(exchange)
+            self.busy += 1
+            self.go(exchange)
+        self._want()
+
+    def _leave(self, exchange: Exchange) -> None:
+        if self._waiting and exchange in self._waiting:
             del self._waiting[exchange]
-            self._begin(exchange)
+            self.wiring.counts.waiting -= 1
+            if not self._waiting:
+                self._waiting = None
+
+    def _want(self) -> None:
+        """Be in the line of the origin that whoever is next goes to, while it is but a connection that is
+        missing: one that another destination leaves there may come before ours are made."""
+        wanted: Origin | None = None
+        if self._waiting and self.busy < self.destination.concurrency:
+            wanted = next(iter(self._waiting)).origin
+        if wanted is not self._wanted:
+            if self._wanted is not None:
+                self._wanted.leave(self)
+            if wanted is not None:
+                wanted.want(self)
+            self._wanted = wanted

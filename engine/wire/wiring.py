@@ -11,10 +11,13 @@ from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.handshakes import Handshakes
 from engine.wire.openings import Openings
+from engine.wire.origin import Origins
 from engine.wire.resolver import Resolver
 
 if TYPE_CHECKING:
+    from engine.wire.connection import Connection
     from engine.wire.idle import IdleConnections
+    from engine.wire.opening import Opening
 
 
 @dataclass(slots=True)
@@ -24,6 +27,15 @@ class Counts:
     opened: int = 0
     reused: int = 0
     replaced: int = 0
+    waiting: int = 0  # now: exchanges that wait in pools
+
+
+@dataclass(slots=True)
+class Alive:
+    """What is ended with the client: each enters when it comes about, and leaves at its end."""
+
+    connections: "set[Connection]" = field(default_factory=set)
+    openings: "set[Opening]" = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -41,4 +53,6 @@ class Wiring:
     idle: "IdleConnections"
     tls: ssl.SSLContext
     openings_destination: int  # connections of one destination that are being made at once
+    origins: Origins = field(default_factory=Origins)
+    alive: Alive = field(default_factory=Alive)
     counts: Counts = field(default_factory=Counts)

@@ -258,6 +258,8 @@ class FakeSender:
         self._clock = clock
         self.sent: list[tuple[float, Transmission]] = []
         self.open: dict[str, Callable[[Outcome], None]] = {}
+        self.whose: dict[str, str] = {}  # the destinations of what is open
+        self.forgotten: list[str] = []
         self.most_open = 0
         self.behave: Callable[[Transmission], tuple[float, Outcome] | None] = lambda _: (0.01, OK)
 
@@ -269,14 +271,21 @@ class FakeSender:
         now = self._clock.now()
         self.sent.append((now, transmission))
         self.open[identifier] = done
+        self.whose[identifier] = transmission.delivery.destination
         self.most_open = max(self.most_open, len(self.open))
         behaviour = self.behave(transmission)
         if behaviour is not None:
             delay_s, outcome = behaviour
             self._timers.call_later(delay_s, lambda: self.answer(identifier, outcome))
 
+    def forget(self, destination: str) -> None:
+        """Note that an actor leaves, which none does while it has attempts under way."""
+        assert destination not in self.whose.values()
+        self.forgotten.append(destination)
+
     def answer(self, identifier: str, outcome: Outcome) -> None:
         """End an attempt."""
+        del self.whose[identifier]
         self.open.pop(identifier)(
             Outcome(
                 started_at=self._clock.now(),

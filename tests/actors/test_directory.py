@@ -81,6 +81,7 @@ async def test_an_idle_actor_leaves_and_its_backlog_row_goes(autojump_clock: Moc
         assert world.store.backlog_rows == {}
         assert world.directory.statistics().held_deliveries == 0
         assert destination in world.store.snapshots
+        assert world.sender.forgotten == [destination]  # what is prepared lives as long as its actor
 
 
 async def test_a_row_is_not_forgotten_once_something_arrived_again(

@@ -266,6 +266,9 @@ class FakeSender:
         if self.outcome is not None:
             done(self.outcome)
 
+    def forget(self, destination: str) -> None:
+        """Nothing is prepared."""
+
 
 class FakeIngest:
     """Accepts everything."""

@@ -28,9 +28,13 @@ class Wire:
 
     def __init__(self) -> None:
         self.sent: list[tuple[Transmission, Callable[[Outcome], None]]] = []
+        self.forgotten: list[str] = []
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         self.sent.append((transmission, done))
+
+    def forget(self, destination: str) -> None:
+        self.forgotten.append(destination)
 
     def answer(self, index: int = 0, outcome: Outcome | None = None) -> None:
         self.sent[index][1](outcome or a_success())
@@ -127,6 +131,8 @@ def test_what_needs_no_stage_goes_straight_to_the_wire() -> None:
     done: Callable[[Outcome], None] = [].append  # type: ignore[assignment]
     sender.send(transmission, done)
     assert wire.sent == [(transmission, done)]  # the very same: it costs a comparison
+    sender.forget("d")
+    assert wire.forgotten == ["d"]
 
 
 async def test_every_stage_adds_its_part_and_the_later_ones_win(road: Road) -> None:

@@ -370,6 +370,9 @@ class Process:
         """Begin an attempt: `engine.ports.Sender`."""
         self.world.network.send(self, transmission, done)
 
+    def forget(self, destination: str) -> None:
+        """Take note that an actor leaves: nothing is prepared here."""
+
 
 def _never() -> float:
     """The real time, which nothing in a history may depend on."""

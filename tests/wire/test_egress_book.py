@@ -190,8 +190,7 @@ async def test_a_name_that_changes_between_check_and_use_changes_nothing(
         nameserver.zone["rebind.test"] = [(HERE,), *denied]
         for number in range(len(denied) + 1):
             # each over a connection of its own
-            url = receiver.url.replace("/hook", f"/{number}")
-            outcome = await street.attempt(a_destination(url))
+            outcome = await street.attempt(a_destination(receiver.url, workspace=str(number)))
             assert nameserver.asked["rebind.test", A] == number + 1
             if number == 0:
                 assert outcome.success, outcome.message

@@ -1,6 +1,5 @@
-"""Idle connections end a few at a time, however many fell idle together."""
+"""Idle connections end a few at a time, however many fell idle together, and each costs the same."""
 
-from functools import partial
 from itertools import count, pairwise
 from typing import cast
 
@@ -11,22 +10,33 @@ from engine.clock import Clock
 from engine.timers import Timers
 from engine.wire.connection import Connection
 from engine.wire.idle import CLOSED_AT_ONCE, IDLE_S, IdleConnections
+from engine.wire.origin import Origin
 
 
 class Idling:
     """A connection as far as it can be closed."""
 
-    def __init__(self, idle: IdleConnections, closed: list["Idling"], begun: trio.Event) -> None:
-        self.workspace = "w"
-        self._leave = partial(idle.remove, cast(Connection, self))
+    compared = 0
+
+    def __init__(
+        self, idle: IdleConnections, origin: Origin, closed: list["Idling"], begun: trio.Event
+    ) -> None:
+        self.origin = origin
+        self._idle = idle
         self._closed = closed
         self._begun = begun
 
     def close(self) -> None:
-        """Leave, as a connection does by way of its pool."""
+        """Leave, as a connection does."""
         self._closed.append(self)
         self._begun.set()
-        self._leave()
+        self._idle.drop(cast(Connection, self))
+
+    def __eq__(self, other: object) -> bool:
+        Idling.compared += 1
+        return self is other
+
+    __hash__ = object.__hash__
 
 
 async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
@@ -35,7 +45,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
     errors: list[Exception] = []
     ticks = count()  # each call takes all of a pass
     timers, clock = Timers(errors.append, lambda: float(next(ticks))), Clock()
-    idle = IdleConnections(timers, clock)
+    idle, origin = IdleConnections(timers, clock), Origin("w", False, "host", 80)
     nursery.start_soon(timers.run)
     closed: list[Idling] = []
     seen: list[int] = []
@@ -48,17 +58,33 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
             await trio.lowlevel.checkpoint()
 
     for _ in range(1_000):
-        idle.add(cast(Connection, Idling(idle, closed, begun)), clock.now())
+        idle.add(cast(Connection, Idling(idle, origin, closed, begun)), clock.now())
     await trio.sleep(IDLE_S / 2)
-    later = Idling(idle, closed, begun)
+    later = Idling(idle, origin, closed, begun)
     idle.add(cast(Connection, later), clock.now())
     nursery.start_soon(look_on)
     await trio.sleep(IDLE_S * 0.75)
     steps = [after - before for before, after in pairwise([*seen, len(closed)])]
     assert max(steps) <= 2 * CLOSED_AT_ONCE  # trio shuffles: two calls may meet
-    assert len(idle) == 1
+    assert len(idle) == len(origin.idle) == 1
     await trio.sleep(IDLE_S)
     assert closed[-1] is later
     assert not idle
+    assert not origin.idle
     assert not timers
     assert not errors
+
+
+async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
+    """A receiver that restarts ends them in any order: none is looked for among the others."""
+    idle, origin = IdleConnections(Timers(lambda _: None), Clock()), Origin("w", False, "host", 80)
+    closed: list[Idling] = []
+    fallen = [Idling(idle, origin, closed, trio.Event()) for _ in range(5_000)]
+    for each in fallen:
+        idle.add(cast(Connection, each), 0.0)
+    Idling.compared = 0
+    for each in fallen[1::2] + fallen[::2]:
+        each.close()
+    assert not idle
+    assert not origin.idle
+    assert Idling.compared < len(fallen)  # now and then two have one place in a table

@@ -80,13 +80,6 @@ async def test_nothing_of_an_attempt_waits_for_the_garbage_collector(street: Str
         gc.enable()
 
 
-async def test_destinations_share_no_connection(street: Street) -> None:
-    receiver = await street.open(answer_ok)
-    for name in ("a", "b"):
-        assert (await street.attempt(a_destination(receiver.url, id=name))).success
-    assert receiver.connections == 2
-
-
 async def test_a_byte_that_nobody_asked_for_closes_an_idle_connection(street: Street) -> None:
     go_on = trio.Event()
 
@@ -253,27 +246,6 @@ async def test_a_raised_concurrency_lets_waiting_ones_go(street: Street) -> None
     await until(lambda: len(receiver.requests) == 4)
     gate.opened.set()
     await until(lambda: len(outcomes) == 4)
-
-
-async def test_a_changed_target_closes_what_was_kept(street: Street) -> None:
-    old, new = await street.open(answer_ok), await street.open(answer_ok)
-    assert (await street.attempt(a_destination(old.url, id="d"))).success
-    changed = a_destination(new.url, id="d", version=2)
-    assert (await street.attempt(changed)).success
-    await until(lambda: old.open == 0)
-    assert new.connections == 1
-
-
-async def test_a_connection_in_use_while_the_target_changes_is_not_kept(street: Street) -> None:
-    gate = Gate()
-    old, new = await street.open(gate.serve), await street.open(answer_ok)
-    outcomes: list[Outcome] = []
-    street.begin(a_destination(old.url, id="d"), outcomes.append)
-    await until(lambda: old.requests)
-    assert (await street.attempt(a_destination(new.url, id="d", version=2))).success
-    gate.opened.set()
-    await until(lambda: outcomes and old.open == 0)
-    assert outcomes[0].success
 
 
 async def test_one_that_waits_while_the_target_changes_goes_where_it_was_made_for(

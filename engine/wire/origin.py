@@ -1,0 +1,73 @@
+"""Where connections lead, as one workspace sees it: scheme, host and port, with what is idle there.
+
+Destinations of a workspace that have the same origin share its connections, as HTTP clients do: each
+request says for itself whose it is. Workspaces share none: what a receiver, or a proxy before it, does to
+its connections is its own tenant's business. Nothing else is part of the key, since nothing else of a
+destination has a say in how a connection is made.
+"""
+
+from typing import TYPE_CHECKING, Protocol
+from weakref import WeakValueDictionary
+
+from engine.core.destination import Target
+
+if TYPE_CHECKING:
+    from engine.wire.connection import Connection
+
+
+class Wanting(Protocol):
+    """Somebody who is kept from making a connection, and would take one that others left."""
+
+    def offered(self) -> None:
+        """One has fallen idle at the origin: leave its line, and take one or let it be."""
+
+
+class Origin:
+    """Scheme, host and port, for one workspace. `idle` holds the connections that all its destinations
+    there may take, the one that was left last at the end; `IdleConnections` keeps it."""
+
+    __slots__ = ("__weakref__", "host", "idle", "line", "port", "tls", "workspace")
+
+    def __init__(self, workspace: str, tls: bool, host: str, port: int) -> None:
+        self.workspace = workspace
+        self.tls = tls
+        self.host = host
+        self.port = port
+        self.idle: dict[Connection, None] = {}  # thousands may end at once, each in its place
+        self.line: dict[Wanting, None] | None = None  # who would take one; most have none, ever
+
+    def want(self, who: Wanting) -> None:
+        """Be told, in turn, when a connection falls idle."""
+        if self.line is None:
+            self.line = {}
+        self.line[who] = None
+
+    def leave(self, who: Wanting) -> None:
+        """Leave the line; harmless when not in it."""
+        if self.line is not None:
+            self.line.pop(who, None)
+            if not self.line:
+                self.line = None
+
+    def offer(self) -> None:
+        """Tell who wants a connection for longest, while there are any."""
+        while self.idle and self.line is not None:
+            next(iter(self.line)).offered()
+
+
+class Origins:
+    """Owner of the origins that a pool, an exchange or a connection knows."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[tuple[str, bool, str, int], Origin] = WeakValueDictionary()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, workspace: str, target: Target) -> Origin:
+        """Return the origin of a target, the same object for all who ask."""
+        key = workspace, target.tls, target.host, target.port
+        origin = self._known.get(key)
+        if origin is None:
+            origin = self._known[key] = Origin(*key)
+        return origin
