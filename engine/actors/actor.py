@@ -24,7 +24,6 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
 
-TURN_MESSAGES = 64  # through the machine in one turn: about half a millisecond
 READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
 
 log = structlog.get_logger("angarium.actor")
@@ -40,9 +39,9 @@ class DestinationActor:
 
     __slots__ = (
         "_alarm", "_asked", "_backed_off", "_beginning", "_context", "_empty", "_flush", "_machine",
-        "_mailbox", "_queued", "_reading", "_reconfigured", "_retire", "_share", "_succession",
+        "_mailbox", "_queued", "_reading", "_reconfigured", "_retire", "_share",
         "_unrecorded", "config", "environment", "generation", "id", "in_flight", "last_active",
-        "ledger", "phase", "started_at",
+        "ledger", "phase", "started_at", "succession",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -58,7 +57,7 @@ class DestinationActor:
         self._empty = empty
         self._machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)
-        self._succession = Succession()
+        self.succession = Succession()
         self._alarm = Alarm(context.timers, self.wake)
         self._unrecorded = 0  # settlements that are not durable
         self._beginning: Beginning | None = None
@@ -119,6 +118,10 @@ class DestinationActor:
         self._context.attempts.recorded([each.delivery.id for each in settlements])
         if self._machine is not None:
             self._mailbox.messages.append(Committed(settlements))
+            # A turn is for what comes next, and from most commits nothing does.
+            rests = not self._queued and not self._asked and self._machine.unmoved(settlements)
+            if rests and self._context.dispatcher.at_once(self, self._absorb):
+                return
         self.wake()
 
     def retire(self) -> None:
@@ -147,16 +150,11 @@ class DestinationActor:
                 machine.read_failed(self._asked, now)
                 self._asked = None
             machine.configure(self.config, now)
-        mailbox, careful = self._mailbox, self._succession.careful
-        handled = mailbox.pass_on(machine, now, 1 if careful else TURN_MESSAGES)
-        if careful:
-            self._succession.careful -= min(handled, careful)
-        else:
-            mailbox.in_hand = None  # of several messages none is to blame for what comes
+        handled = self.succession.handle(self._mailbox, machine, now)
         allowed = context.attempts.allowance(self) if machine.wants(now) else None
         commands = machine.commands(now, allowed or 0)
         self._perform(machine, commands, now)
-        mailbox.in_hand = None
+        self._mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
         self._share.report(self._mailbox, self._machine)
         if self._asked is not None:
@@ -166,7 +164,7 @@ class DestinationActor:
             self.ledger.mark(self.config, machine, len(commands.settle), now)
         if commands.rebuild:
             self._rebuild(machine, now)
-        elif again or mailbox.messages:
+        elif again or self._mailbox.messages:
             self.wake()
         elif self._retire or self._flush:
             self._take_leave(machine, now)
@@ -192,7 +190,7 @@ class DestinationActor:
         assert self._asked is not None
         if self._share.may_read:
             request, self._asked = self._asked, None
-            singly = self._succession.careful > 0
+            singly = self.succession.careful > 0
             self._reading = True
             self._context.readers.submit(Lookup(self, request, self._context.memory, singly))
 
@@ -232,6 +230,16 @@ class DestinationActor:
             if self.ledger.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.ledger.snapshot)
             self._context.retired(self, Departure(clean, sleeping, self.ledger.low_seq, waiting))
+
+    def _absorb(self) -> None:
+        """Pass on what nothing follows from."""
+        assert self._machine is not None
+        self.last_active = self._context.now()
+        self.succession.handle(self._mailbox, self._machine, self.last_active)
+        self._mailbox.in_hand = None
+        self._share.report(self._mailbox, self._machine)
+        if self._mailbox.messages:
+            self.wake()
 
     @property
     def _busy(self) -> bool:
@@ -292,7 +300,7 @@ class DestinationActor:
         return machine
 
     def _make(self, beginning: Beginning, now: float) -> DestinationMachine:
-        context, succession = self._context, self._succession
+        context, succession = self._context, self.succession
         succession.starts += 1
         snapshot = None if succession.snapshot_doubted else beginning.snapshot
         machine = context.make_machine(self.config, context.limits, now, context.jitter, snapshot)
@@ -309,7 +317,7 @@ class DestinationActor:
 
     def crashed(self, error: Exception) -> None:
         """Give the machine up; a successor comes when all that it had under way has ended."""
-        succession = self._succession
+        succession = self.succession
         backoff_s = succession.crashed(self._mailbox.in_hand, self._context.now())
         log.error(
             "actor crashed", destination=self.id, restarts=succession.restarts,
@@ -332,7 +340,7 @@ class DestinationActor:
 
     def _let_go(self) -> None:
         """Let the machine go; keep the outcomes that nobody has settled."""
-        self._succession.late += self._mailbox.flights()
+        self.succession.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._machine = self._beginning = self._asked = None
         self._empty = self._reading = False
@@ -347,7 +355,7 @@ class DestinationActor:
         whom the crashes are due to; once that is durable, begin anew from the store."""
         if self.in_flight or self._unrecorded or not self._backed_off:
             return
-        context, succession, mailbox = self._context, self._succession, self._mailbox
+        context, succession, mailbox = self._context, self.succession, self._mailbox
         succession.late += mailbox.flights()
         mailbox.messages.clear()
         guilty = succession.condemned()
@@ -370,28 +378,20 @@ class DestinationActor:
 
     def report(self) -> DestinationReport:
         """Return the state of destination and actor."""
-        context, machine = self._context, self._machine
-        if machine is not None:
-            health = machine.health(context.now())
-        else:
-            health = context.resting_health(self.config, self.ledger.snapshot, self.pending)
+        machine, snapshot = self._machine, self.ledger.snapshot
+        health = self._context.health(machine, self.config, snapshot, self.pending)
         return DestinationReport(
             health=health,
             pending=self.pending,
             in_flight=health.in_flight if machine is not None else self.in_flight,
             actor=ActorReport(
                 state=self.phase.name,
-                restarts=self.restarts,
+                restarts=self.succession.restarts,
                 mailbox=len(self._mailbox.messages),
                 started_at=self.started_at,
                 snapshot_at=self.ledger.snapshot_at,
             ),
         )
-
-    @property
-    def restarts(self) -> int:
-        """How often a machine of it crashed."""
-        return self._succession.restarts
 
     @property
     def pending(self) -> int:

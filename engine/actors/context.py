@@ -108,8 +108,16 @@ class Context:
         self.retired = retired
         self.snapshots = Snapshots()
 
-    def resting_health(self, config: Destination, snapshot: bytes | None, pending: int) -> Health:
-        """Return the health of a destination whose machine is not in memory."""
+    def health(
+        self,
+        machine: DestinationMachine | None,
+        config: Destination,
+        snapshot: bytes | None,
+        pending: int,
+    ) -> Health:
+        """Return the health of a destination; without a machine, what `snapshot` knew."""
         now = self.now()
+        if machine is not None:
+            return machine.health(now)
         machine = self.make_machine(config, self.limits, now, self.jitter, snapshot)
         return structs.replace(machine.health(now), pending=pending)

@@ -83,7 +83,7 @@ class Directory:
         self._forgettable: dict[str, int] = {}  # at rest, nothing unsettled; with the environment
         self._recovered = False
         self._configured: list[Destination] = []  # before and during the recovery
-        self._activations = self._passivations = self._restarts = 0
+        self._activations = self._passivations = 0
         self.sleepers = 0  # dormant destinations that the waker is to look for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
         # With whether only deliveries of the service's own events met the 410.
@@ -232,7 +232,6 @@ class Directory:
         del self._actors[actor.id]
         del self._actors_of[actor.environment][actor.id]
         self._passivations += 1
-        self._restarts += actor.restarts
         self._context.sender.forget(actor.id)
         if not departure.clean:
             dormant = Dormant(
@@ -338,7 +337,7 @@ class Directory:
         health = None
         if config is not None:
             snapshot = self._context.snapshots.of(destination)
-            health = self._context.resting_health(config, snapshot, pending)
+            health = self._context.health(None, config, snapshot, pending)
         return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 
     def totals(self, environment: int) -> Totals:
@@ -360,7 +359,7 @@ class Directory:
             in_flight=self.attempts.in_flight,
             held_deliveries=self.memory.deliveries,
             held_bytes=self.memory.bytes,
-            restarts=self._restarts + sum(each.restarts for each in self._actors.values()),
+            restarts=self.dispatcher.crashes,
             activations=self._activations,
             passivations=self._passivations,
         )

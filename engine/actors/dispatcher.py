@@ -60,7 +60,8 @@ class Dispatcher:
         self._elapsed = elapsed
         self._wake = trio.Event()
         self._asleep = False
-        self._turns = self._crashes = self._yields = 0
+        self.crashes = 0  # since the start
+        self._turns = self._yields = 0
 
     def enqueue(self, actor: Turn) -> None:
         """Give `actor` a turn after those of its workspace that wait already."""
@@ -73,6 +74,19 @@ class Dispatcher:
         if self._asleep:
             self._asleep = False
             self._wake.set()
+
+    def at_once(self, actor: Turn, part: Callable[[], None]) -> bool:
+        """Let `actor` do a small part of its work now, between two turns: what raises is its crash.
+        Returns whether that is done; else it is to ask for a turn."""
+        try:
+            part()
+        except Exception as error:  # the barrier of turns, where the actor needs no whole one
+            self._crashed(actor, error)
+        return True
+
+    def _crashed(self, actor: Turn, error: Exception) -> None:
+        self.crashes += 1
+        actor.crashed(error)
 
     async def run(self) -> None:
         """Give turns until cancelled."""
@@ -101,8 +115,7 @@ class Dispatcher:
             try:
                 actor.turn()
             except Exception as error:  # one of the barriers: one turn
-                self._crashes += 1
-                actor.crashed(error)
+                self._crashed(actor, error)
             if elapsed() >= until:
                 return
 
@@ -124,4 +137,4 @@ class Dispatcher:
     def statistics(self) -> DispatcherStatistics:
         """Return a record of what happened so far."""
         waiting = sum(map(len, self._lines.values()))
-        return DispatcherStatistics(self._turns, self._crashes, self._yields, waiting)
+        return DispatcherStatistics(self._turns, self.crashes, self._yields, waiting)

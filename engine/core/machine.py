@@ -54,13 +54,10 @@ class DestinationMachine:
         self._jitter = jitter
         self._gates = Gates(config, now, kept)
         self._counters = Counters(kept.counters if kept is not None else None)
-        self._backlog = Backlog(
-            limits, config.ordering, self.in_flight, self.uncommitted, self._judge_wait
-        )
+        ways = self.in_flight, self.uncommitted
+        self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
-        self._discarder = Discarder(
-            self._backlog, self.in_flight, self.uncommitted, self._end_unsent
-        )
+        self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
         self._quarantined: set[str] = set()  # taken out of flight: their outcomes come to nothing
@@ -146,9 +143,7 @@ class DestinationMachine:
         known = self.in_flight.pop(delivery.id, None) or self._adopt(delivery)
         if known is None:
             return
-        version = self.config.version
-        if self._sent_with:
-            version = self._sent_with.pop(known.id, version)
+        version = self._sent_with.pop(known.id, self.config.version)
         if outcome.success:
             self._settle.append(delivered(known, outcome, version, now))
             known.attempt_count += 1
@@ -238,6 +233,13 @@ class DestinationMachine:
         self._backlog.recall(latest, now)
 
     # --- decisions
+
+    def unmoved(self, settlements: Sequence[Settlement]) -> bool:
+        """Tell whether there is nothing new for `commands` to decide when these are durable."""
+        backlog = self._backlog
+        plain = backlog.accepting and self.config.ordering is backlog.ordering
+        quiet = plain and backlog.reader.content()
+        return quiet and all(each.status is DeliveryStatus.DELIVERED for each in settlements)
 
     def wants(self, now: float) -> bool:
         """Tell whether `commands` has a use for being allowed an attempt."""

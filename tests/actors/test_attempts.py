@@ -127,6 +127,19 @@ def test_a_place_that_is_not_needed_passes_to_the_next() -> None:
     assert waiting.began == 1
 
 
+def test_who_wants_none_any_more_passes_its_place_on() -> None:
+    attempts = of_one(1, Congestion())
+    first, second = Actor(attempts, 1), Actor(attempts, 1)
+    first.turn()  # it got all that it might, and may want more
+    second.turn()
+    attempts.ended(WORKSPACE)
+    assert (first.wakes, second.wakes) == (1, 0)
+    assert not attempts.used(first, None, 0)
+    assert second.wakes == 1
+    second.turn()
+    assert second.began == 1
+
+
 def test_an_actor_that_is_gone_passes_its_place_on() -> None:
     attempts = of_one(1, Congestion())
     attempts.began("busy", 1, "w")

@@ -218,8 +218,17 @@ class World:
     def hear(self, count: int) -> None:
         """Tell the machine what is durable."""
         done, self.durable = self.durable[:count], self.durable[count:]
-        if done:
-            self.machine.committed(done, self.now)
+        if not done:
+            return
+        before = self.turn(0) if self.machine.unmoved(done) else None
+        unmoved = self.machine.unmoved(done)  # still: the turn may have begun a read
+        self.machine.committed(done, self.now)
+        if before is not None and unmoved:
+            after = self.turn(0)
+            assert after is not None
+            todo = after.settle or after.read or after.rebuild or after.disable
+            assert not todo
+            assert after.wake_at == before.wake_at
 
     def configure(self, **changes: object) -> None:
         """Commit a new version of the configuration."""

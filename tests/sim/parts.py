@@ -1,6 +1,6 @@
 """Engine parts that can be made to stand still or to break, where the real ones have a place for it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import trio
@@ -8,6 +8,7 @@ import trio
 from engine.actors.dispatcher import Dispatcher, Turn
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
+from engine.core.records import Settlement
 from engine.timers import SLICE_S, Timers
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
 A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
 # How long an actor of a busy process waits for its turn, at most: below what the oracle allows a way.
+HALF = 0.5  # of what needs no turn gets one nevertheless, in a busy process
 BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
 
 
@@ -79,6 +81,13 @@ class StallingDispatcher(Dispatcher):
         elif not self._process.dead:
             super().enqueue(actor)
 
+    def at_once(self, actor: Turn, part: Callable[[], None]) -> bool:
+        """Let `actor` do a part of its work, unless the process is behind or stands still."""
+        process = self._process
+        if process.stalled or (self._busy and self._chance.random() < HALF):
+            return False
+        return process.dead or super().at_once(actor, part)
+
     async def wait_idle(self) -> None:
         """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""
         while self._behind or self._anybody:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
@@ -96,5 +105,11 @@ def crashing(process: "Process") -> type[DestinationMachine]:
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             return super().commands(now, may_send)
+
+        def committed(self, settlements: Sequence[Settlement], now: float) -> None:
+            """Take them, or raise: this may come outside of a turn."""
+            if process.turn_crashes(self.config.id):
+                raise PlannedCrash
+            super().committed(settlements, now)
 
     return CrashingMachine

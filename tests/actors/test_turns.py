@@ -1,0 +1,100 @@
+"""How many turns a delivery takes, and what its commit still has to do where that takes none."""
+
+from collections.abc import Sequence
+
+import pytest
+from trio.testing import MockClock
+
+from engine.actors.ledger import MARK_SETTLED
+from engine.core.machine import DestinationMachine
+from engine.core.records import Settlement
+from engine.core.vocabulary import Ordering
+from tests.actors.fakes import OK, World, failure, running
+
+
+async def settled_turns(world: World, destination: str, count: int) -> int:
+    """Have so many deliveries made, one after another; return how many turns they took."""
+    before = world.directory.dispatcher.statistics().turns
+    for _ in range(count):
+        world.accept(destination, 1)
+        await world.settled()
+    return world.directory.dispatcher.statistics().turns - before
+
+
+async def test_a_commit_that_nothing_follows_from_takes_no_turn(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)  # its actor comes about
+        assert await settled_turns(world, destination, 10) == 20  # to send, and to judge
+        report = world.directory.health(destination)
+        assert (report.pending, report.in_flight) == (0, 0)
+        assert world.directory.memory.deliveries == 0
+        assert world.directory.memory.bytes == 0
+
+
+@pytest.mark.parametrize("ordering", [Ordering.KEY, Ordering.STRICT])
+async def test_where_a_lane_may_wait_for_it_a_commit_takes_a_turn(
+    autojump_clock: MockClock, ordering: Ordering
+) -> None:
+    async with running() as world:
+        destination = world.destination(ordering=ordering)
+        await settled_turns(world, destination, 1)
+        assert await settled_turns(world, destination, 10) == 30
+
+
+async def test_a_retry_that_is_committed_is_waited_for(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)
+        answers = iter([failure(), failure()])
+        world.sender.behave = lambda _: (0.01, next(answers, OK))
+        await settled_turns(world, destination, 1)
+        assert len(world.sender.sent) == 1 + 3
+        assert world.statuses(destination) == {"DELIVERED": 2}
+
+
+async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
+    autojump_clock: MockClock,
+) -> None:
+    broken: list[str] = []
+
+    class Brittle(DestinationMachine):
+        """One that breaks at its first commit."""
+
+        def committed(self, settlements: Sequence[Settlement], now: float) -> None:
+            if not broken:
+                broken.append(self.config.id)
+                raise ValueError("of this one alone")
+            super().committed(settlements, now)
+
+    async with running(make_machine=Brittle) as world:
+        first, second = world.destination(1), world.destination(2)
+        world.accept(first, 3)
+        world.accept(second, 3)
+        await world.settled()
+        assert world.statuses(first) == world.statuses(second) == {"DELIVERED": 3}
+        assert len(world.sender.sent) == 6
+        assert world.directory.statistics().restarts == 1
+        restarts = {each: world.directory.health(each).actor.restarts for each in (first, second)}
+        assert restarts.pop(broken[0]) == 1
+        assert list(restarts.values()) == [0]
+
+
+async def test_a_backlog_row_is_raised_when_that_saves_a_start_something(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        marks: list[int] = []
+        settle = world.store.settle
+
+        async def watched(group):  # type: ignore[no-untyped-def]  # as the fake's
+            marks.extend(mark.low_seq for mark in group.marks)
+            await settle(group)
+
+        world.store.settle = watched  # type: ignore[method-assign]
+        await settled_turns(world, destination, MARK_SETTLED - 1)
+        assert marks == []
+        await settled_turns(world, destination, 2)
+        assert len(marks) == 1
+        assert marks[0] >= world.store.of(destination)[MARK_SETTLED - 2].delivery.seq
