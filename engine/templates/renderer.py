@@ -15,7 +15,7 @@ from engine.templates.definition import Definition
 from engine.templates.values import ValueFault, decoded
 
 log = structlog.get_logger("angarium.templates")
-CONFIGURATIONS_KEPT = 4_096  # decoded; some hundred bytes each, as many as pools of connections
+CONFIGURATIONS_KEPT = 4_096  # decoded; some hundred bytes each
 _NO_SUCH = "the destination's template is not in the catalog any more"
 
 

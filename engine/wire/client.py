@@ -30,7 +30,8 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
-# Pools go with their destinations' actors. This bounds only what would outlive them by a fault of ours.
+# Pools go with their destinations' actors; of more actors than this some have their heads prepared anew. A
+# pool takes 1.4 KB, the state of its signer's hashes included: so many are 94 MB.
 POOLS_KEPT = 65_536
 POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
 DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
@@ -41,7 +42,7 @@ class WireStatistics:
     """What the client is doing, and did since its start."""
 
     in_flight: int  # exchanges begun and not reported, the waiting ones too
-    waiting: int  # of these, for a connection of their destination
+    waiting: int  # of these, until their destination may have another
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int

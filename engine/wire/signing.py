@@ -18,6 +18,7 @@ HMAC_KEY_BYTES = 32  # of a key that we make; Standard Webhooks allows 24 to 64
 HMAC_KEY_LENGTHS = range(24, 65)
 ED25519_KEY_BYTES = 32
 _BLOCK = 64  # of SHA-256, bytes
+_encode = binascii.b2a_base64
 
 Sign = Callable[[bytes], bytes]
 
@@ -29,8 +30,12 @@ class Signer:
 
     def __init__(self, keys: Sequence[SigningKey]) -> None:
         """Prepare `keys`, the current one first. Raises ValueError for a key of the wrong length."""
-        self._keys = tuple((key.expires_at, _prepare(key)) for key in keys)
-        self._only = self._keys[0][1] if len(self._keys) == 1 and self._keys[0][0] is None else None
+        self._only: Sign | None = None
+        self._keys: tuple[tuple[float | None, Sign], ...] = ()
+        if len(keys) == 1 and keys[0].expires_at is None:
+            self._only = _prepare(keys[0])
+        else:
+            self._keys = tuple((key.expires_at, _prepare(key)) for key in keys)
 
     def header(self, signed: bytes, now: float) -> bytes:
         """Return the value of `webhook-signature` over `signed`, which is `id.timestamp.body`.
@@ -62,13 +67,13 @@ def _hmac(key: bytes) -> Sign:
     padded = key.ljust(_BLOCK, b"\0")
     inner_state = hashlib.sha256(bytes(byte ^ 0x36 for byte in padded))
     outer_state = hashlib.sha256(bytes(byte ^ 0x5C for byte in padded))
-    copy_inner, copy_outer, encode = inner_state.copy, outer_state.copy, binascii.b2a_base64
+    copy_inner, copy_outer = inner_state.copy, outer_state.copy
 
     def sign(signed: bytes) -> bytes:
         inner, outer = copy_inner(), copy_outer()
         inner.update(signed)
         outer.update(inner.digest())
-        return b"v1," + encode(outer.digest(), newline=False)
+        return b"v1," + _encode(outer.digest(), newline=False)
 
     return sign
 
