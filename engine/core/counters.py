@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import mul
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ SLOTS = 30  # five minutes
 BUCKETS = 24  # those of ports.MinuteDelta
 BOUNDS_MS = tuple(1.6**k for k in range(BUCKETS - 1))  # the last bucket has no bound
 _EDGES_MS = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
+_MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
 LAST_ERROR_CHARACTERS = 200  # a snapshot stays small, and this is read by people
 
 
@@ -76,8 +78,7 @@ class CounterState(Struct, array_like=True):
 
 def _spent_ms(latency: Sequence[int]) -> int:
     """Return what attempts took together, from their histogram: older snapshots hold no more."""
-    middles = [(low + high) / 2 for low, high in pairwise(_EDGES_MS)]
-    return round(sum(count * middle for count, middle in zip(latency, middles, strict=True)))
+    return round(sum(map(mul, latency, _MIDDLES_MS))) if any(latency) else 0
 
 
 class Counters:
