@@ -126,25 +126,6 @@ class IntakeStore(Protocol):
 # --- settlement ------------------------------------------------------------------------------------
 
 
-class MinuteDelta(Struct):
-    """What a group adds to one destination's counters of one minute.
-
-    `errors` has a count per ErrorCategory (index = code - 1, 13 of them), `latency` one per bucket
-    (24: index k counts attempts of at most 1.6^k ms, the last all slower).
-    """
-
-    environment: int
-    destination: str
-    minute: int
-    attempts: int
-    failed: int
-    retried: int
-    delivered: int
-    dead_lettered: int
-    errors: list[int]
-    latency: list[int]
-
-
 class BacklogMark(Struct, gc=False):
     """A destination's backlog row, raised."""
 
@@ -173,10 +154,10 @@ class ReplayDelta(Struct):
 
 
 class SettleGroup(Struct):
-    """Everything that one settle statement writes, in one transaction."""
+    """Everything that one settle statement writes, in one transaction. What it adds to the counters
+    follows from the settlements (`engine.core.minutes`)."""
 
     settlements: list[Settlement]
-    minutes: list[MinuteDelta]
     marks: list[BacklogMark]
     snapshots: list[SnapshotWrite]
     shards: list[int]  # of the destinations concerned, each once

@@ -12,14 +12,12 @@ import structlog
 import trio
 from msgspec import Struct, structs
 
-from engine.core.counters import BUCKETS, latency_bucket
-from engine.core.records import Attempt, Settlement
-from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
+from engine.core.records import Settlement
+from engine.core.vocabulary import DeliveryStatus
 from engine.outcome_queue import Outcome, OutcomeQueue, SettlementOwner
 from engine.ports import (
     BacklogMark,
     ContentionError,
-    MinuteDelta,
     PoisonError,
     ReplayDelta,
     SettleGroup,
@@ -78,7 +76,7 @@ class Recorder:
         self._open: list[Outcome] = []  # being written
         self.on_relief: Callable[[], None] | None = None
         self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
-        self.on_settled: Callable[[Sequence[MinuteDelta]], None] | None = None
+        self.on_settled: Callable[[Sequence[Settlement]], None] | None = None
         self.on_snapshots: Callable[[Sequence[SnapshotWrite]], None] | None = None
         self.on_dead: Callable[[Sequence[Settlement]], None] | None = None
         self._groups = self._settlements = 0
@@ -238,7 +236,7 @@ class Recorder:
     def _report(self, group: SettleGroup) -> None:
         """Tell those who look on what is durable now."""
         if self.on_settled is not None:
-            self.on_settled(group.minutes)
+            self.on_settled(group.settlements)
         if group.snapshots and self.on_snapshots is not None:
             self.on_snapshots(group.snapshots)
         if self.on_dead is not None:
@@ -275,13 +273,12 @@ def build_group(
     marks: list[BacklogMark],
     snapshots: list[SnapshotWrite],
 ) -> SettleGroup:
-    """Make a group, with what it adds to the counters of each destination and minute."""
+    """Make a group, with the shards that it is of and what it adds to the tallies of replays."""
     destinations = {each.delivery.destination for each in settlements}
     destinations.update(mark.destination for mark in marks)
     destinations.update(write.destination for write in snapshots)
     return SettleGroup(
         settlements=settlements,
-        minutes=_minutes(settlements),
         marks=marks,
         snapshots=snapshots,
         shards=sorted({shard_of(each) for each in destinations}),
@@ -311,47 +308,6 @@ def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
             delta.delivered += 1
             delta.failed -= again
     return list(deltas.values())
-
-
-def _minutes(settlements: list[Settlement]) -> list[MinuteDelta]:
-    deltas: dict[tuple[str, int], MinuteDelta] = {}
-    for settlement in settlements:
-        delivery, attempt = settlement.delivery, settlement.attempt
-        if delivery.origin is DeliveryOrigin.INSPECTION:
-            continue
-        delivered = settlement.status is DeliveryStatus.DELIVERED
-        if attempt is not None:  # by the milliseconds that its row will have
-            outcome = attempt.outcome
-            ended_at_ms = int(outcome.started_at * 1000) + outcome.duration_ms
-        elif delivered or settlement.dead_lettered:
-            ended_at_ms = int(settlement.at * 1000)
-        else:
-            continue
-        key = (delivery.destination, ended_at_ms // 60_000)
-        delta = deltas.get(key)
-        if delta is None:
-            delta = deltas[key] = _nothing(delivery.event.environment, *key)
-        delta.delivered += delivered
-        # A delivery that was tried anew out of the DLQ, and died again, is one that died.
-        delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None
-        if attempt is not None:
-            _count_attempt(delta, attempt)
-    return list(deltas.values())
-
-
-def _nothing(environment: int, destination: str, minute: int) -> MinuteDelta:
-    errors, latency = [0] * len(ErrorCategory), [0] * BUCKETS
-    return MinuteDelta(environment, destination, minute, 0, 0, 0, 0, 0, errors, latency)
-
-
-def _count_attempt(delta: MinuteDelta, attempt: Attempt) -> None:
-    outcome = attempt.outcome
-    delta.attempts += 1
-    delta.retried += attempt.number > 1
-    delta.latency[latency_bucket(outcome.duration_ms)] += 1
-    if outcome.category is not None:
-        delta.failed += 1
-        delta.errors[outcome.category - 1] += 1
 
 
 def _emptied(settlement: Settlement) -> Settlement | None:

@@ -1,6 +1,6 @@
 """Throughput: what was accepted and settled in each of the last 60 seconds, by environment, in memory.
 
-Fed after a commit, by the group: once for each environment of it, and never for a single event.
+Fed after a commit, by the group, and never for a single event.
 """
 
 from collections import Counter, deque
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
-from engine.core.records import Event
-from engine.core.vocabulary import Origin
-from engine.ports import MinuteDelta
+from engine.core.records import Event, Settlement
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, Origin
 
 WINDOW_S = 60
 OWN = Origin.OWN
+INSPECTION = DeliveryOrigin.INSPECTION
+DELIVERED = DeliveryStatus.DELIVERED
 
 
 class Counts(Struct):
@@ -58,14 +59,23 @@ class Throughput:
         for environment, number in counts.items():
             self._of(present, environment).accepted += number
 
-    def settled(self, minutes: Iterable[MinuteDelta]) -> None:
-        """Count what a group of outcomes that are durable now adds to the counters."""
+    def settled(self, settlements: Iterable[Settlement]) -> None:
+        """Count a group of outcomes that are durable now, as the counters of minutes do."""
         present = self._present()
-        for minute in minutes:
-            counts = self._of(present, minute.environment)
-            counts.delivered += minute.delivered
-            counts.failed += minute.failed
-            counts.attempts += minute.attempts
+        environment: int | None = None
+        counts = Counts()
+        for settlement in settlements:
+            delivery = settlement.delivery
+            if delivery.origin is INSPECTION:
+                continue
+            if delivery.event.environment != environment:  # they come in runs
+                environment = delivery.event.environment
+                counts = self._of(present, environment)
+            counts.delivered += settlement.status is DELIVERED
+            attempt = settlement.attempt
+            if attempt is not None:
+                counts.attempts += 1
+                counts.failed += attempt.outcome.category is not None
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
         """Return the sums and the seconds of the last 60, of which the present one is the last."""

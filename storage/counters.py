@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from engine.ports import MinuteDelta, SettleGroup
+from engine.core.minutes import MinuteDelta
+from engine.ports import SettleGroup
 from storage.columns import Arguments, Column, rows
 
 ERRORS = 13  # one for each ErrorCategory
@@ -25,10 +26,10 @@ _MINUTE = (
 )
 _FAILED = (Column("failed", "integer"),)
 _PLACE = (Column("place", "integer"),)  # where a minute's histograms begin in the flat argument
-_LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
+LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
 _ERROR = tuple(f"error_{code:02}" for code in range(1, ERRORS + 1))
 # All that a row of counters counts.
-COUNTERS = (*(column.name for column in _MINUTE[3:] + _FAILED), *_ERROR, *_LATENCY)
+COUNTERS = (*(column.name for column in _MINUTE[3:] + _FAILED), *_ERROR, *LATENCY)
 _CLAUSE = """,
 counted AS (
     INSERT INTO destination_minutes AS n ({names})
@@ -54,13 +55,17 @@ class Counted(Struct, frozen=True):
     late: bool  # some minute may be in an hour that is rolled up
 
 
-def counted(group: SettleGroup) -> Counted | None:
-    """Return what is to be counted, None where nothing is."""
-    minutes = group.minutes
+def early_minute(group: SettleGroup) -> int:
+    """Return the first minute whose hour is rolled up in no case yet."""
+    return group.now_ms // 60_000 - LATE_MINUTES
+
+
+def counted(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> Counted | None:
+    """Return how minutes of a group are to be counted, None where there are none."""
     if not minutes:
         return None
     # A group that is run again is as old as its first run, which nobody knows here.
-    early = group.now_ms // 60_000 - LATE_MINUTES
+    early = early_minute(group)
     return Counted(
         any(minute.failed for minute in minutes),
         all(max(minute.latency) <= _SMALL >= max(minute.errors) for minute in minutes),
@@ -79,7 +84,7 @@ def minutes_clause(before: int, kind: Counted, *, uniform: bool, gate: str) -> t
     minute = rows("m", columns + _PLACE, before, uniform=uniform)
     number = minute.parameters + 1
     value = {name: minute.value[name] for name in minute.value if name != "place"}
-    for place, name in enumerate(_LATENCY + _ERROR if kind.failures else _LATENCY):
+    for place, name in enumerate(LATENCY + _ERROR if kind.failures else LATENCY):
         if kind.small:
             value[name] = f"get_byte(${number}::bytea, m.place + {place})"
         else:

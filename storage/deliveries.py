@@ -24,7 +24,7 @@ from storage.entries import (
     event_detail,
 )
 from storage.events import EVENT
-from storage.outcomes import header_lines, text_bytes
+from storage.responses import header_lines, text_bytes
 from storage.selection import Selection, select, select_among
 from storage.walk import EXAMINED, HIGHEST, LOWEST, Step, found, id_bounds, walk
 

@@ -1,9 +1,8 @@
 """The rows that a settle statement writes: its text by kind of group, and its arguments.
 
-Most groups are successes of one day throughout: those have a lean text of their own, which updates no
-indexed column, and whose partition is named, since an update through the parent costs 3 us an outcome
-and, planned while a partition was empty, a scan of it. Most of these are first attempts with a small
-response: they are kept in their deliveries' rows, and the view `attempt_log` shows them with the others.
+Most groups are successes of one day throughout: those have a lean text of their own
+(`storage.successes`). Where a group is of one day its partition is named, since an update through the
+parent costs 3 us an outcome and, planned while a partition was empty, a scan of it.
 """
 
 from collections.abc import Sequence
@@ -13,39 +12,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.core.records import Attempt, Outcome, Settlement
-from engine.core.vocabulary import DeliveryStatus
+from engine.core.minutes import minute_deltas
+from engine.core.records import Attempt, Settlement
 from engine.identity import created_at_ms
 from engine.ports import SettleGroup
 from storage.columns import Arguments, Column, Rows, rows
 from storage.counters import Counted, bind_minutes, counted, minutes_clause
+from storage.lone import mark_lone
 from storage.ownership import SETTLE_OWNER
 from storage.partitions import Partition, day_of
+from storage.responses import header_lines, text_bytes
 from storage.standing import bind_standing, standing_clauses
+from storage.successes import Successes, bind_successes, is_success, success_clauses
 from storage.tallies import bind_tallies, tallies_clause
 
-# The attempt of a delivery that succeeds at once goes into the delivery's own row if its response,
-# headers and body, has no more bytes than this: the pages of `storage.partitions` have room for that.
-INLINE_BYTES = 160
-
-_SUCCESS = (
-    Column("environment", "integer", shared=True),
-    Column("delivery", "uuid"),
-    Column("number", "integer", shared=True),
-    Column("started_at_ms", "bigint"),
-    Column("duration_ms", "integer"),
-    Column("response_status", "smallint", shared=True),
-)
-_SUCCESS_RESPONSE = (
-    Column("destination_version", "integer", shared=True),
-    Column("transform_version", "integer", shared=True),
-    Column("response_headers", "bytea", shared=True),
-    Column("response_body", "bytea", shared=True),
-)
-_SUCCESS_RARE = (
-    Column("response_truncated", "boolean", shared=True),
-    Column("logs", "bytea", shared=True),
-)
 _ATTEMPT = (
     Column("environment", "integer", shared=True),
     Column("delivery", "uuid"),
@@ -81,29 +61,6 @@ _STATE = (
 )
 
 _OWNER = "WITH " + SETTLE_OWNER.format(process="$1", epoch="$2", shards="$3")
-_MADE_SUCCESSES = """,
-made AS (
-    INSERT INTO attempts (success, {response.names})
-    SELECT true, {response.values} FROM owner, {response.source}
-)"""
-# The attempt goes into the delivery's row with the rest that its success writes there.
-_INLINE = """,
-        only_duration_ms = o.duration_ms, only_version = {destination_version},
-        only_transform = {transform_version}, only_headers = {response_headers},
-        only_body = {response_body}"""
-_CHANGED_SUCCESSES = """,
-changed AS (
-    UPDATE {table} d SET
-        status = 2, attempt_count = {number}, response_status = {response_status},
-        delivered_at_ms = o.started_at_ms + o.duration_ms,
-        updated_at_ms = o.started_at_ms + o.duration_ms,
-        trouble = CASE WHEN d.dlq_status IS NOT NULL THEN 4 END,
-        error_category = NULL, last_error = NULL, next_attempt_at_ms = NULL{inline}
-    FROM owner, {source}
-    WHERE d.environment = {environment} AND d.id = o.delivery
-      AND d.attempt_count = {number} - 1 AND d.status IN (0, 4)
-    RETURNING 1
-)"""
 _MADE_ATTEMPTS = """,
 made AS (
     INSERT INTO attempts ({attempt.names})
@@ -154,8 +111,7 @@ class Shape(Struct, frozen=True):
     """Which kinds of rows and columns a group has: what its statement's text depends on."""
 
     table: str  # that the deliveries are updated in
-    successes: bool  # nothing but first-hand successes
-    inline: bool  # and these at the first attempt, with small responses
+    successes: Successes | None  # where there is nothing but first-hand ones
     uniform: bool
     again: bool
     counted: Counted | None
@@ -173,24 +129,13 @@ class Statement(Struct, frozen=True):
 @cache
 def settle_statement(shape: Shape) -> str:
     """Return the statement for groups of a shape."""
-    before = number = 5 if shape.again else 4
+    number = 5 if shape.again else 4
     parts = [_OWNER]
-    if shape.successes:
-        columns = _SUCCESS + _SUCCESS_RESPONSE + (() if shape.inline else _SUCCESS_RARE)
-        success = rows("o", columns, number, uniform=shape.uniform)
-        number = success.parameters
-        if shape.inline:
-            inline = _INLINE.format(**success.value)
-        else:
-            inline = ""
-            parts.append(_MADE_SUCCESSES.format(response=success))
-            # The delivery's own columns once more, by the very same parameters.
-            success = rows("o", _SUCCESS, before, uniform=shape.uniform)
-        parts.append(
-            _CHANGED_SUCCESSES.format(
-                table=shape.table, source=success.source, inline=inline, **success.value
-            )
+    if shape.successes is not None:
+        clauses, number = success_clauses(
+            number, shape.table, shape.successes, uniform=shape.uniform
         )
+        parts += clauses
     else:
         attempt = rows("t", _ATTEMPT, number, uniform=shape.uniform)
         state = rows("o", _STATE, attempt.parameters, uniform=shape.uniform)
@@ -227,21 +172,25 @@ def _changed_states(table: str, state: Rows) -> str:
 def bind(group: SettleGroup) -> Statement:
     """Return the statement that suits a group."""
     settlements = group.settlements
-    successes = bool(settlements) and not group.again and all(map(_is_success, settlements))
     arguments = Arguments()
     arguments.add(len(settlements))
-    inline = False
-    if successes:
-        inline = _bind_successes(arguments, settlements)
+    successes: Successes | None = None
+    summed = settlements
+    if settlements and not group.again and all(map(is_success, settlements)):
+        lone, marks = mark_lone(group)
+        successes = bind_successes(arguments, settlements, marks, lone)
+        if marks:  # the others' counters are sums of ours
+            summed = [each for each, mark in zip(settlements, marks, strict=True) if not mark]
     else:
         attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]
         if group.again:
             arguments.add(len(attempts))
         _bind_attempts(arguments, attempts)
         _bind_states(arguments, settlements)
-    kind = counted(group)
+    minutes = minute_deltas(summed)
+    kind = counted(group, minutes)
     if kind is not None:
-        bind_minutes(arguments, group.minutes, kind)
+        bind_minutes(arguments, minutes, kind)
     if group.replays:
         bind_tallies(arguments, group.replays)
     standing = bool(group.marks or group.snapshots)
@@ -250,7 +199,6 @@ def bind(group: SettleGroup) -> Statement:
     shape = Shape(
         _table(settlements),
         successes,
-        inline,
         arguments.uniform,
         group.again,
         kind,
@@ -258,19 +206,6 @@ def bind(group: SettleGroup) -> Statement:
         bool(group.replays),
     )
     return Statement(settle_statement(shape), arguments.bound())
-
-
-def _is_success(settlement: Settlement) -> bool:
-    """Whether the lean text says all that there is to say."""
-    attempt = settlement.attempt
-    return (
-        attempt is not None
-        and settlement.status is DeliveryStatus.DELIVERED
-        and attempt.outcome.success
-        and attempt.number == settlement.expects + 1
-        and attempt.outcome.message is None
-        and not settlement.skipped
-    )
 
 
 def _table(settlements: Sequence[Settlement]) -> str:
@@ -282,44 +217,6 @@ def _table(settlements: Sequence[Settlement]) -> str:
     if first != day_of(created_at_ms(max(ids))):
         return "deliveries"
     return Partition("deliveries", first).name
-
-
-def _bind_successes(arguments: Arguments, settlements: Sequence[Settlement]) -> bool:
-    """Add the columns; return whether the deliveries' own rows have room for the attempts."""
-    attempts = [s.attempt for s in settlements if s.attempt is not None]
-    deliveries = [s.delivery for s in settlements]
-    outcomes = [a.outcome for a in attempts]
-    lines = _all_header_lines(outcomes)
-    inline = not any(
-        a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
-        for a, o, line in zip(attempts, outcomes, lines, strict=True)
-    )
-    arguments.shared([d.event.environment for d in deliveries])
-    arguments.add([d.id for d in deliveries])
-    arguments.shared([a.number for a in attempts])
-    arguments.add([int(o.started_at * 1000) for o in outcomes], [o.duration_ms for o in outcomes])
-    arguments.shared([o.status for o in outcomes])
-    arguments.shared([a.destination_version for a in attempts])
-    arguments.shared([o.transform_version for o in outcomes])
-    arguments.shared(lines)
-    arguments.shared([o.body for o in outcomes])
-    if not inline:
-        arguments.shared([o.truncated for o in outcomes])
-        arguments.shared([o.logs for o in outcomes])
-    return inline
-
-
-def _all_header_lines(outcomes: Sequence[Outcome]) -> list[bytes]:
-    """Return `header_lines` of each: a receiver's are mostly what they were a moment ago."""
-    lines: list[bytes] = []
-    last: tuple[tuple[bytes, bytes], ...] = ()
-    made = b""
-    for outcome in outcomes:
-        if outcome.headers != last:
-            last = outcome.headers
-            made = header_lines(last)
-        lines.append(made)
-    return lines
 
 
 def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, Attempt]]) -> None:
@@ -372,13 +269,3 @@ def _ended_at_ms(settlement: Settlement) -> int:
         return int(settlement.at * 1000)
     outcome = settlement.attempt.outcome
     return int(outcome.started_at * 1000) + outcome.duration_ms
-
-
-def header_lines(headers: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """Return a response's headers as they are stored."""
-    return b"".join([b"%b: %b\r\n" % header for header in headers])
-
-
-def text_bytes(text: str | None) -> bytes | None:
-    """Return text as it is stored: receivers can make it hold what no PostgreSQL text can."""
-    return None if text is None else text.encode("utf-8", "replace")

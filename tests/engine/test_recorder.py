@@ -7,6 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.core.minutes import minute_deltas
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import (
     DeliveryClass,
@@ -31,7 +32,6 @@ from engine.recorder import (
     RETRY_S,
     ROWS_AT_ONCE,
     Recorder,
-    build_group,
 )
 from tests.engine.fakes import FakeSettleStore, Owner
 
@@ -262,7 +262,7 @@ async def test_a_poisonous_outcome_is_recorded_with_its_response_emptied(
     bodies = {each.attempt.number: each.attempt.outcome.body for each in written if each.attempt}
     assert bodies == {n: b"" if n == 3 else b"ok" for n in range(1, 8)}
     assert owner.durable == batch
-    assert sum(delta.attempts for group in store.groups for delta in group.minutes) == 7
+    assert sum(delta.attempts for delta in minute_deltas(written)) == 7
 
 
 async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
@@ -333,18 +333,16 @@ def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
     again = settled(2, failed=ErrorCategory.HTTP_5XX, duration_ms=1, started_at=70.0)
     again.dead_lettered = True
     again.delivery.dlq_status = DlqStatus.RETRIED_FROM_DLQ
-    group = build_group(
+    deltas = minute_deltas(
         [
             again,
             settled(1),  # began at 119.999 s, ended 3 ms later: in minute 2
             dead,
             settled(1, to=OTHER),
             settled(1, origin=DeliveryOrigin.INSPECTION),
-        ],
-        [],
-        [],
+        ]
     )
-    table = {(delta.destination, delta.minute): delta for delta in group.minutes}
+    table = {(delta.destination, delta.minute): delta for delta in deltas}
     assert set(table) == {(DESTINATION, 2), (DESTINATION, 0), (DESTINATION, 1), (OTHER, 2)}
     second = table[DESTINATION, 1]
     assert (second.attempts, second.dead_lettered) == (1, 0)  # it was counted when it died first

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from engine.core.vocabulary import DeliveryStatus, ErrorCategory
-from engine.ports import (
-    SettleGroup,
-)
+from engine.core.counters import BOUNDS_MS, latency_bucket
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
+from engine.ports import PoisonError
+from storage.columns import Arguments
+from storage.counters import bind_minutes, counted, minutes_clause
+from storage.lone import Lone, mark_lone
 from tests.storage.world import (
     World,
+    deliveries_of,
     event,
     failure,
     identity,
@@ -47,6 +50,85 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         again = chance.random() < 0.3
         for _ in range(2 if again else 1):
             await world.settle.settle(settle_group(settlements, again=again))
+    await agree(world)
+
+
+# Of a group of successes, how many are the only one of their destination: by the destinations' places.
+MIXES = {
+    Lone.NONE: [0] * 20,
+    Lone.SOME: [*range(12), *range(12, 16), *range(12, 16)],
+    Lone.ALL: list(range(20)),
+}
+
+
+@pytest.mark.parametrize("lone", Lone)
+@pytest.mark.parametrize(
+    "body", [b"ok", b"x" * 200]
+)  # kept in its delivery's row, and in one of its own
+async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
+    world: World, lone: Lone, body: bytes
+) -> None:
+    to = [identity.other() for _ in range(20)]
+    for _ in range(2):  # rows that are made, and rows that are there
+        deliveries = []
+        for place in MIXES[lone]:
+            deliveries += await world.accept(event(environment=1 + place % 3), to=[to[place]])
+        await world.settle.settle(settle_group([failure(each) for each in deliveries[:2]]))
+        group = settle_group(
+            [success(each, body=body, duration_ms=n) for n, each in enumerate(deliveries)]
+        )
+        assert mark_lone(group)[0] is lone
+        await world.settle.settle(group)
+    await agree(world)
+    counts = await world.rows("destination_minutes")
+    assert sum(row["delivered"] for row in counts) == 40
+    assert sum(row["retried"] for row in counts) == 4
+
+
+async def test_a_lone_success_is_in_the_same_bucket_as_others(world: World) -> None:
+    durations = sorted({int(bound) + more for bound in (-1, *BOUNDS_MS) for more in (0, 1)} - {-1})
+    deliveries = await world.accept(event(), to=[identity.other() for _ in durations])
+    group = settle_group(
+        [success(each, duration_ms=ms) for each, ms in zip(deliveries, durations, strict=True)]
+    )
+    await world.settle.settle(group)
+    rows = {str(row["destination"]): row for row in await world.rows("destination_minutes")}
+    for delivery, duration_ms in zip(deliveries, durations, strict=True):
+        row = rows[delivery.destination]
+        buckets = [bucket for bucket in range(24) if row[f"latency_{bucket:02}"]]
+        assert buckets == [latency_bucket(duration_ms)], duration_ms
+
+
+async def test_an_inspection_is_counted_by_nobody(world: World) -> None:
+    one = event()
+    inspected, *others = deliveries_of(one, *[identity.other() for _ in range(4)])
+    inspected.origin = DeliveryOrigin.INSPECTION
+    await world.put([inspected, *others])
+    group = settle_group([success(each) for each in (inspected, *others)])
+    assert mark_lone(group) == (Lone.SOME, [False, True, True, True])
+    await world.settle.settle(group)
+    counts = {str(row["destination"]) for row in await world.rows("destination_minutes")}
+    assert counts == {each.destination for each in others}
+
+
+@pytest.mark.parametrize("lone", Lone)
+async def test_successes_of_which_one_is_settled_already_count_nothing(
+    world: World, lone: Lone
+) -> None:
+    to = [identity.other() for _ in range(20)]
+    deliveries = []
+    for place in MIXES[lone]:
+        deliveries += await world.accept(event(), to=[to[place]])
+    settlements = [success(each) for each in deliveries]
+    await world.settle.settle(settle_group(settlements[:1]))
+    before = await world.contents()
+    with pytest.raises(PoisonError):
+        await world.settle.settle(settle_group(settlements))
+    assert await world.contents() == before
+
+
+async def agree(world: World) -> None:
+    """Compare all counters with the rows that they count."""
     attempts = await world.rows("attempt_log")
     deliveries = {row["id"]: row for row in await world.rows("deliveries")}
     for row in await world.rows("destination_minutes"):
@@ -63,16 +145,16 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
         for code in range(1, 14):
             assert row[f"error_{code:02}"] == sum(each["error_category"] == code for each in mine)
         ended = [each for each in deliveries.values() if each["destination"] == row["destination"]]
-        for column, counted in (
+        for column, count in (
             ("delivered_at_ms", row["delivered"]),
             ("dead_lettered_at_ms", row["dead_lettered"]),
         ):
-            assert counted == sum(
+            assert count == sum(
                 each[column] is not None and each[column] // 60_000 == row["minute"]
                 for each in ended
             )
-    counted = await world.rows("destination_minutes")
-    assert sum(row["attempts"] for row in counted) == len(attempts)
+    counts = await world.rows("destination_minutes")
+    assert sum(row["attempts"] for row in counts) == len(attempts)
 
 
 @pytest.mark.parametrize("first", [1, 1_000])
@@ -80,9 +162,16 @@ async def test_each_bucket_and_category_has_its_own_column(world: World, first: 
     latency, errors = list(range(first, first + 24)), list(range(101, 114))
     counts = minute(A, attempts=1, failed=2, retried=3, delivered=4, dead_lettered=5)
     counts.latency, counts.errors = latency, errors
-    group = SettleGroup([], [counts, minute(B, latency=latency)], [], [], [0], 1)
+    minutes = [counts, minute(B, latency=latency)]
+    kind = counted(settle_group([], now_ms=1), minutes)
+    assert kind is not None
+    arguments = Arguments()
+    bind_minutes(arguments, minutes, kind)
+    clause, _ = minutes_clause(0, kind, uniform=arguments.uniform, gate="")
     for _ in range(2):
-        await world.settle.settle(group)
+        await world.bridge.pool.fetch(
+            f"WITH owner AS (SELECT){clause} SELECT 1", *arguments.bound()
+        )
     rows = {str(row["destination"]): row for row in await world.rows("destination_minutes")}
     assert [rows[A][f"latency_{bucket:02}"] for bucket in range(24)] == [2 * n for n in latency]
     assert [rows[B][f"latency_{bucket:02}"] for bucket in range(24)] == [2 * n for n in latency]

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from engine.core.minutes import MinuteDelta
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import (
     DeliveryClass,
@@ -17,7 +18,6 @@ from engine.ports import (
     DirtyDestination,
     IntakeGroup,
     KeyClaim,
-    MinuteDelta,
     NewCustomer,
     SettleGroup,
 )

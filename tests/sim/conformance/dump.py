@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from storage.bridge import Pool
-from storage.outcomes import header_lines, text_bytes
+from storage.responses import header_lines, text_bytes
 from tests.sim.store import Tables
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 

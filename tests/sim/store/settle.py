@@ -8,6 +8,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
+from engine.core.minutes import minute_deltas
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, Trouble
 from engine.ports import PoisonError, SettleGroup, StoreError
@@ -158,7 +159,7 @@ def _change(row: StoredDelivery, settlement: Settlement) -> None:
 
 
 def _count(tables: Tables, group: SettleGroup) -> None:
-    for each in group.minutes:
+    for each in minute_deltas(group.settlements):
         key = (each.environment, each.destination, each.minute)
         minute = tables.minutes.setdefault(key, StoredMinute())
         minute.attempts += each.attempts
@@ -202,7 +203,6 @@ def _as_sent(group: SettleGroup) -> SettleGroup:
     return replace(
         group,
         settlements=[replace(each, delivery=replace(each.delivery)) for each in group.settlements],
-        minutes=list(group.minutes),
         marks=list(group.marks),
         snapshots=list(group.snapshots),
         replays=list(group.replays),

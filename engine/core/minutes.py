@@ -1,0 +1,73 @@
+"""What outcomes add to the counters of a destination and minute: of whatever is durable, each once."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from engine.core.counters import BUCKETS, latency_bucket
+from engine.core.records import Attempt, Settlement
+from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
+
+_INSPECTION = DeliveryOrigin.INSPECTION
+_DELIVERED = DeliveryStatus.DELIVERED
+
+
+class MinuteDelta(Struct):
+    """What a group adds to one destination's counters of one minute.
+
+    `errors` has a count per ErrorCategory (index = code - 1, 13 of them), `latency` one per bucket
+    (24: index k counts attempts of at most 1.6^k ms, the last all slower).
+    """
+
+    environment: int
+    destination: str
+    minute: int
+    attempts: int
+    failed: int
+    retried: int
+    delivered: int
+    dead_lettered: int
+    errors: list[int]
+    latency: list[int]
+
+
+def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
+    """Return what settlements add, for each destination and minute that they are of."""
+    deltas: dict[tuple[str, int], MinuteDelta] = {}
+    for settlement in settlements:
+        delivery, attempt = settlement.delivery, settlement.attempt
+        if delivery.origin is _INSPECTION:
+            continue
+        delivered = settlement.status is _DELIVERED
+        if attempt is not None:  # by the milliseconds that its row will have
+            outcome = attempt.outcome
+            ended_at_ms = int(outcome.started_at * 1000) + outcome.duration_ms
+        elif delivered or settlement.dead_lettered:
+            ended_at_ms = int(settlement.at * 1000)
+        else:
+            continue
+        key = (delivery.destination, ended_at_ms // 60_000)
+        delta = deltas.get(key)
+        if delta is None:
+            delta = deltas[key] = _nothing(delivery.event.environment, *key)
+        delta.delivered += delivered
+        # A delivery that was tried anew out of the DLQ, and died again, is one that died.
+        delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None
+        if attempt is not None:
+            _count_attempt(delta, attempt)
+    return list(deltas.values())
+
+
+def _nothing(environment: int, destination: str, minute: int) -> MinuteDelta:
+    errors, latency = [0] * len(ErrorCategory), [0] * BUCKETS
+    return MinuteDelta(environment, destination, minute, 0, 0, 0, 0, 0, errors, latency)
+
+
+def _count_attempt(delta: MinuteDelta, attempt: Attempt) -> None:
+    outcome = attempt.outcome
+    delta.attempts += 1
+    delta.retried += attempt.number > 1
+    delta.latency[latency_bucket(outcome.duration_ms)] += 1
+    if outcome.category is not None:
+        delta.failed += 1
+        delta.errors[outcome.category - 1] += 1
