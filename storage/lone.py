@@ -59,12 +59,15 @@ def mark_lone(group: SettleGroup) -> tuple[Lone, list[bool]]:
     None is where some ended so long ago that their hour may be rolled up.
     """
     settlements = group.settlements
-    deliveries = [settlement.delivery for settlement in settlements]
-    of = Counter([delivery.destination for delivery in deliveries])
-    if len(of) * _ONE_IN < len(deliveries) or _some_late(settlements, early_minute(group)):
+    to = [settlement.delivery.destination for settlement in settlements]
+    # Those that are lone are no more than there are destinations.
+    if len(set(to)) * _ONE_IN < len(to) or _some_late(settlements, early_minute(group)):
         return Lone.NONE, []
-    inspection = DeliveryOrigin.INSPECTION
-    marks = [of[each.destination] == 1 and each.origin is not inspection for each in deliveries]
+    of, inspection = Counter(to), DeliveryOrigin.INSPECTION
+    marks = [of[each] == 1 for each in to]
+    for place, settlement in enumerate(settlements):
+        if settlement.delivery.origin is inspection:
+            marks[place] = False
     number = sum(marks)
     if number == len(marks):
         return Lone.ALL, marks

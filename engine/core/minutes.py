@@ -34,6 +34,7 @@ class MinuteDelta(Struct):
 def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
     """Return what settlements add, for each destination and minute that they are of."""
     deltas: dict[tuple[str, int], MinuteDelta] = {}
+    delta: MinuteDelta | None = None  # of the last, since they come in runs
     for settlement in settlements:
         delivery, attempt = settlement.delivery, settlement.attempt
         if delivery.origin is _INSPECTION:
@@ -46,10 +47,12 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
             ended_at_ms = int(settlement.at * 1000)
         else:
             continue
-        key = (delivery.destination, ended_at_ms // 60_000)
-        delta = deltas.get(key)
-        if delta is None:
-            delta = deltas[key] = _nothing(delivery.event.environment, *key)
+        minute, destination = ended_at_ms // 60_000, delivery.destination
+        if delta is None or delta.minute != minute or delta.destination != destination:
+            key = (destination, minute)
+            delta = deltas.get(key)
+            if delta is None:
+                delta = deltas[key] = _nothing(delivery.event.environment, destination, minute)
         delta.delivered += delivered
         # A delivery that was tried anew out of the DLQ, and died again, is one that died.
         delta.dead_lettered += settlement.dead_lettered and delivery.dlq_status is None
