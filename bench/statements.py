@@ -23,7 +23,6 @@ from bench.service import STOP_S
 SIZES = (1, 16, 64, 256, 1_000)  # of groups: a lone event's, those under load, a flood's
 STATEMENTS = ("accept", "settle")
 SIDES = ("client", "database")
-GATHER = "gather"  # a group of outcomes with its counters, which only the client makes
 MANY_SIZES = (64, 256)  # of groups of which each outcome is another destination's
 Measured = dict[str, Any]
 
@@ -93,7 +92,7 @@ def statements(sizes: Sizes, serve: Serve | None = None) -> Measurement:
             found = _in_turns(sides, rounds, measured)
             figures |= _stated(found[-1], name)
             if len(found) > 1:
-                for kind in (*STATEMENTS, GATHER):
+                for kind in STATEMENTS:
                     one, other = ([sum(each[kind].values()) for each in side] for side in found)
                     figures |= ratios(f"{kind}{name}Ratio", one, other)
     return Measurement(figures)
@@ -113,11 +112,11 @@ def _in_turns(sides: list[Statements], rounds: int, asked: dict[str, int]) -> li
 
 def _stated(rounds: list[Measured], name: str) -> dict[str, float]:
     """Return the medians under names such as `accept64Client`, `settle64ManyClient` for many."""
-    sides = [(statement, side) for statement in STATEMENTS for side in SIDES]
     figures = {
         f"{kind}{name}{side.capitalize()}": round(
             statistics.median([each[kind][side] for each in rounds]), 2
         )
-        for kind, side in [*sides, (GATHER, "client")]
+        for kind in STATEMENTS
+        for side in SIDES
     }
     return figures | {f"logBytes{name}": statistics.median([each["logBytes"] for each in rounds])}
