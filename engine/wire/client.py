@@ -30,8 +30,8 @@ from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
 
 _INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as a call
-# Pools go with their destinations' actors; of more actors than this some have their heads prepared anew. A
-# pool takes 1.4 KB, the state of its signer's hashes included: so many are 94 MB.
+# Pools go with their destinations' actors; of more actors than this some have their heads prepared
+# anew. A pool takes 1.4 KB, the state of its signer's hashes included: so many are 94 MB.
 POOLS_KEPT = 65_536
 POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
 DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
@@ -189,8 +189,12 @@ class WireClient:
         if pool is not None:
             pool.configure(destination)
             return pool
-        if origin is _INSPECTION:  # of a destination that may never have an actor: for this attempt
-            return Pool(self._wiring, destination)
+        if origin is _INSPECTION:
+            # Maybe nobody will say when it may go: it is for this attempt, which leaves no connection, as
+            # one beyond the limit leaves none.
+            pool = Pool(self._wiring, destination)
+            pool.busy = destination.concurrency
+            return pool
         if len(self._pools) >= POOLS_KEPT:
             self._make_room()
         pool = self._pools[destination.id] = Pool(self._wiring, destination)

@@ -328,7 +328,7 @@ class Connection:
     # --- ending
 
     def _complete(self, exchange: Exchange, answer: Answer) -> None:
-        now = self._wiring.clock.now()
+        now, tls = self._wiring.clock.now(), self._tls
         outcome = exchange.judged(answer, now)
         reusable = (
             answer.keep_alive
@@ -336,6 +336,7 @@ class Connection:
             and self._unsent is None  # the answer came before the whole request had been sent
             and self._write_error is None
             and now < self._until
+            and (tls is None or not tls.closed)
         )
         self.exchange = None
         self._reused = True

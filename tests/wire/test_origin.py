@@ -1,8 +1,6 @@
 """Connections are shared by all of a workspace that have the same origin, and by nobody else."""
 
 import gc
-import threading
-from typing import cast
 
 import pytest
 from trio.testing import wait_all_tasks_blocked
@@ -10,10 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin
 from engine.wire import idle as idle_module
-from engine.wire import resolver as resolver_module
-from engine.wire.connection import Connection
-from engine.wire.origin import Origin, Origins
-from engine.wire.resolver import Addresses, system_lookup
+from engine.wire.origin import Origins
 from engine.wire.target import parse_target
 from tests.wire.street import (
     OK,
@@ -22,7 +17,6 @@ from tests.wire.street import (
     Visit,
     a_destination,
     answer_ok,
-    open_street,
     until,
 )
 
@@ -51,43 +45,6 @@ def test_an_origin_that_nobody_knows_is_gone() -> None:
         assert len(origins) == 0
     finally:
         gc.enable()
-
-
-class Waiter:
-    """Somebody in an origin's line, who takes what is idle, or lets it be."""
-
-    def __init__(self, origin: Origin, told: list[str], name: str, *, takes: bool = True) -> None:
-        self._origin, self._told, self._name, self._takes = origin, told, name, takes
-        origin.want(self)
-
-    def offered(self) -> None:
-        self._told.append(self._name)
-        self._origin.leave(self)
-        if self._takes:
-            self._origin.idle.popitem()
-
-
-def test_what_falls_idle_is_offered_in_the_order_of_their_coming() -> None:
-    origin = Origins().of("w", parse_target("http://host.test/"))
-    told: list[str] = []
-    first = Waiter(origin, told, "first")
-    for name in ("second", "third", "fourth"):
-        Waiter(origin, told, name, takes=name != "second")
-    origin.want(first)  # it is there, and keeps its place
-    origin.offer()
-    assert told == []
-    origin.idle[cast(Connection, object())] = None
-    origin.offer()
-    assert told == ["first"]
-    origin.idle[cast(Connection, object())] = None
-    origin.offer()
-    assert told == ["first", "second", "third"]
-    origin.idle.update(dict.fromkeys((cast(Connection, object()), cast(Connection, object()))))
-    origin.offer()
-    assert told == ["first", "second", "third", "fourth"]
-    assert origin.line is None
-    assert len(origin.idle) == 1
-    origin.leave(first)  # harmless
 
 
 async def test_destinations_of_a_workspace_share_the_connections_to_an_origin(
@@ -162,33 +119,6 @@ async def test_one_that_waits_while_the_target_changes_takes_no_connection_of_th
     assert all(b"authorization" in request for request in old.requests)
 
 
-async def test_a_dead_connection_is_replaced_by_a_new_one_where_more_are_dead(
-    street: Street,
-) -> None:
-    """A receiver that restarted: what else is idle there is no better."""
-    gate = Gate()
-
-    async def serve(visit: Visit) -> None:
-        await visit.request()
-        await gate.opened.wait()
-        await visit.send(OK)
-        await visit.request()
-        if visit.number >= 3:
-            await visit.send(OK)
-
-    receiver = await street.open(serve)
-    outcomes: list[Outcome] = []
-    for name in ("a", "b", "c"):
-        street.begin(a_destination(receiver.url, id=name), outcomes.append)
-    await until(lambda: len(receiver.requests) == 3)
-    gate.opened.set()
-    await until(lambda: len(outcomes) == 3)
-    assert street.client.statistics().idle == 3
-    assert (await street.attempt(a_destination(receiver.url, id="d"))).success
-    assert receiver.connections == 4
-    assert street.client.statistics().replaced == 1
-
-
 async def test_a_destination_sends_no_more_at_once_than_it_may_however_many_are_idle(
     street: Street,
 ) -> None:
@@ -237,67 +167,17 @@ async def test_after_a_lowered_concurrency_no_more_are_left_than_it_says(
     assert street.client.statistics().idle == concurrency
 
 
-async def test_who_waits_for_its_turn_to_open_takes_what_another_leaves() -> None:
-    """The place is one's whose receiver never ends its handshake."""
-    gate = Gate()
-    async with open_street(openings=2) as street:  # of which a workspace alone has one
-        receiver, silent = await street.open(gate.serve), await street.open(Visit.closed)
-        outcomes: list[Outcome] = []
-        street.begin(a_destination(receiver.url, id="a"), outcomes.append)
-        await until(lambda: receiver.requests)
-        stuck = a_destination(silent.url.replace("http:", "https:"), id="stuck")
-        street.begin(stuck, outcomes.append)
-        await until(lambda: silent.connections)
-        for name in ("b", "c"):
-            street.begin(a_destination(receiver.url, id=name), outcomes.append)
-        await until(lambda: street.client.statistics().openings_waiting == 2)
-        gate.opened.set()
-        await until(lambda: len(outcomes) == 3)
-        assert receiver.connections == 1
-        found = street.client.statistics()
-        assert (found.openings, found.openings_waiting, found.in_flight) == (1, 0, 1)
-
-
-@pytest.mark.parametrize("how", ["opens", "has enough that open"])
-async def test_who_waits_for_a_name_takes_what_another_leaves(
-    monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    monkeypatch.setattr(resolver_module, "FOUND_S", 0.0)
-    asked, go_on = list[str](), threading.Event()
-
-    def lookup(host: str) -> Addresses:
-        asked.append(host)
-        if len(asked) > 1:
-            go_on.wait(10)
-        return system_lookup("127.0.0.1")
-
-    async with open_street(lookup=lookup, openings_destination=1) as street:
-        gate = Gate()
-        receiver = await street.open(gate.serve, host="slow.test")
-        outcomes: list[Outcome] = []
-        street.begin(a_destination(receiver.url, id="a"), outcomes.append)
-        await until(lambda: receiver.requests)
-        for _ in range(1 if how == "opens" else 4):
-            street.begin(a_destination(receiver.url, id="b"), outcomes.append)
-        await until(lambda: len(asked) == 2)
-        gate.opened.set()
-        try:
-            await until(lambda: len(outcomes) == (2 if how == "opens" else 5))
-        finally:
-            go_on.set()
-        assert all(outcome.success for outcome in outcomes)
-        assert receiver.connections == 1
-
-
 async def test_a_test_of_a_destination_prepares_nothing_that_stays(street: Street) -> None:
     receiver = await street.open(answer_ok)
     destination = a_destination(receiver.url)
     assert (await street.attempt(destination, origin=DeliveryOrigin.INSPECTION)).success
-    assert street.client.statistics().pools == 0
+    found = street.client.statistics()
+    assert (found.pools, found.idle, found.in_flight) == (0, 0, 0)
     assert (await street.attempt(destination)).success
     assert (await street.attempt(destination, origin=DeliveryOrigin.INSPECTION)).success
-    assert street.client.statistics().pools == 1
-    assert receiver.connections == 1
+    found = street.client.statistics()
+    assert (found.pools, found.idle, found.in_flight) == (1, 1, 0)
+    assert receiver.connections == 2
 
 
 async def test_what_is_prepared_goes_when_its_actor_leaves(street: Street) -> None:

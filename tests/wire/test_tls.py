@@ -3,6 +3,7 @@
 import datetime
 import ssl
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import pytest
 import trio
@@ -337,3 +338,36 @@ async def test_a_fault_in_a_handshake_ends_its_connection(
     assert [type(error) for error in street.errors] == [ZeroDivisionError]
     street.errors.clear()
     assert (await street.attempt(a_destination(receiver.url))).success
+
+
+async def test_one_that_says_farewell_with_its_answer_is_left_to_nobody(
+    street: Street, authority: trustme.CA
+) -> None:
+    context = server(authority.issue_cert(HOST))
+
+    async def serve(visit: Visit) -> None:
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        side, shaken = context.wrap_bio(incoming, outgoing, server_side=True), False
+        while b"\r\n\r\n" not in visit.buffer:
+            incoming.write(await visit.stream.receive_some(65536))
+            with suppress(ssl.SSLWantReadError):
+                if not shaken:
+                    side.do_handshake()
+                    shaken = True
+                visit.buffer += side.read(65536)
+            await visit.send(outgoing.read())
+        side.write(OK)
+        with suppress(ssl.SSLWantReadError):
+            side.unwrap()
+        await visit.send(outgoing.read())  # at once, so that it is read at once
+        await visit.closed()
+
+    receiver = await street.open(serve, host=HOST)
+    outcomes: list[Outcome] = []
+    config = a_destination(receiver.url.replace("http:", "https:"), concurrency=1)
+    for _ in range(2):
+        street.begin(config, outcomes.append)
+    await until(lambda: len(outcomes) == 2)
+    assert all(outcome.success for outcome in outcomes)
+    found = street.client.statistics()
+    assert (found.opened, found.reused, found.idle) == (2, 0, 0)
