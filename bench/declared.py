@@ -61,7 +61,7 @@ class Group(Form, frozen=True):
 
 class Load(Form, frozen=True):
     """What is posted to the events' first group, `to`: see `bench.load.Plan`. `seconds` at a `rate` are
-    as good as `events`. `warm`: how many events go ahead, before anything is measured."""
+    as good as `events`. `warm`: how many events go ahead, each time before it is measured."""
 
     to: str
     events: Count = 0

@@ -53,9 +53,6 @@ class Run:
     def measured(self) -> Measurement:
         """Measure; return it all."""
         declared = self._declared
-        for variant in declared.variants:
-            if variant.load.warm:
-                self._work(variant, warm=True)
         last = declared.variants[-1]
         turns = [
             (number, variant)
@@ -66,6 +63,8 @@ class Run:
         profiled = max(place for place, (_, variant) in enumerate(turns) if variant is last)
         self._floors.append(floors(self._stage.service(turns[0][1])))
         for place, (_, variant) in enumerate(turns):
+            if variant.load.warm:
+                self._work(variant, warm=True)
             done = self._work(variant, profiled=place == profiled)
             self._floors.append(floors(self._stage.service(variant)))
             self._done[variant.name].append(done)
