@@ -1,6 +1,7 @@
 """Bugs around commits: intake, recorder, entrance, replays, and guards that the database has."""
 
 from engine import recorder
+from engine.core import minutes
 from engine.entrance import Entrance
 from engine.intake import Intake
 from engine.intake_hands import Hands
@@ -115,7 +116,7 @@ RECORDER = (
         "attempts are counted twice",
         "An attempt that is not the first adds two to its minute.",
         (
-            recorder,
+            minutes,
             "_count_attempt",
             "delta.attempts += 1",
             "delta.attempts += 1 + (attempt.number > 1)",
@@ -125,8 +126,8 @@ RECORDER = (
         "the second death counts",
         "A delivery that dies again after a requeue is counted again as dead.",
         (
-            recorder,
-            "_minutes",
+            minutes,
+            "minute_deltas",
             "settlement.dead_lettered and delivery.dlq_status is None",
             "settlement.dead_lettered",
         ),

@@ -8,7 +8,7 @@ from math import ceil
 
 from msgspec.structs import replace
 
-from engine.core.minutes import minute_deltas
+from engine.core import minutes
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, Trouble
 from engine.ports import PoisonError, SettleGroup, StoreError
@@ -159,7 +159,7 @@ def _change(row: StoredDelivery, settlement: Settlement) -> None:
 
 
 def _count(tables: Tables, group: SettleGroup) -> None:
-    for each in minute_deltas(group.settlements):
+    for each in minutes.minute_deltas(group.settlements):  # by its module, where bugs are planted
         key = (each.environment, each.destination, each.minute)
         minute = tables.minutes.setdefault(key, StoredMinute())
         minute.attempts += each.attempts
