@@ -49,7 +49,7 @@ ACTORS = (
     mutant(
         "a late outcome is dropped",
         "What was judged in the turn of a crash, or came after it, is forgotten.",
-        (DestinationActor, "_let_go", "self._succession.late += self._mailbox.flights()", "pass"),
+        (DestinationActor, "_let_go", "self.succession.late += self._mailbox.flights()", "pass"),
         (DestinationActor, "_settle_estate", "succession.late += mailbox.flights()", "pass"),
         needs="crash",
     ),
