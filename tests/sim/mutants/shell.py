@@ -89,8 +89,13 @@ ACTORS = (
     mutant(
         "leaves while something waits",
         "An idle actor leaves memory although a delivery in it waits for its destination's gates.",
-        (DestinationMachine, "idle", "not backlog.window.held\n        and ", ""),
+        (DestinationMachine, "idle", "not backlog.window.held and ", ""),
         needs="passive",
+    ),
+    mutant(
+        "what a commit lets go on stands still",
+        "No turn follows where a commit is heard of, whatever waited for it.",
+        (DestinationMachine, "unmoved", "return quiet and all(", "return plain or all("),
     ),
     mutant(
         "the next attempt has the same number",
