@@ -126,13 +126,14 @@ class Readers:
     async def _perform_of(self, workspace: str, reading: Reading, starting: bool) -> None:
         self._held.add(workspace)
         self._starting += starting
+        done = False
         try:
             done = await self._perform(reading)
-            self._readings += done
-            self._failures += not done
         finally:
             self._held.remove(workspace)
             self._starting -= starting
+            self._readings += done
+            self._failures += not done
 
     async def _perform_batch(self) -> None:
         batch = self._recollections.take()
