@@ -256,6 +256,24 @@ def given_up(late_by_s: float) -> Telling:
     return telling
 
 
+def requeued_behind(second_at: float) -> Telling:
+    """The first of a lane succeeds, and its process is killed before that is durable. It dies by another
+    schedule and is requeued: then it is behind the second, which is sent at such a time."""
+    telling = a_telling(ordering="STRICT")
+    one, two = events(telling, "a", "b")
+    telling.send(LATE + 2, one, 500)
+    telling.send(LATE + 10.5, one, recorded=False)
+    telling.kill(LATE + 11)
+    telling.boot(LATE + 12, 2)
+    telling.destination(LATE + 13, ordering="STRICT", schedule_s=())
+    telling.die(one, LATE + 13.1)
+    telling.ask(LATE + 60, "requeue", deliveries=(one,), ids=(one,))
+    telling.change(one, seq=9, schedule_start=1, dlq_status="RETRIED_FROM_DLQ")
+    telling.send(LATE + second_at, two, process=2)
+    telling.send(LATE + 61, one, process=2)
+    return telling
+
+
 def accepted_out_of_order() -> Telling:
     telling = well()
     telling.change("a-d1", seq=9)

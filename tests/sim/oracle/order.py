@@ -7,6 +7,7 @@ from math import inf
 
 from msgspec import Struct
 
+from tests.sim.oracle.lives import Requeues, may_be_between
 from tests.sim.oracle.sight import NETWORK_S, Request, Sending, Sight
 from tests.sim.trace import Configured, DeliveryRow
 
@@ -29,6 +30,7 @@ class Reign(Struct):
 
 def judge(sight: Sight) -> Iterator[str]:
     """Yield what overtook."""
+    requeues = Requeues(sight)
     by_destination: dict[str, list[DeliveryRow]] = defaultdict(list)
     for row in sight.rows.deliveries:
         by_destination[row.destination].append(row)
@@ -37,7 +39,7 @@ def judge(sight: Sight) -> Iterator[str]:
         if len({row.seq for row in rows}) < len(rows):
             yield f"two deliveries of {destination} have one seq"
         for reign in _reigns(sight, destination):
-            yield from _lanes(sight, reign, rows)
+            yield from _lanes(sight, reign, rows, requeues)
     yield from _accepted_in_order(sight)
 
 
@@ -56,12 +58,14 @@ def _reigns(sight: Sight, destination: str) -> Iterator[Reign]:
         yield Reign(ordering, since, inf)
 
 
-def _lanes(sight: Sight, reign: Reign, rows: list[DeliveryRow]) -> Iterator[str]:
+def _lanes(
+    sight: Sight, reign: Reign, rows: list[DeliveryRow], requeues: Requeues
+) -> Iterator[str]:
     lanes: dict[str, list[Passage]] = defaultdict(list)
     for row in rows:
         lane = "" if reign.ordering == "STRICT" else row.lane
         if lane is not None and row.origin != "INSPECTION":
-            lanes[lane].append(_passage(sight, row))
+            lanes[lane].append(_passage(sight, row, requeues))
     for passages in lanes.values():
         ahead: Passage | None = None  # of those before, the one that freed its lane last
         for passage in passages:
@@ -80,13 +84,13 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
     return reign.since <= sending.at <= reign.until and sight.reigned(sending)
 
 
-def _passage(sight: Sight, row: DeliveryRow) -> Passage:
+def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     """What was sent before it was requeued does not count, since its former place is not known; nor what
     a process sent that did not own the database any more."""
     mine = [
         each
         for each in sight.of_delivery.get(row.id, [])
-        if each.arrived.number > row.schedule_start
+        if each.arrived.number > row.schedule_start and not _former(sight, row, each, requeues)
     ]
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
@@ -99,6 +103,27 @@ def _passage(sight: Sight, row: DeliveryRow) -> Passage:
     if row.status in ("PENDING", "RETRYING"):
         return Passage(row, None, inf)
     return Passage(row, None, max(known, default=-inf))
+
+
+def _former(sight: Sight, row: DeliveryRow, sending: Sending, requeues: Requeues) -> bool:
+    """Whether what was requeued may have been sent in a former life: an attempt that was not durable when
+    its process was killed has the number that the first one after the requeue has again."""
+    if not row.schedule_start and row.dlq_status != "RETRIED_FROM_DLQ":
+        return False
+    number = sending.arrived.number
+    if any(
+        sending in sight.maker(attempt)
+        for attempt in sight.attempts.get(row.id, [])
+        if attempt.number == number
+    ):
+        return False
+    again = [
+        each.at
+        for each in sight.of_delivery[row.id]
+        if each.arrived.number == number and each.at > sending.at
+    ]
+    times = requeues.times(row.id, row.destination, row.environment)
+    return may_be_between(times, sending.at, min(again, default=inf))
 
 
 def _owned(sight: Sight, sending: Sending) -> bool:
