@@ -4,7 +4,7 @@ One group is open at a time. Past two groups of waiting outcomes the actors of t
 are of start no attempt until that ends.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -26,6 +26,7 @@ from engine.ports import (
     StoreAwayError,
 )
 from engine.shards import shard_of
+from engine.throughput import Counts, counts_of
 
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
@@ -76,7 +77,7 @@ class Recorder:
         self._open: list[Outcome] = []  # being written
         self.on_relief: Callable[[], None] | None = None
         self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
-        self.on_settled: Callable[[Sequence[Settlement]], None] | None = None
+        self.on_settled: Callable[[Mapping[int, Counts]], None] | None = None  # by environment
         self.on_snapshots: Callable[[Sequence[SnapshotWrite]], None] | None = None
         self.on_dead: Callable[[Sequence[Settlement]], None] | None = None
         self._groups = self._settlements = 0
@@ -197,6 +198,8 @@ class Recorder:
     ) -> None:
         group = build_group([settlement for settlement, _ in taken], marks, snapshots)
         group.now_ms = int(self._now() * 1000)
+        # Beside the statement's arguments: when it has ended these records have left the caches.
+        counts = counts_of(group.settlements)
         while True:
             try:
                 await self._store.settle(group)
@@ -226,17 +229,17 @@ class Recorder:
                     await self._commit([], marks, snapshots)  # else no waker finds a retry
                 break
             else:
-                self._report(group)
+                self._report(group, counts)
                 break
         was_away, self._away = self._away, False
         self._groups += 1
         self._settlements += len(taken)
         self._tell(taken, was_away=was_away)
 
-    def _report(self, group: SettleGroup) -> None:
+    def _report(self, group: SettleGroup, counts: Mapping[int, Counts]) -> None:
         """Tell those who look on what is durable now."""
         if self.on_settled is not None:
-            self.on_settled(group.settlements)
+            self.on_settled(counts)
         if group.snapshots and self.on_snapshots is not None:
             self.on_snapshots(group.snapshots)
         if self.on_dead is not None:

@@ -33,6 +33,29 @@ class Counts(Struct):
         self.attempts += other.attempts
 
 
+def counts_of(settlements: Iterable[Settlement]) -> dict[int, Counts]:
+    """Return what a group of outcomes comes to in each environment, as counters of minutes have it."""
+    by_environment: dict[int, Counts] = {}
+    environment: int | None = None
+    counts = Counts()
+    for settlement in settlements:
+        delivery = settlement.delivery
+        if delivery.origin is INSPECTION:
+            continue
+        if delivery.event.environment != environment:  # they come in runs
+            environment = delivery.event.environment
+            known = by_environment.get(environment)
+            if known is None:
+                known = by_environment[environment] = Counts()
+            counts = known
+        counts.delivered += settlement.status is DELIVERED
+        attempt = settlement.attempt
+        if attempt is not None:
+            counts.attempts += 1
+            counts.failed += attempt.outcome.category is not None
+    return by_environment
+
+
 class Point(Struct, frozen=True):
     """One second, `at` in seconds since the epoch."""
 
@@ -59,23 +82,11 @@ class Throughput:
         for environment, number in counts.items():
             self._of(present, environment).accepted += number
 
-    def settled(self, settlements: Iterable[Settlement]) -> None:
-        """Count a group of outcomes that are durable now, as the counters of minutes do."""
+    def settled(self, counts: Mapping[int, Counts]) -> None:
+        """Count what a group of outcomes that are durable now came to, by environment."""
         present = self._present()
-        environment: int | None = None
-        counts = Counts()
-        for settlement in settlements:
-            delivery = settlement.delivery
-            if delivery.origin is INSPECTION:
-                continue
-            if delivery.event.environment != environment:  # they come in runs
-                environment = delivery.event.environment
-                counts = self._of(present, environment)
-            counts.delivered += settlement.status is DELIVERED
-            attempt = settlement.attempt
-            if attempt is not None:
-                counts.attempts += 1
-                counts.failed += attempt.outcome.category is not None
+        for environment, each in counts.items():
+            self._of(present, environment).add(each)
 
     def last(self, environment: int) -> tuple[Counts, list[Point]]:
         """Return the sums and the seconds of the last 60, of which the present one is the last."""
