@@ -9,7 +9,7 @@ from msgspec import Struct
 
 SLOT_S = 10
 SLOTS = 30  # five minutes
-BUCKETS = 24  # those of ports.MinuteDelta
+BUCKETS = 24  # those of minutes.MinuteDelta
 BOUNDS_MS = tuple(1.6**k for k in range(BUCKETS - 1))  # the last bucket has no bound
 _EDGES_MS = (0.0, *BOUNDS_MS, BOUNDS_MS[-1] * 1.6)
 _MIDDLES_MS = tuple((low + high) / 2 for low, high in pairwise(_EDGES_MS))
