@@ -343,9 +343,10 @@ async def test_groups_of_several_days_are_settled_as_well(world: World) -> None:
     upkeep = world.bridge.connection(UPKEEP)
     await make_partitions(upkeep, now_ms(), back=3)
     events = [event(), event(id=shifted(identity.event(), -2 * DAY_MS))]
-    deliveries = await world.accept(*events, to=[A])
-    await world.settle.settle(settle_group([success(each) for each in deliveries]))
+    deliveries = [await world.accept(one, to=[to]) for one, to in zip(events, (A, B), strict=True)]
+    await world.settle.settle(settle_group([success(each) for (each,) in deliveries]))
     assert {row["status"] for row in await world.rows("deliveries")} == {2}
+    assert [row["delivered"] for row in await world.rows("destination_minutes")] == [1, 1]
 
 
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
