@@ -226,8 +226,8 @@ class World:
         if before is not None and unmoved:
             after = self.turn(0)
             assert after is not None
-            todo = after.settle or after.read or after.rebuild or after.disable
-            assert not todo
+            wanted = after.settle or after.read or after.rebuild or after.disable
+            assert not wanted
             assert after.wake_at == before.wake_at
 
     def configure(self, **changes: object) -> None:
