@@ -34,7 +34,10 @@ async def test_a_first_activation_reads_the_snapshot_alone_and_a_quick_return_no
         destination = world.destination()
         world.accept(destination)
         await quiet(world)
-        assert dict(world.store.calls) == {"read_snapshots": 1, "settle": world.store.calls["settle"]}
+        assert dict(world.store.calls) == {
+            "read_snapshots": 1,
+            "settle": world.store.calls["settle"],
+        }
         world.accept(destination)
         await quiet(world)
         assert world.store.calls["read_snapshots"] == 1
@@ -81,7 +84,8 @@ async def test_an_idle_actor_leaves_and_its_backlog_row_goes(autojump_clock: Moc
         assert world.store.backlog_rows == {}
         assert world.directory.statistics().held_deliveries == 0
         assert destination in world.store.snapshots
-        assert world.sender.forgotten == [destination]  # what is prepared lives as long as its actor
+        # What is prepared for a destination lives as long as its actor.
+        assert world.sender.forgotten == [destination]
 
 
 async def test_a_row_is_not_forgotten_once_something_arrived_again(
