@@ -33,6 +33,7 @@ from engine.recorder import (
     ROWS_AT_ONCE,
     Recorder,
 )
+from engine.throughput import Counts
 from tests.engine.fakes import FakeSettleStore, Owner
 
 DESTINATION = "00000000-0000-7000-8000-0000000000a1"
@@ -351,3 +352,27 @@ def test_counters_follow_the_minute_in_which_an_attempt_ended() -> None:
     assert (failed.attempts, failed.failed, failed.retried, failed.dead_lettered) == (1, 1, 1, 1)
     assert failed.errors[ErrorCategory.HTTP_5XX - 1] == 1
     assert sum(first.latency) == 1
+
+
+async def test_the_durable_are_told_by_environment_as_the_counters_of_minutes_have_them(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    batch = [
+        settled(1),
+        settled(1, failed=ErrorCategory.HTTP_5XX, to=OTHER),
+        settled(1, origin=DeliveryOrigin.INSPECTION),
+        settled(2),
+    ]
+    batch[3].attempt = None  # delivered without one
+    batch[1].delivery.event.environment = 2
+    told: dict[int, Counts] = {}
+    async with running(store) as recorder:
+        recorder.on_settled = told.update
+        recorder.put(batch, Owner())
+        await recorder.wait_empty()
+    assert told == {1: Counts(delivered=2, attempts=1), 2: Counts(failed=1, attempts=1)}
+    for environment, counts in told.items():
+        deltas = [each for each in minute_deltas(batch) if each.environment == environment]
+        assert counts.delivered == sum(delta.delivered for delta in deltas)
+        assert counts.attempts == sum(delta.attempts for delta in deltas)
+        assert counts.failed == sum(delta.failed for delta in deltas)
