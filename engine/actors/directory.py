@@ -125,7 +125,6 @@ class Directory:
         for destination, group in groups.items():
             actor = actors.get(destination) or self._roused(destination, group)
             if actor is not None:
-                self.dirty.add(destination)
                 actor.tell_arrived(group)
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:

@@ -17,6 +17,9 @@ from engine.core.window import SOON_S, Window, made_at
 class Backlog:
     """Owner of one destination's waiting deliveries. Instants are seconds since the epoch."""
 
+    __slots__ = ("_in_flight", "_judge_wait", "_uncommitted", "accepting", "lanes", "ordering",
+                 "queue", "reader", "stored_since", "window")  # fmt: skip
+
     def __init__(
         self,
         limits: Limits,
@@ -35,9 +38,7 @@ class Backlog:
         self.accepting = True  # False: whatever arrives stays in the store
         self._in_flight = in_flight
         self._uncommitted = uncommitted
-        self._judge_wait = (
-            judge_wait  # corrects next_attempt_at, and returns the latest plausible one
-        )
+        self._judge_wait = judge_wait  # corrects next_attempt_at; returns the latest plausible one
         self.stored_since: float | None = None  # when the oldest one in the store was made
 
     def restore(self, low_seq: int, last_seqs: dict[int, int], waiting: int) -> None:

@@ -12,6 +12,7 @@ death.
 from enum import IntEnum
 
 from engine.core.health import CircuitState
+from engine.core.records import Ids
 from engine.core.vocabulary import ErrorCategory
 
 FAILURES_TO_OPEN = 10
@@ -70,7 +71,7 @@ class Circuit:
     def __init__(self) -> None:
         self.state = CircuitState.CLOSED
         self.failures = 0  # in a row, that count
-        self.suspects: set[str] = set()  # the first deliveries of the row; no more than are needed
+        self.suspects: Ids = {}  # the first deliveries of the row; no more than are needed
         self.opened_at: float | None = None
         self.next_probe_at: float | None = None  # only while OPEN
         self.probe: str | None = None  # the delivery that probes, only while HALF_OPEN
@@ -84,7 +85,7 @@ class Circuit:
         self.failures = 0
         self.quiet = True
         if self.suspects:
-            self.suspects = set()
+            self.suspects = {}
         return self.state is not CircuitState.CLOSED and self._signal(CircuitSignal.SUCCESS, 0.0)
 
     def spared(self, delivery: str, now: float) -> bool:
@@ -107,7 +108,7 @@ class Circuit:
             return False
         self.failures += 1
         if len(self.suspects) < DELIVERIES_TO_OPEN:
-            self.suspects.add(delivery)
+            self.suspects[delivery] = None
         full = self.failures >= FAILURES_TO_OPEN and len(self.suspects) >= DELIVERIES_TO_OPEN
         last_straw = full and self.state is CircuitState.CLOSED
         return self._signal(CircuitSignal.LAST_STRAW if last_straw else CircuitSignal.FAILURE, now)

@@ -28,6 +28,11 @@ def most_of(config: Destination) -> int:
 class Gates:
     """Owner of what one destination's attempts must pass. Instants are seconds since the epoch."""
 
+    __slots__ = (
+        "bucket", "changed", "circuit", "full", "gone_version", "limit", "opens_at", "paused_until",
+        "width",
+    )  # fmt: skip
+
     def __init__(self, config: Destination, now: float, snapshot: Snapshot | None) -> None:
         self.circuit = Circuit()
         self.bucket: TokenBucket | None = None

@@ -15,7 +15,7 @@ from engine.core.discarder import Discarder
 from engine.core.gates import Gates
 from engine.core.health import Health
 from engine.core.lives import forget_former
-from engine.core.records import Delivery, Outcome, Settlement
+from engine.core.records import Delivery, Ids, Outcome, Settlement
 from engine.core.report import health_of
 from engine.core.schedule import exhausted, longest_wait_s
 from engine.core.snapshot import decode, encode
@@ -60,8 +60,8 @@ class DestinationMachine:
         self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
-        self._quarantined: set[str] = set()  # taken out of flight: their outcomes come to nothing
-        self._correcting: set[str] = set()  # their corrected waits are not durable yet
+        self._quarantined: Ids = {}  # taken out of flight: their outcomes come to nothing
+        self._correcting: Ids = {}  # their corrected waits are not durable yet
         self._disable_asked = False
 
     def restore(
@@ -170,7 +170,7 @@ class DestinationMachine:
             identifier = settlement.delivery.id
             retrying = settlement.status is DeliveryStatus.RETRYING
             if retrying and settlement.attempt is None:
-                self._correcting.discard(identifier)
+                self._correcting.pop(identifier, None)
                 backlog.reader.corrected(settlement.next_attempt_at)
                 continue  # the delivery is where it was
             if read is not None:
@@ -200,7 +200,7 @@ class DestinationMachine:
         known = self.in_flight.pop(delivery.id, None)
         if known is not None:
             state = DeliveryStatus.DELIVERING
-            self._quarantined.add(known.id)
+            self._quarantined[known.id] = None
             self._sent_with.pop(known.id, None)
         else:
             known = self._backlog.remove(delivery)
@@ -374,14 +374,14 @@ class DestinationMachine:
         """Correct a wait that the present schedule does not give; return the latest that it does."""
         latest, correction = corrected_wait(delivery, self.config, now)
         if correction is not None and delivery.id not in self._correcting:
-            self._correcting.add(delivery.id)
+            self._correcting[delivery.id] = None
             self._settle.append(correction)
         return latest
 
     def _adopt(self, delivery: Delivery) -> Delivery | None:
         """Take over a delivery whose attempt this machine did not begin; None if it is settled."""
         if delivery.id in self._quarantined:
-            self._quarantined.discard(delivery.id)
+            del self._quarantined[delivery.id]
             return None
         if delivery.id in self.uncommitted:
             return None

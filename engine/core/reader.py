@@ -46,6 +46,11 @@ class Outstanding(Struct):
 class Reader:
     """Owner of the outstanding read, and of what is known of RETRYING deliveries in the store."""
 
+    __slots__ = (
+        "_asked_due", "_due_limit", "_lanes", "_lanes_turn", "_longest_s", "_queue", "_rest_until",
+        "_retrying", "_starved_at", "_window", "beyond", "next_due", "no_more_dead", "outstanding",
+    )  # fmt: skip
+
     def __init__(
         self, window: Window, queue: Queue, lanes: Lanes | None, retrying: Callable[[], int]
     ) -> None:
