@@ -117,11 +117,11 @@ class DestinationActor:
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
         if self._machine is not None:
-            self._mailbox.messages.append(Committed(settlements))
             # A turn is for what comes next, and from most commits nothing does.
             rests = not self._queued and not self._asked and self._machine.unmoved(settlements)
-            if rests and self._context.dispatcher.at_once(self, self._absorb):
+            if rests and self._context.dispatcher.at_once(self, self._absorb, settlements):
                 return
+            self._mailbox.messages.append(Committed(settlements))
         self.wake()
 
     def retire(self) -> None:
@@ -231,15 +231,12 @@ class DestinationActor:
                 self._context.snapshots.keep(self.id, self.ledger.snapshot)
             self._context.retired(self, Departure(clean, sleeping, self.ledger.low_seq, waiting))
 
-    def _absorb(self) -> None:
-        """Pass on what nothing follows from."""
+    def _absorb(self, settlements: list[Settlement]) -> None:
+        """Pass on a commit that nothing follows from."""
         assert self._machine is not None
         self.last_active = self._context.now()
-        self.succession.handle(self._mailbox, self._machine, self.last_active)
-        self._mailbox.in_hand = None
+        self._machine.committed(settlements, self.last_active)
         self._share.report(self._mailbox, self._machine)
-        if self._mailbox.messages:
-            self.wake()
 
     @property
     def _busy(self) -> bool:

@@ -33,6 +33,8 @@ class Attempts:
         self._congested = congested
         self._lines: Lines[Member] = Lines()
         self._granted: set[Member] = set()
+        # While no more than so many are held, whoever it is may begin what a turn may begin.
+        self._plenty = max(-1, (portion * limit - TURN_SENDS * (portion + 1)) // (portion + 1))
         self._held = Tally()  # by workspace: what is in flight, and a place of each one granted
         self._environments: dict[str, int] = {}  # by delivery: sent and not yet recorded
         self.in_flight = 0
@@ -46,6 +48,8 @@ class Attempts:
         workspace, held = actor.config.workspace, self._held
         if self.halted or self._congested(workspace) or self.crowds.holds(actor):
             return 0
+        if held.total <= self._plenty and not self._granted and not self._lines:
+            return TURN_SENDS
         own, free = held.of(workspace), self._limit - held.total
         if self._granted and actor in self._granted:  # its place is counted already
             return min(GRANT, 1 + room(own, free, self._portion))

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import trio
 from msgspec import Struct
@@ -11,6 +11,9 @@ from msgspec import Struct
 from engine.core.destination import Destination
 
 SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
+
+
+T = TypeVar("T")
 
 
 class Turn(Protocol):
@@ -75,11 +78,11 @@ class Dispatcher:
             self._asleep = False
             self._wake.set()
 
-    def at_once(self, actor: Turn, part: Callable[[], None]) -> bool:
+    def at_once(self, actor: Turn, part: Callable[[T], None], about: T) -> bool:
         """Let `actor` do a small part of its work now, between two turns: what raises is its crash.
         Returns whether that is done; else it is to ask for a turn."""
         try:
-            part()
+            part(about)
         except Exception as error:  # the barrier of turns, where the actor needs no whole one
             self._crashed(actor, error)
         return True

@@ -83,7 +83,8 @@ class DestinationMachine:
 
     def arrive(self, deliveries: Sequence[Delivery], now: float) -> None:
         """Take deliveries that were just committed, in seq order."""
-        forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
+        if self.uncommitted:
+            forget_former(deliveries, self.uncommitted, self._backlog.ended, now)
         self._counters.arrived(len(deliveries), now)
         self._backlog.arrive(deliveries, now)
 
@@ -270,8 +271,7 @@ class DestinationMachine:
             commands.wake_at = backlog.wake_at(now, gates.opens_at)
         elif gates.gone_version is not None and not self._disable_asked:
             commands.disable = self._disable_asked = True
-        if self._settle:
-            commands.settle, self._settle = self._settle, commands.settle
+        commands.settle, self._settle = self._settle, commands.settle
         commands.snapshot, gates.changed = gates.changed, False
         return commands
 

@@ -161,9 +161,13 @@ class Reader:
 
     def choose(self, now: float) -> AnyRequest | None:
         """Return the next read, if one is needed and there is room for its answer."""
-        if self.outstanding is not None or now < self._rest_until or self._starved():
+        if self.outstanding is not None or now < self._rest_until:
+            return None
+        if self._starved_at is not None and self._starved(*self._starved_at):
             return None
         if self._lanes is None:
+            if self.beyond is None and self.next_due is None and self._window.caught_up():
+                return None  # nearly always
             return self._choose_beyond(now) or self._choose_due(now) or self._choose_class()
         first, second = self._choose_lane, self._choose_stretch
         if not self._lanes_turn:
@@ -201,10 +205,7 @@ class Reader:
         times = [self.beyond, None if self.next_due is None else self.next_due - AHEAD_S]
         return min((at for at in times if at is not None and at > now), default=None)
 
-    def _starved(self) -> bool:
-        if self._starved_at is None:
-            return False
-        held, size = self._starved_at
+    def _starved(self, held: int, size: int) -> bool:
         window = self._window
         if window.held < held or window.bytes < size:
             self._starved_at = None

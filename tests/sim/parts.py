@@ -1,7 +1,7 @@
 """Engine parts that can be made to stand still or to break, where the real ones have a place for it."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import trio
 
@@ -13,6 +13,8 @@ from engine.timers import SLICE_S, Timers
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
+
+T = TypeVar("T")
 
 A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
 A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
@@ -81,12 +83,12 @@ class StallingDispatcher(Dispatcher):
         elif not self._process.dead:
             super().enqueue(actor)
 
-    def at_once(self, actor: Turn, part: Callable[[], None]) -> bool:
+    def at_once(self, actor: Turn, part: Callable[[T], None], about: T) -> bool:
         """Let `actor` do a part of its work, unless the process is behind or stands still."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
             return False
-        return process.dead or super().at_once(actor, part)
+        return process.dead or super().at_once(actor, part, about)
 
     async def wait_idle(self) -> None:
         """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""
