@@ -224,7 +224,8 @@ class DestinationActor:
             self._machine = None
             self.phase = Phase.RETIRED
             self.generation += 1
-            self._alarm.cancel()
+            self._alarm.end()
+            machine.dissolve()
             self._share.report(self._mailbox, self._machine)
             self._context.attempts.leave(self)
             if self.ledger.snapshot is not None:

@@ -10,6 +10,10 @@ LEAST_S = 0.001  # a call that rounding made a hair early is not repeated at onc
 MOST_S = 60.0  # so that far calls of actors that left memory do not pile up among the timers
 
 
+def _nobody() -> None:
+    pass
+
+
 class Alarm:
     """Owner of one timer. Calls may come early, never late."""
 
@@ -34,6 +38,11 @@ class Alarm:
     def _ring(self) -> None:
         self._timer = None
         self._call()
+
+    def end(self) -> None:
+        """Forget the call, and whom to call: who owns it is not kept by it."""
+        self.cancel()
+        self._call = _nobody
 
     def cancel(self) -> None:
         """Forget the call."""

@@ -118,12 +118,9 @@ class DestinationMachine:
     def due(self, request: DueRequest, deliveries: list[Delivery], now: float) -> None:
         """Take the answer of a DueRequest."""
         read = self._backlog.reader.finish(request)
-        if read is None or read.void:
-            return
-        if self._archived():
-            self._discarder.due(read, deliveries, now)
-            return
-        self._backlog.due(read, deliveries, now)
+        if read is not None and not read.void:
+            place = self._discarder.due if self._archived() else self._backlog.due
+            place(read, deliveries, now)
 
     def dead(self, request: DeadRequest, deliveries: list[Delivery], now: float) -> None:
         """Take the answer of a DeadRequest."""
@@ -357,13 +354,16 @@ class DestinationMachine:
 
     def health(self, now: float) -> Health:
         """Return everything that the machine knows of the destination's health."""
-        under_way = len(self.in_flight), len(self.uncommitted)
         known = self.config, self._gates, self._counters, self._backlog
-        return health_of(*known, self.pending, *under_way, now)
+        return health_of(*known, self.pending, len(self.in_flight), len(self.uncommitted), now)
 
     def snapshot(self) -> bytes:
         """Return what a successor is to be made with."""
         return encode(self._gates.snapshot(self._now, self._counters.state(self._now)))
+
+    def dissolve(self) -> None:
+        """End: its parts know each other, and would wait for the collector."""
+        del self._backlog.reader, self._backlog, self._discarder
 
     # --- inside
 
