@@ -53,7 +53,8 @@ class DestinationActor:
         self.generation = 0  # raised whenever what was asked of the store is void
         self.in_flight = 0
         self.last_active = self.started_at = context.now()
-        self.ledger = Ledger(context.recorder, low_seq, context.snapshots.take(self.id), new=empty)
+        known, after = context.snapshots.take(self.id), context.mark_after
+        self.ledger = Ledger(context.recorder, low_seq, known, new=empty, after=after)
         self._empty = empty
         self._machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)

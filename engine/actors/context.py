@@ -72,8 +72,8 @@ class Context:
     """What actors share. `retired` is told of an actor that leaves memory."""
 
     __slots__ = (
-        "attempts", "dispatcher", "gone", "jitter", "limits", "make_machine", "memory", "now",
-        "readers", "recorder", "retired", "sender", "snapshots", "timers",
+        "attempts", "dispatcher", "gone", "jitter", "limits", "make_machine", "mark_after", "memory",
+        "now", "readers", "recorder", "retired", "sender", "snapshots", "timers",
     )  # fmt: skip
 
     def __init__(
@@ -90,6 +90,7 @@ class Context:
         readers: Readers,
         attempts: Attempts,
         memory: Memory,
+        mark_after: int,
         gone: Callable[[Destination, Sequence[Settlement]], None],
         retired: "Callable[[DestinationActor, Departure], None]",
     ) -> None:
@@ -107,6 +108,7 @@ class Context:
         self.gone = gone
         self.retired = retired
         self.snapshots = Snapshots()
+        self.mark_after = mark_after
 
     def health(
         self,

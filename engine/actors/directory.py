@@ -18,6 +18,7 @@ from engine.actors.attempts import Attempts
 from engine.actors.awakening import Awakening
 from engine.actors.context import Context, Recording
 from engine.actors.dispatcher import Dispatcher
+from engine.actors.ledger import MARK_SETTLED
 from engine.actors.memory import Memory
 from engine.actors.phase import Departure, Phase
 from engine.actors.readers import Readers
@@ -69,6 +70,7 @@ class Directory:
         max_in_flight: int,
         jitter: Callable[[], float] = random.random,
         make_machine: Callable[..., DestinationMachine] = DestinationMachine,
+        mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
     ) -> None:
         self._find = find
@@ -99,6 +101,7 @@ class Directory:
             jitter=jitter,
             limits=Limits(settings.actor_deliveries, settings.actor_bytes),
             make_machine=make_machine,
+            mark_after=mark_after,
             timers=timers,
             sender=sender,
             recorder=recorder,

@@ -20,17 +20,26 @@ class Ledger:
     """
 
     __slots__ = (
-        "_marked", "_marked_at", "_recorder", "_settled", "low_seq", "snapshot", "snapshot_at",
+        "_after", "_marked", "_marked_at", "_recorder", "_settled", "low_seq", "snapshot",
+        "snapshot_at",
     )  # fmt: skip
 
     def __init__(
-        self, recorder: Recording, low_seq: int, snapshot: bytes | None, *, new: bool
+        self,
+        recorder: Recording,
+        low_seq: int,
+        snapshot: bytes | None,
+        *,
+        new: bool,
+        after: int = MARK_SETTLED,
     ) -> None:
-        """`new`: the row was written for what is about to arrive, and names no retry."""
+        """`new`: the row was written for what is about to arrive, and names no retry. `after`: how many
+        settlements a mark is worth."""
         self._recorder = recorder
         self._marked: tuple[int, int | None] | None = None
         self._marked_at = float("-inf")
-        self._settled = 0 if new else MARK_SETTLED  # since the last mark
+        self._after = after
+        self._settled = 0 if new else after  # since the last mark
         self.low_seq = low_seq  # nothing unsettled but what is RETRYING is below it
         self.snapshot = snapshot
         self.snapshot_at: float | None = None
@@ -40,7 +49,7 @@ class Ledger:
     ) -> None:
         """Raise the row, if it can be raised, enough was settled, and not within the last second."""
         self._settled += settled
-        if self._settled >= MARK_SETTLED and now - self._marked_at >= MARK_EVERY_S:
+        if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
             self._marked_at, self._settled = now, 0
             self._write(config, machine.low_seq(), None)
 

@@ -60,6 +60,7 @@ WATCH_S = 2.0  # between two looks whether the database is still this process's
 ALONE = 10  # times as long where nobody else ever takes it
 LARGE_ROWS = 4  # of a submission that goes by the intake for large ones: batches have 2 to 6 events
 TOLD_AT_ONCE = 2  # deliveries: groups here have few
+MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
 NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
@@ -111,6 +112,7 @@ class Process:
             max_in_flight=self.settings.max_in_flight,
             jitter=chance.random,
             make_machine=crashing(self) if crashes else DestinationMachine,
+            mark_after=MARK_AFTER,
             dispatcher=StallingDispatcher(self),
         )
         self.waker = Waker(
