@@ -6,7 +6,7 @@ parent costs 3 us an outcome and, planned while a partition was empty, a scan of
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 from math import ceil
 from typing import Any
 
@@ -18,6 +18,7 @@ from engine.identity import created_at_ms
 from engine.ports import SettleGroup
 from storage.columns import Arguments, Column, Rows, rows
 from storage.counters import Counted, bind_minutes, counted, minutes_clause
+from storage.freshness import KNOWN
 from storage.lone import mark_lone
 from storage.ownership import SETTLE_OWNER
 from storage.partitions import Partition, day_of
@@ -126,7 +127,8 @@ class Statement(Struct, frozen=True):
     arguments: Sequence[Any]
 
 
-@cache
+# Each day's partition brings texts of its own, of 7 to 10 kB: those of past days must not stay.
+@lru_cache(KNOWN)
 def settle_statement(shape: Shape) -> str:
     """Return the statement for groups of a shape."""
     number = 5 if shape.again else 4

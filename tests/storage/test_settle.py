@@ -17,6 +17,7 @@ from engine.ports import (
 )
 from storage.bridge import Bridge
 from storage.counters import Counted
+from storage.freshness import KNOWN
 from storage.lone import Lone
 from storage.outcomes import Shape, settle_statement
 from storage.partitions import Partition, day_of, make_partitions
@@ -358,6 +359,14 @@ async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None
             for kind in kinds:
                 shape = Shape("deliveries", some, uniform, again, kind, standing, replays)
                 await try_out(world, settle_statement(shape))
+
+
+def test_texts_of_days_that_are_past_do_not_stay() -> None:
+    for day in range(KNOWN + 1):
+        table = Partition("deliveries", day_of(day * DAY_MS)).name
+        shape = Shape(table, Successes(True, Lone.ALL), True, False, None, False, False)
+        assert table in settle_statement(shape)
+    assert settle_statement.cache_info().currsize <= KNOWN
 
 
 async def try_out(world: World, sql: str) -> None:
