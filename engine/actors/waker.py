@@ -14,6 +14,9 @@ from engine.ports import BacklogStore, StoreAwayError
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together
 WAKE_AT_ONCE = 1_000  # rows a look; when there were as many, the next look follows at once
+# ... unless some were woken before: a row is due until its actor has read what it begins with, and hides
+# those that are due later. Twice as long each time, for as long as nobody is woken.
+AGAIN_S = 0.1
 # Of these between two yields: an actor comes about for each, a millisecond in all.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # in the time after which an idle actor leaves
@@ -47,16 +50,25 @@ class Waker:
     async def _wake(self) -> None:
         while True:
             await trio.sleep(LOOK_EVERY_S)
-            while self._directory.sleepers:
-                try:
-                    if not await self._look():
-                        break
-                except StoreAwayError:
-                    log.warning("database away, retries of resting destinations wait")
-                    break
+            try:
+                await self._wake_due()
+            except StoreAwayError:
+                log.warning("database away, retries of resting destinations wait")
 
-    async def _look(self) -> bool:
-        """Wake who has retries due. Returns whether there may be more of them."""
+    async def _wake_due(self) -> None:
+        again_s = AGAIN_S
+        while self._directory.sleepers:
+            roused, more = await self._look()
+            if not more or (not roused and again_s > LOOK_EVERY_S):
+                return
+            if roused:
+                again_s = AGAIN_S
+            if roused < WAKE_AT_ONCE:
+                await trio.sleep(again_s)
+                again_s *= 2
+
+    async def _look(self) -> tuple[int, bool]:
+        """Wake who has retries due. Returns how many that were, and whether there may be more of them."""
         self.looks += 1
         before_ms = int((self._clock.now() + LOOK_AHEAD_S) * 1000)
         rows = await self._store.due_destinations(before_ms, WAKE_AT_ONCE)
@@ -65,4 +77,4 @@ class Waker:
             if first:
                 await trio.lowlevel.checkpoint()
             roused += self._directory.rouse(rows[first : first + ROUSE_AT_ONCE])
-        return roused > 0 and len(rows) == WAKE_AT_ONCE
+        return roused, len(rows) == WAKE_AT_ONCE

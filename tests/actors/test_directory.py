@@ -201,19 +201,24 @@ async def test_the_waker_asks_nothing_while_nobody_sleeps(autojump_clock: MockCl
         assert world.waker.looks == 0
 
 
-async def test_sleepers_beyond_one_look_are_woken_too(
+async def test_sleepers_beyond_one_look_are_woken_in_time_too(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("engine.actors.waker.WAKE_AT_ONCE", 3)
     async with running() as world:
-        names = [world.destination(number, retry_schedule_s=(3600,)) for number in range(1, 21)]
+        monkeypatch.setattr(world.directory._context, "jitter", lambda: 0.5)  # due together
+        names = [world.destination(number, retry_schedule_s=(3600,)) for number in range(1, 41)]
         world.sender.behave = lambda sent: (0.01, failure() if sent.number == 1 else OK)
         for name in names:
             world.accept(name)
         await trio.sleep(600)
-        assert world.directory.statistics().dormant == 20
+        assert world.directory.statistics().dormant == 40
         await world.settled()
         assert all(world.statuses(name) == {"DELIVERED": 1} for name in names)
+        due = {each.delivery.id: each.next_attempt_at for each in world.store.settled[:40]}
+        again = world.sender.sent[40:]
+        assert len(again) == 40
+        assert all(0 <= at - (due[each.delivery.id] or 0) < 0.1 for at, each in again)
 
 
 async def test_a_sleeper_that_is_disabled_is_looked_for_no_more(autojump_clock: MockClock) -> None:
