@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 A_TURN_S = 0.0004  # so that a dispatcher yields after some turns, as a real one does
 A_CALL_S = SLICE_S / 256  # and timers after as many calls of the short kind as a real one makes
-# How long an actor of a busy process waits for its turn, at most: below what the oracle allows a way.
 HALF = 0.5  # of what needs no turn gets one nevertheless, in a busy process
+# How long an actor of a busy process waits for its turn, at most: below what the oracle allows a way.
 BEHIND_S = (0.0, 0.0, 0.002, 0.02, 0.04)
 
 

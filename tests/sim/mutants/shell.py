@@ -173,7 +173,7 @@ DIRECTORY = (
     mutant(
         "sleepers are forgotten",
         "The waker does not look for those who left with a retry to come.",
-        (Waker, "_wake", "while self._directory.sleepers:", "while False:"),
+        (Waker, "_wake_due", "while self._directory.sleepers:", "while False:"),
         needs="passive long",
     ),
     mutant(
