@@ -186,6 +186,7 @@ RETURNING destination::text"""
 
 async def test_snapshots_of_many_actors_are_looked_up_one_by_one(world: World) -> None:
     connection = world.bridge.connection(backlog.BACKLOG)
+    await world.bridge.pool.execute("ANALYZE destination_snapshots")  # known to be empty
     await prepare(connection, backlog._SNAPSHOTS)
     await explain(connection, [ENVIRONMENT], [A])
     rows = await world.bridge.pool.fetch(_ACTORS, ENVIRONMENT, ROWS)
