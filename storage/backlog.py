@@ -169,7 +169,7 @@ FROM destination_backlog b WHERE next_due_at_ms < $1::bigint AND NOT EXISTS (
     WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
 )
 ORDER BY next_due_at_ms LIMIT $2::integer"""
-# Each looked up by itself: in a join planned while the table was known to be empty, the table comes first.
+# Each looked up by itself: in a join planned while the table was known to be empty, that comes first.
 _SNAPSHOTS = """
 SELECT a.place, s.state
 FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)
