@@ -177,6 +177,8 @@ class Restoration:
         snapshot = starter.ledger.snapshot
         if snapshot is None:
             (snapshot,) = await store.read_snapshots([(config.environment, config.id)])
+            if not self.wanted():
+                return  # what was told since is of the reading that took this one's place
         starter.begin_reading()
         unsettled = await _unsettled(store, config, self._low_seq)
         if self.wanted():
