@@ -94,9 +94,9 @@ class Pool:
             self._open(exchange)
 
     def abandon(self, exchange: Exchange) -> "tuple[Answer | None, float]":
-        """Let an exchange leave the queue."""
+        """Let an exchange leave the queue. One idle may do for whoever is next, at another origin."""
         self._leave(exchange)
-        self._want()
+        self._next()
         return None, self.wiring.clock.now()
 
     def release(self, connection: Connection, reusable: bool, now: float) -> None:
@@ -149,7 +149,9 @@ class Pool:
 
     def shut(self) -> None:
         """Forget those who wait: they are not reported."""
-        for exchange in list(self._waiting or ()):
+        waiting, self._waiting = self._waiting or {}, None  # none goes because another leaves
+        self.wiring.counts.waiting -= len(waiting)
+        for exchange in waiting:
             exchange.forget()
 
     def _use(self, destination: Destination) -> None:

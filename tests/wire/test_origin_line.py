@@ -227,6 +227,42 @@ async def test_an_idle_connection_is_used_however_many_are_being_opened_elsewher
             await until(lambda: outcomes)
 
 
+@pytest.mark.parametrize("how", ["reaches its deadline", "is forgotten with all"])
+async def test_who_is_behind_one_for_another_origin_goes_when_that_leaves_unless_all_end(
+    how: str,
+) -> None:
+    go_on = threading.Event()
+
+    def lookup(host: str) -> Addresses:
+        if host == "slow.test":
+            go_on.wait(10)
+        return system_lookup("127.0.0.1")
+
+    async with open_street(lookup=lookup, openings_destination=1) as street:
+        receiver = await street.open(answer_ok)
+        outcomes: list[Outcome] = []
+        street.begin(a_destination("http://slow.test/", id="d"), outcomes.append)
+        timeout_ms = 100 if how == "reaches its deadline" else 8_000
+        ahead = a_destination("http://slow.test/", id="d", version=2, timeout_ms=timeout_ms)
+        street.begin(ahead, outcomes.append)
+        street.begin(a_destination(receiver.url, id="d", version=3), outcomes.append)
+        try:
+            assert (await street.attempt(a_destination(receiver.url, id="other"))).success
+            if how == "reaches its deadline":
+                await until(lambda: len(outcomes) == 2)
+                assert [outcome.success for outcome in outcomes] == [False, True]
+                assert receiver.connections == 1
+            else:
+                assert street.client.statistics().waiting == 2
+                street.client.abort_all()
+                assert street.client.statistics().waiting == 0
+                await until(lambda: receiver.open == 0)
+                assert len(receiver.requests) == 1
+                assert outcomes == []
+        finally:
+            go_on.set()
+
+
 async def test_a_connection_that_its_own_have_no_use_for_goes_where_a_descriptor_is_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
