@@ -117,8 +117,8 @@ class Starter(Protocol):
         """Begin with what was read, or, given None, ask again after a while."""
 
 
-class Recollection:
-    """The snapshot that a machine begins with, where nothing is unsettled in the store."""
+class Start:
+    """What an actor waits for before its machine's first turn."""
 
     __slots__ = ("_generation", "_starter")
 
@@ -141,53 +141,44 @@ class Recollection:
         """Whether the actor still waits for this one."""
         return self._starter.generation == self._generation
 
-    def recall(self, snapshot: bytes | None) -> None:
-        """Let the actor begin."""
-        if self.wanted():
-            self._starter.begin(Beginning(snapshot, None))
-
     def failed(self) -> None:
         """Let the actor ask again."""
         if self.wanted():
             self._starter.begin(None)
 
 
-class Restoration:
+class Recollection(Start):
+    """The snapshot that a machine begins with, where nothing is unsettled in the store."""
+
+    __slots__ = ()
+
+    def recall(self, snapshot: bytes | None) -> None:
+        """Let the actor begin."""
+        if self.wanted():
+            self._starter.begin(Beginning(snapshot, None))
+
+
+class Restoration(Start):
     """All that a machine begins with, where work may be unsettled in the store from `low_seq` on."""
 
-    __slots__ = ("_generation", "_low_seq", "_starter")
+    __slots__ = ("_low_seq",)
 
     def __init__(self, starter: Starter, low_seq: int) -> None:
-        self._starter = starter
-        self._generation = starter.generation
+        super().__init__(starter)
         self._low_seq = low_seq
-
-    @property
-    def workspace(self) -> str:
-        """Whose destination it is."""
-        return self._starter.config.workspace
-
-    def wanted(self) -> bool:
-        """Whether the actor still waits for this one."""
-        return self._starter.generation == self._generation
 
     async def read(self, store: BacklogStore) -> None:
         """Read snapshot and unsettled work, and let the actor begin."""
         starter, config = self._starter, self._starter.config
         snapshot = starter.ledger.snapshot
         if snapshot is None:
-            (snapshot,) = await store.read_snapshots([(config.environment, config.id)])
+            (snapshot,) = await store.read_snapshots([self.key])
             if not self.wanted():
                 return  # what was told since is of the reading that took this one's place
         starter.begin_reading()
         unsettled = await _unsettled(store, config, self._low_seq)
         if self.wanted():
             starter.begin(Beginning(snapshot, unsettled))
-
-    def failed(self) -> None:
-        """Let the actor ask again."""
-        if self.wanted():
-            self._starter.begin(None)
 
 
 async def _unsettled(store: BacklogStore, config: Destination, low_seq: int) -> Unsettled:
