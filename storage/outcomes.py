@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.core.minutes import minute_deltas
+from engine.core.minutes import ended_at_ms, minute_deltas
 from engine.core.records import Attempt, Settlement
 from engine.identity import created_at_ms
 from engine.ports import SettleGroup
@@ -250,7 +250,7 @@ def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> Non
         [s.expects for s in settlements],
         [s.delivery.seq for s in settlements],
         [s.expects if s.attempt is None else s.attempt.number for s in settlements],
-        [_ended_at_ms(s) for s in settlements],
+        [ended_at_ms(s) for s in settlements],
     )
     arguments.shared([s.status for s in settlements])
     arguments.shared([s.response_status for s in settlements])
@@ -263,11 +263,3 @@ def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> Non
     arguments.shared([s.dlq_status for s in settlements])
     arguments.shared([s.dead_lettered for s in settlements])
     arguments.shared([s.skipped for s in settlements])
-
-
-def _ended_at_ms(settlement: Settlement) -> int:
-    """Return when it happened: the end of its attempt, which is also what the counters go by."""
-    if settlement.attempt is None:
-        return int(settlement.at * 1000)
-    outcome = settlement.attempt.outcome
-    return int(outcome.started_at * 1000) + outcome.duration_ms

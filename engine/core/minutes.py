@@ -31,6 +31,14 @@ class MinuteDelta(Struct):
     latency: list[int]
 
 
+def ended_at_ms(settlement: Settlement) -> int:
+    """Return when it happened: the end of its attempt, by the milliseconds that its row has."""
+    if settlement.attempt is None:
+        return int(settlement.at * 1000)
+    outcome = settlement.attempt.outcome
+    return int(outcome.started_at * 1000) + outcome.duration_ms
+
+
 def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
     """Return what settlements add, for each destination and minute that they are of."""
     deltas: dict[tuple[str, int], MinuteDelta] = {}
@@ -40,14 +48,9 @@ def minute_deltas(settlements: Iterable[Settlement]) -> list[MinuteDelta]:
         if delivery.origin is _INSPECTION:
             continue
         delivered = settlement.status is _DELIVERED
-        if attempt is not None:  # by the milliseconds that its row will have
-            outcome = attempt.outcome
-            ended_at_ms = int(outcome.started_at * 1000) + outcome.duration_ms
-        elif delivered or settlement.dead_lettered:
-            ended_at_ms = int(settlement.at * 1000)
-        else:
+        if attempt is None and not (delivered or settlement.dead_lettered):
             continue
-        minute, destination = ended_at_ms // 60_000, delivery.destination
+        minute, destination = ended_at_ms(settlement) // 60_000, delivery.destination
         if delta is None or delta.minute != minute or delta.destination != destination:
             key = (destination, minute)
             delta = deltas.get(key)
