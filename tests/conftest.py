@@ -1,5 +1,6 @@
 """Fixtures for all tests: a PostgreSQL database of one's own, where SQL is meant."""
 
+import gc
 import logging
 import os
 import secrets
@@ -113,3 +114,12 @@ def data_dir() -> Iterator[Path]:
         if left is not None and left.alive:
             left.stop(fast_s=0.0)
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Have the collector not look."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()

@@ -1,7 +1,6 @@
 """Actors that leave memory leave it at once: nothing of them waits for the collector."""
 
 import gc
-from collections.abc import Iterator
 
 import pytest
 import trio
@@ -14,15 +13,6 @@ from engine.core.vocabulary import Ordering
 from tests.actors.fakes import running
 
 PARTS = (DestinationActor, DestinationMachine, Backlog)
-
-
-@pytest.fixture
-def uncollected() -> Iterator[None]:
-    """The collector rests."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def left() -> int:

@@ -1,9 +1,7 @@
 """A request that was answered leaves nothing behind, and takes no thread: whoever asks as fast as it can
 has others wait for the collector, and for the interpreter's lock."""
 
-import gc
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,16 +10,6 @@ from quart import request
 
 from tests.api.house import Caller, House
 from tests.postgres import eventually
-
-
-@pytest.fixture
-def uncollected() -> Iterator[None]:
-    """Have the collector not look."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
-
 
 ASKED = [
     ("GET", "/livez", 200),
