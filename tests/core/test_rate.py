@@ -35,7 +35,8 @@ def test_what_is_waited_for_is_there(rate: float, tokens: float) -> None:
         return
     due = bucket.next_at(NOW)
     assert NOW < due <= NOW + 1 / rate + 2e-3
-    assert bucket.available(due) == 1
+    flowed_in = rate * 1e-3  # while it was rounded up to a whole millisecond
+    assert 1 <= bucket.available(due) <= 1 + flowed_in + 0.01
 
 
 def test_it_begins_with_a_seconds_worth() -> None:
