@@ -10,12 +10,13 @@ import structlog
 
 from engine.actors.alarm import Alarm
 from engine.actors.context import Context
+from engine.actors.errand import Errand
 from engine.actors.flight import Flight
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Answered, Committed, Mailbox
-from engine.actors.phase import Departure, Phase
-from engine.actors.reading import Beginning, Lookup, Recollection, Restoration
-from engine.actors.reports import ActorReport, DestinationReport
+from engine.actors.phase import Phase
+from engine.actors.reading import Beginning, Recollection, Restoration
+from engine.actors.reports import DestinationReport, report_of
 from engine.actors.share import Share
 from engine.actors.succession import Succession
 from engine.core.commands import AnyRequest, Commands
@@ -38,10 +39,10 @@ class DestinationActor:
     """
 
     __slots__ = (
-        "_alarm", "_asked", "_backed_off", "_beginning", "_context", "_empty", "_flush", "_machine",
-        "_mailbox", "_queued", "_reading", "_reconfigured", "_retire", "_share",
-        "_unrecorded", "config", "environment", "generation", "id", "in_flight", "last_active",
-        "ledger", "phase", "started_at", "succession",
+        "_alarm", "_backed_off", "_beginning", "_context", "_empty", "_errand", "_flush", "_machine",
+        "_mailbox", "_queued", "_reconfigured", "_retire", "_share", "_unrecorded", "config",
+        "environment", "generation", "id", "in_flight", "last_active", "ledger", "phase", "started_at",
+        "succession",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -51,7 +52,7 @@ class DestinationActor:
         self.config = config
         self.phase = Phase.STARTING
         self.generation = 0  # raised whenever what was asked of the store is void
-        self.in_flight = 0
+        self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
         known, after = context.snapshots.take(self.id), context.mark_after
         self.ledger = Ledger(context.recorder, low_seq, known, new=empty, after=after)
@@ -60,11 +61,10 @@ class DestinationActor:
         self._mailbox = Mailbox(context.limits)
         self.succession = Succession()
         self._alarm = Alarm(context.timers, self.wake)
-        self._unrecorded = 0  # settlements that are not durable
         self._beginning: Beginning | None = None
         self._share = Share(context.memory, config.workspace)
-        self._asked: AnyRequest | None = None  # of the machine, and not passed to the readers yet
-        self._queued = self._reading = self._reconfigured = self._retire = self._flush = False
+        self._errand = Errand()
+        self._queued = self._reconfigured = self._retire = self._flush = False
         self._backed_off = True
 
     # --- what it is told
@@ -75,8 +75,9 @@ class DestinationActor:
             self._queued = True
             self._context.dispatcher.enqueue(self)
 
-    def tell_arrived(self, deliveries: list[Delivery]) -> None:
-        """Take deliveries that were just committed, in seq order; what does not fit stays stored."""
+    def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
+        """Take deliveries that were just committed, in seq order; what does not fit stays stored.
+        `few`: no more are told together than may be sent without anybody's having a turn between."""
         if self.phase is Phase.RESTARTING:
             return  # the successor will read them
         if self._machine is None and not self._empty:
@@ -84,6 +85,8 @@ class DestinationActor:
             return
         if self._context.memory.full(self.config.workspace):
             self._mailbox.spill(deliveries)
+        elif few and self._context.dispatcher.at_once(self, self._begin, deliveries):
+            return
         else:
             self._mailbox.offer(deliveries)
             self._share.report(self._mailbox, self._machine)
@@ -102,7 +105,7 @@ class DestinationActor:
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
         """Take the store's answer to a request of the present machine."""
-        self._reading = False
+        self._errand.under_way = False
         self._mailbox.messages.append(Answered(request, answer))
         self.wake()
 
@@ -110,18 +113,17 @@ class DestinationActor:
         """Take an outcome."""
         self.in_flight -= 1
         self._context.attempts.ended(self.config.workspace)
-        self._mailbox.messages.append(flight)
-        self.wake()
+        if self._queued or not self._context.dispatcher.at_once(self, self._judge, flight):
+            self._mailbox.messages.append(flight)
+            self.wake()
 
     def committed(self, settlements: list[Settlement]) -> None:
         """Learn that settlements are durable."""
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
+        if self._context.dispatcher.at_once(self, self._absorb, settlements):
+            return
         if self._machine is not None:
-            # A turn is for what comes next, and from most commits nothing does.
-            rests = not self._queued and not self._asked and self._machine.unmoved(settlements)
-            if rests and self._context.dispatcher.at_once(self, self._absorb, settlements):
-                return
             self._mailbox.messages.append(Committed(settlements))
         self.wake()
 
@@ -135,6 +137,51 @@ class DestinationActor:
         self._flush = True
         self.wake()
 
+    # --- without a turn, which is for what comes next: of most that is told nothing does
+
+    def _unoccupied(self) -> DestinationMachine | None:
+        """Return the machine where nothing is under way, asked for or told."""
+        occupied = self._queued or self.in_flight or self._errand.waits or self.succession.careful
+        return None if occupied else self._machine
+
+    def _begin(self, deliveries: list[Delivery]) -> bool:
+        """Send a delivery that is alone. Returns whether that is done."""
+        machine, context = self._unoccupied(), self._context
+        if machine is None or not machine.alone.unhindered(deliveries, self.config):
+            return False
+        if not context.attempts.plenty(self):
+            return False
+        self.last_active = context.now()
+        self._mailbox.in_hand = deliveries[0]
+        machine.alone.begin(deliveries[0], self.last_active)
+        self._send(deliveries)
+        self._mailbox.in_hand = None
+        self._share.report(self._mailbox, machine)
+        return True
+
+    def _judge(self, flight: Flight) -> bool:
+        """Settle the success of a delivery that was alone. Returns whether that is done."""
+        machine, outcome = self._unoccupied(), flight.outcome
+        if machine is None or outcome is None or not machine.alone.unmoved_by(outcome, self.config):
+            return False
+        self.last_active = self._context.now()
+        self._mailbox.judge(flight, machine, self.last_active)
+        self._mailbox.in_hand = None
+        settled = machine.settled()
+        self._record(settled)
+        self.ledger.mark(self.config, machine, len(settled), self.last_active)
+        return True
+
+    def _absorb(self, settlements: list[Settlement]) -> bool:
+        """Pass a commit on that nothing follows from. Returns whether that is done."""
+        machine = None if self._queued or self._errand.waits else self._machine
+        if machine is None or not machine.alone.unmoved(settlements, self.config):
+            return False
+        self.last_active = self._context.now()
+        machine.committed(settlements, self.last_active)
+        self._share.report(self._mailbox, machine)
+        return True
+
     # --- its turn
 
     def turn(self) -> None:
@@ -147,9 +194,7 @@ class DestinationActor:
             return
         if self._reconfigured:
             self._reconfigured = False
-            if self._asked is not None:  # a machine that is to be rebuilt waits for its last answer
-                machine.read_failed(self._asked, now)
-                self._asked = None
+            self._errand.give_up(machine, now)
             machine.configure(self.config, now)
         handled = self.succession.handle(self._mailbox, machine, now)
         allowed = context.attempts.allowance(self) if machine.wants(now) else None
@@ -158,8 +203,9 @@ class DestinationActor:
         self._mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
         self._share.report(self._mailbox, self._machine)
-        if self._asked is not None:
-            self._read()
+        if self._errand.waits and self._share.may_read:
+            singly = self.succession.careful > 0
+            context.readers.submit(self._errand.go(self, context.memory, singly=singly))
         if handled or commands.send or commands.settle:
             self.last_active = now
             self.ledger.mark(self.config, machine, len(commands.settle), now)
@@ -179,21 +225,11 @@ class DestinationActor:
         if commands.send:
             self._send(commands.send)
         if commands.read is not None:
-            self._asked = commands.read
+            self._errand.waits = commands.read
         if commands.disable:
             context.gone(self.config, commands.settle)
         if commands.wake_at is not None:
             self._alarm.within(commands.wake_at - now)
-
-    def _read(self) -> None:
-        """Have the store asked, unless memory is full: then what is held here goes first, and each
-        of its ends is a turn that looks again."""
-        assert self._asked is not None
-        if self._share.may_read:
-            request, self._asked = self._asked, None
-            singly = self.succession.careful > 0
-            self._reading = True
-            self._context.readers.submit(Lookup(self, request, self._context.memory, singly))
 
     def _record(self, settlements: list[Settlement]) -> None:
         self._unrecorded += len(settlements)
@@ -212,16 +248,15 @@ class DestinationActor:
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         """Retire, if nothing is under way or near; write what must not be forgotten."""
-        retire, flush = self._retire and not self._busy and machine.idle(now), self._flush
+        mailbox, errand = self._mailbox, self._errand
+        told = mailbox.messages or mailbox.spills
+        busy = told or errand.waits or errand.under_way or self.in_flight or self._unrecorded
+        retire, flush = self._retire and not busy and machine.idle(now), self._flush
         self._retire = self._flush = False
         if not (retire or flush):
             return
-        clean, sleeping = machine.clean(), False
-        if not clean:
-            sleeping = self.ledger.mark_departure(self.config, machine)
-        self.ledger.save(self.config, machine.snapshot(), now)
+        departure = self.ledger.close(self.config, machine, now)
         if retire:
-            waiting = machine.pending
             self._machine = None
             self.phase = Phase.RETIRED
             self.generation += 1
@@ -231,21 +266,7 @@ class DestinationActor:
             self._context.attempts.leave(self)
             if self.ledger.snapshot is not None:
                 self._context.snapshots.keep(self.id, self.ledger.snapshot)
-            self._context.retired(self, Departure(clean, sleeping, self.ledger.low_seq, waiting))
-
-    def _absorb(self, settlements: list[Settlement]) -> None:
-        """Pass on a commit that nothing follows from."""
-        assert self._machine is not None
-        self.last_active = self._context.now()
-        self._machine.committed(settlements, self.last_active)
-        self._share.report(self._mailbox, self._machine)
-
-    @property
-    def _busy(self) -> bool:
-        mailbox = self._mailbox
-        waits = bool(mailbox.messages or mailbox.spills)
-        asks = self._reading or self._asked is not None
-        return waits or asks or self.in_flight > 0 or self._unrecorded > 0
+            self._context.retired(self, departure)
 
     # --- its machines
 
@@ -304,13 +325,8 @@ class DestinationActor:
         snapshot = None if succession.snapshot_doubted else beginning.snapshot
         machine = context.make_machine(self.config, context.limits, now, context.jitter, snapshot)
         self.ledger.snapshot = snapshot
-        unsettled = beginning.unsettled
-        if unsettled is not None:
-            last = unsettled.last_seqs
-            machine.restore(unsettled.low_seq, last, unsettled.waiting, unsettled.next_due)
-            for spill in self._mailbox.take_spills():
-                if spill.seq > last.get(spill.queue, -1):
-                    machine.spilled(spill.queue, spill.seq, spill.count)
+        if beginning.unsettled is not None:
+            beginning.unsettled.tell(machine, self._mailbox.take_spills())
         succession.starts = 0
         return machine
 
@@ -341,8 +357,9 @@ class DestinationActor:
         """Let the machine go; keep the outcomes that nobody has settled."""
         self.succession.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
-        self._machine = self._beginning = self._asked = None
-        self._empty = self._reading = False
+        self._errand = Errand()
+        self._machine = self._beginning = None
+        self._empty = False
         self.generation += 1
         self.phase = Phase.RESTARTING
         self._alarm.cancel()
@@ -362,10 +379,7 @@ class DestinationActor:
             self.start()
             return
         machine = self._make(Beginning(self.ledger.snapshot, None), now)
-        succession.pass_on(machine, mailbox, guilty, now)
-        commands = machine.commands(now, 0)
-        mailbox.in_hand = None
-        succession.settled(guilty)
+        commands = succession.wind_up(machine, mailbox, guilty, now)
         self._record(commands.settle)
         self.ledger.save(self.config, machine.snapshot(), now)
         if commands.disable:
@@ -377,20 +391,7 @@ class DestinationActor:
 
     def report(self) -> DestinationReport:
         """Return the state of destination and actor."""
-        machine, snapshot = self._machine, self.ledger.snapshot
-        health = self._context.health(machine, self.config, snapshot, self.pending)
-        return DestinationReport(
-            health=health,
-            pending=self.pending,
-            in_flight=health.in_flight if machine is not None else self.in_flight,
-            actor=ActorReport(
-                state=self.phase.name,
-                restarts=self.succession.restarts,
-                mailbox=len(self._mailbox.messages),
-                started_at=self.started_at,
-                snapshot_at=self.ledger.snapshot_at,
-            ),
-        )
+        return report_of(self, self._machine, len(self._mailbox.messages), self._context.health)
 
     @property
     def pending(self) -> int:

@@ -43,6 +43,12 @@ class Attempts:
         self._unrecorded = 0  # settlements that are not durable
         self._none: trio.Event | None = None
 
+    def plenty(self, actor: Member) -> bool:
+        """Whether `actor` may begin what a turn may, and nobody waits for a place."""
+        if self.halted or self._congested(actor.config.workspace) or self.crowds.holds(actor):
+            return False
+        return self._held.total <= self._plenty and not self._granted and not self._lines
+
     def allowance(self, actor: Member) -> int:
         """Return how many attempts `actor` may begin in its turn."""
         workspace, held = actor.config.workspace, self._held

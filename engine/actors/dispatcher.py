@@ -78,14 +78,14 @@ class Dispatcher:
             self._asleep = False
             self._wake.set()
 
-    def at_once(self, actor: Turn, part: Callable[[T], None], about: T) -> bool:
+    def at_once(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
         """Let `actor` do a small part of its work now, between two turns: what raises is its crash.
-        Returns whether that is done; else it is to ask for a turn."""
+        Returns whether that is done, as `part` does; else it is to ask for a turn."""
         try:
-            part(about)
+            return part(about)
         except Exception as error:  # the barrier of turns, where the actor needs no whole one
             self._crashed(actor, error)
-        return True
+            return True
 
     def _crashed(self, actor: Turn, error: Exception) -> None:
         self.crashes += 1

@@ -1,6 +1,7 @@
 """What a destination's actor keeps in the store beside its settlements: backlog row and snapshot."""
 
 from engine.actors.context import Recording
+from engine.actors.phase import Departure
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus
@@ -53,7 +54,14 @@ class Ledger:
             self._marked_at, self._settled = now, 0
             self._write(config, machine.low_seq(), None)
 
-    def mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
+    def close(self, config: Destination, machine: DestinationMachine, now: float) -> Departure:
+        """Write what must not be forgotten when the machine leaves memory; returns what it leaves."""
+        clean = machine.clean()
+        sleeping = not clean and self._mark_departure(config, machine)
+        self.save(config, machine.snapshot(), now)
+        return Departure(clean, sleeping, self.low_seq, machine.pending)
+
+    def _mark_departure(self, config: Destination, machine: DestinationMachine) -> bool:
         """Raise the row for the last time, with the next retry, so that the waker finds it. Returns
         whether there is one."""
         due = machine.next_due() if config.status is not DestinationStatus.DISABLED else None

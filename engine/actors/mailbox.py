@@ -145,9 +145,7 @@ class Mailbox:
         while messages and left > 0:
             self.in_hand = message = messages.pop(0)
             if type(message) is Flight:
-                self.judged.append(message)
-                assert message.outcome is not None
-                machine.judged(message.delivery, message.outcome, now)
+                self.judge(message, machine, now)
                 left -= 1
             elif type(message) is Arrived:
                 self.in_hand = message = self._cut(message, left)
@@ -166,6 +164,13 @@ class Mailbox:
             for spill in self.take_spills():
                 machine.spilled(spill.queue, spill.seq, spill.count)
         return most - left
+
+    def judge(self, flight: Flight, machine: DestinationMachine, now: float) -> None:
+        """Pass an outcome on, and keep it until it is settled with the recorder."""
+        self.in_hand = flight
+        self.judged.append(flight)
+        assert flight.outcome is not None
+        machine.judged(flight.delivery, flight.outcome, now)
 
     def _cut(self, arrived: Arrived, most: int) -> Arrived:
         """Return the first `most` of a message just popped; the rest goes back to the front."""

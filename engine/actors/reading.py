@@ -1,14 +1,17 @@
 """What is read for an actor: answers to its machine's requests, and all that a machine begins with."""
 
 import math
+from collections.abc import Iterable
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.actors.ledger import Ledger
+from engine.actors.mailbox import Spill
 from engine.actors.memory import Memory
 from engine.core.commands import AnyRequest, DueRequest, ReadRequest
 from engine.core.destination import Destination
+from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import Ordering
 from engine.ports import BacklogStore, ReadBack
@@ -94,6 +97,13 @@ class Unsettled(Struct, frozen=True):
     last_seqs: dict[int, int]
     waiting: int
     next_due: float | None
+
+    def tell(self, machine: DestinationMachine, spills: Iterable[Spill]) -> None:
+        """Let a machine begin so, with those of `spills` that the reading may not have seen."""
+        machine.restore(self.low_seq, self.last_seqs, self.waiting, self.next_due)
+        for spill in spills:
+            if spill.seq > self.last_seqs.get(spill.queue, -1):
+                machine.spilled(spill.queue, spill.seq, spill.count)
 
 
 class Beginning(Struct, frozen=True):

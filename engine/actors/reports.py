@@ -1,8 +1,18 @@
-"""What is told of actors: frozen records for health, throughput and statistics. Data only."""
+"""What is told of actors: frozen records for health, throughput and statistics."""
+
+from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
+from engine.actors.ledger import Ledger
+from engine.actors.phase import Phase
+from engine.actors.succession import Succession
+from engine.core.destination import Destination
 from engine.core.health import Health
+from engine.core.machine import DestinationMachine
+
+HealthOf = Callable[[DestinationMachine | None, Destination, bytes | None, int], Health]
 
 
 class ActorReport(Struct, frozen=True, kw_only=True):
@@ -26,6 +36,41 @@ class DestinationReport(Struct, frozen=True, kw_only=True):
     pending: int
     in_flight: int  # sent and not yet recorded
     actor: ActorReport
+
+
+class Reporting(Protocol):
+    """Of whom is told."""
+
+    config: Destination
+    phase: Phase
+    succession: Succession
+    started_at: float
+    ledger: Ledger
+    in_flight: int
+
+    @property
+    def pending(self) -> int:
+        """Deliveries that wait, as far as is known."""
+
+
+def report_of(
+    actor: Reporting, machine: DestinationMachine | None, mailbox: int, health_of: HealthOf
+) -> DestinationReport:
+    """Return the state of a destination and its actor, with the number of messages that wait."""
+    pending, snapshot = actor.pending, actor.ledger.snapshot
+    health = health_of(machine, actor.config, snapshot, pending)
+    return DestinationReport(
+        health=health,
+        pending=pending,
+        in_flight=health.in_flight if machine is not None else actor.in_flight,
+        actor=ActorReport(
+            state=actor.phase.name,
+            restarts=actor.succession.restarts,
+            mailbox=mailbox,
+            started_at=actor.started_at,
+            snapshot_at=actor.ledger.snapshot_at,
+        ),
+    )
 
 
 AT_REST = ActorReport(state="AT_REST", restarts=0, mailbox=0, started_at=None, snapshot_at=None)

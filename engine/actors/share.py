@@ -19,9 +19,9 @@ class Share:
         """Tell the sum what has changed."""
         deliveries, size = mailbox.deliveries, mailbox.bytes
         if machine is not None:
-            held, held_bytes = machine.held()
-            deliveries += held
-            size += held_bytes
+            window = machine.window
+            deliveries += window.held
+            size += window.bytes
         if deliveries != self._deliveries or size != self._bytes:
             more, larger = deliveries - self._deliveries, size - self._bytes
             self._memory.changed(self._workspace, more, larger)

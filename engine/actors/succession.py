@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from engine.actors.flight import Flight
 from engine.actors.mailbox import Answered, Arrived, Mailbox, Message
+from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 
@@ -109,10 +110,11 @@ class Succession:
             mailbox.in_hand = None  # of several messages none is to blame for what comes
         return handled
 
-    def pass_on(
+    def wind_up(
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
-    ) -> None:
-        """Let a passing machine judge what came late, and quarantine the guilty."""
+    ) -> Commands:
+        """Let a passing machine judge what came late, and quarantine the guilty. Returns what follows,
+        after which late outcomes and quarantined deliveries are on their way to the store."""
         for flight in self.late:
             mailbox.in_hand = flight
             flight.rewind()
@@ -120,12 +122,12 @@ class Succession:
             machine.judged(flight.delivery, flight.outcome, now)
         for delivery in guilty:
             machine.quarantine(delivery, now)
-
-    def settled(self, guilty: list[Delivery]) -> None:
-        """Forget late outcomes and quarantined deliveries: they are on their way to the store."""
+        commands = machine.commands(now, 0)
+        mailbox.in_hand = None
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)
+        return commands
 
     @property
     def snapshot_doubted(self) -> bool:

@@ -57,6 +57,19 @@ class Gates:
                 tokens = snapshot.tokens + passed * config.rate_per_second
             self.bucket = TokenBucket(config.rate_per_second, now, tokens)
 
+    @property
+    def calm(self) -> bool:
+        """Whether nothing is held back, and a success changes nothing."""
+        circuit = self.circuit
+        return (
+            not circuit.failures
+            and circuit.state is CircuitState.CLOSED
+            and self.bucket is None
+            and self.limit is None
+            and self.paused_until is None
+            and self.gone_version is None
+        )
+
     def allow(self, now: float, wanted: int) -> int:
         """Return how many of `wanted` attempts may begin now; if fewer, `opens_at` is set."""
         self.opens_at = None

@@ -7,13 +7,16 @@ machine's life.
 
 from collections.abc import Callable, Sequence
 
+from engine.core.alone import Alone
 from engine.core.backlog import Backlog
 from engine.core.commands import AnyRequest, Commands, DeadRequest, DueRequest, Limits, ReadRequest
 from engine.core.counters import Counters
 from engine.core.destination import Destination
 from engine.core.discarder import Discarder
+from engine.core.dry_run import run_dry
 from engine.core.gates import Gates
 from engine.core.health import Health
+from engine.core.heritage import adopt, take_out
 from engine.core.lives import forget_former
 from engine.core.records import Delivery, Ids, Outcome, Settlement
 from engine.core.report import health_of
@@ -57,6 +60,8 @@ class DestinationMachine:
         ways = self.in_flight, self.uncommitted
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
+        self.window = self._backlog.window  # what it holds in memory
+        self.alone = self._short_ways()
         self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
@@ -201,13 +206,7 @@ class DestinationMachine:
             self._quarantined[known.id] = None
             self._sent_with.pop(known.id, None)
         else:
-            known = self._backlog.remove(delivery)
-            if known is None:
-                known = delivery
-                self._backlog.window.stored -= 1
-            self._backlog.window.take(known)
-            if self._backlog.lanes is not None:
-                self._backlog.lanes.resume(known)
+            known = take_out(delivery, self._backlog)
             state = waiting_state(known)
         self._end_unsent(known, state, DeliverySignal.QUARANTINE, now)
 
@@ -232,12 +231,10 @@ class DestinationMachine:
 
     # --- decisions
 
-    def unmoved(self, settlements: Sequence[Settlement]) -> bool:
-        """Tell whether there is nothing new for `commands` to decide when these are durable."""
-        backlog = self._backlog
-        plain = backlog.accepting and self.config.ordering is backlog.ordering
-        quiet = plain and backlog.reader.content()
-        return quiet and all(each.status is DeliveryStatus.DELIVERED for each in settlements)
+    def settled(self) -> list[Settlement]:
+        """Return what is to be made durable, where `commands` would have nothing else to say."""
+        settled, self._settle = self._settle, []
+        return settled
 
     def wants(self, now: float) -> bool:
         """Tell whether `commands` has a use for being allowed an attempt."""
@@ -261,7 +258,7 @@ class DestinationMachine:
             backlog.promote(now)
             if may_send > 0 and any(backlog.queue.ready):
                 if self.config.dry_run:
-                    self._settle_dry(now)
+                    run_dry(backlog, self._end_unsent, now)
                 else:
                     commands.send = self._send(now, may_send)
             commands.read = backlog.reader.choose(now)
@@ -302,24 +299,12 @@ class DestinationMachine:
                 gates.allow(now, 1)  # for `opens_at`
         return send
 
-    def _settle_dry(self, now: float) -> None:
-        lanes = self._backlog.lanes
-        while (delivery := self._backlog.queue.pop()) is not None:
-            behind = () if lanes is None else lanes.take_behind(delivery)
-            for each in (delivery, *behind):
-                self._end_unsent(each, waiting_state(each), DeliverySignal.DRY_RUN, now)
-
     # --- reports
-
-    def held(self) -> tuple[int, int]:
-        """Return how many deliveries are in memory, and the bytes that they hold."""
-        window = self._backlog.window
-        return window.held, window.bytes
 
     @property
     def pending(self) -> int:
         """What waits, in memory and in the store, RETRYING too; what is in flight or ended does not."""
-        window = self._backlog.window
+        window = self.window
         under_way = len(self.in_flight) + len(self.uncommitted)
         return max(0, window.held - under_way + self._backlog.stored())
 
@@ -363,9 +348,12 @@ class DestinationMachine:
 
     def dissolve(self) -> None:
         """End: its parts know each other, and would wait for the collector."""
-        del self._backlog.reader, self._backlog, self._discarder
+        del self._backlog.reader, self._backlog, self._discarder, self.alone
 
     # --- inside
+
+    def _short_ways(self) -> Alone:
+        return Alone(self._backlog, self._gates, self._counters, self.in_flight)
 
     def _archived(self) -> bool:
         return self.config.status == DestinationStatus.ARCHIVED
@@ -385,11 +373,7 @@ class DestinationMachine:
             return None
         if delivery.id in self.uncommitted:
             return None
-        if self._backlog.remove(delivery) is None:
-            self._backlog.window.stored -= 1
-        self._backlog.window.take(delivery)
-        if self._backlog.lanes is not None:
-            self._backlog.lanes.replace_head(delivery)
+        adopt(delivery, self._backlog)
         return delivery
 
     def _end_unsent(

@@ -173,6 +173,17 @@ class Window:
             if seq > self.lasts[group]:
                 self.lasts[group] = seq
 
+    def passes(self, delivery: Delivery) -> bool:
+        """Tell whether a delivery that was just committed goes into memory at once where all cursors are
+        direct: it is not told late, and there is room."""
+        return self.lasts[self.group_of[delivery.queue]] < delivery.seq and self.fits(delivery)
+
+    def let_pass(self, delivery: Delivery) -> None:
+        """Take a delivery that `passes`, and move its cursor on to it."""
+        self.take(delivery)
+        group = self.group_of[delivery.queue]
+        self.cursors[group] = self.lasts[group] = delivery.seq
+
     def answered(self, group: int, seq: int) -> None:
         """Move a cursor on by what a read has looked at."""
         self.pass_to(group, seq)

@@ -1,10 +1,12 @@
 """How many turns a delivery takes, and what its commit still has to do where that takes none."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from trio.testing import MockClock
 
+from engine.actors.directory import SENT_AT_ONCE
 from engine.actors.ledger import MARK_SETTLED
 from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
@@ -12,24 +14,67 @@ from engine.core.vocabulary import Ordering
 from tests.actors.fakes import OK, World, failure, running
 
 
-async def settled_turns(world: World, destination: str, count: int) -> int:
-    """Have so many deliveries made, one after another; return how many turns they took."""
+async def settled_turns(world: World, destination: str, count: int, each: int = 1) -> int:
+    """Have so many deliveries made, `each` at a time; return how many turns they took."""
     before = world.directory.dispatcher.statistics().turns
     for _ in range(count):
-        world.accept(destination, 1)
+        world.accept(destination, each)
         await world.settled()
     return world.directory.dispatcher.statistics().turns - before
+
+
+def assert_at_rest(world: World, destination: str) -> None:
+    """Nothing waits, is in flight, or counts as held."""
+    report = world.directory.health(destination)
+    assert (report.pending, report.in_flight) == (0, 0)
+    assert world.directory.memory.deliveries == 0
+    assert world.directory.memory.bytes == 0
+
+
+async def test_a_delivery_that_is_alone_takes_no_turn(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)  # its actor comes about
+        assert await settled_turns(world, destination, 10) == 0
+        assert world.statuses(destination) == {"DELIVERED": 11}
+        assert_at_rest(world, destination)
 
 
 async def test_a_commit_that_nothing_follows_from_takes_no_turn(autojump_clock: MockClock) -> None:
     async with running() as world:
         destination = world.destination()
-        await settled_turns(world, destination, 1)  # its actor comes about
-        assert await settled_turns(world, destination, 10) == 20  # to send, and to judge
-        report = world.directory.health(destination)
-        assert (report.pending, report.in_flight) == (0, 0)
-        assert world.directory.memory.deliveries == 0
-        assert world.directory.memory.bytes == 0
+        await settled_turns(world, destination, 1)
+        assert await settled_turns(world, destination, 10, each=2) == 20  # to send, and to judge
+        assert world.statuses(destination) == {"DELIVERED": 21}
+        assert_at_rest(world, destination)
+
+
+async def test_of_many_that_arrive_together_each_waits_for_its_turn(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as world:
+        numbers = range(1, SENT_AT_ONCE + 2)
+        for number in numbers:
+            await settled_turns(world, world.destination(number), 1)
+        before = world.directory.dispatcher.statistics().turns
+        world.commit([world.delivery(world.destination(number)) for number in numbers])
+        await world.settled()
+        assert world.directory.dispatcher.statistics().turns - before == len(numbers)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"rate_per_second": 100.0}, {"adapts": True}, {"dry_run": True}],
+    ids=lambda changes: "".join(changes),
+)
+async def test_what_gates_have_a_say_in_takes_turns(
+    autojump_clock: MockClock, changes: dict[str, Any]
+) -> None:
+    async with running() as world:
+        destination = world.destination(**changes)
+        await settled_turns(world, destination, 1)
+        assert await settled_turns(world, destination, 3) > 0
+        assert_at_rest(world, destination)
 
 
 @pytest.mark.parametrize("ordering", [Ordering.KEY, Ordering.STRICT])

@@ -82,5 +82,10 @@ def commit(machine: DestinationMachine, commands: Commands, now: float = NOW) ->
     machine.committed(commands.settle, now)
 
 
+def held(machine: DestinationMachine) -> tuple[int, int]:
+    """Return how many deliveries a machine holds in memory, and their bytes."""
+    return machine.window.held, machine.window.bytes
+
+
 def seqs(deliveries: list[Delivery]) -> list[int]:
     return [delivery.seq for delivery in deliveries]

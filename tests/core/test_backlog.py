@@ -17,6 +17,7 @@ from tests.core.making import (
     a_machine,
     a_success,
     commit,
+    held,
     seqs,
     step,
 )
@@ -39,9 +40,9 @@ def finish(machine: DestinationMachine, deliveries: list[Delivery], now: float =
 def test_a_class_spills_when_its_share_is_full_and_leaves_room_for_more_urgent_ones() -> None:
     machine = a_machine(Limits(64, 1 << 20))
     machine.arrive([a_delivery(seq) for seq in range(1, 101)], NOW)
-    assert machine.held()[0] == 52
+    assert held(machine)[0] == 52
     machine.arrive([a_delivery(seq, queue=CRITICAL) for seq in range(101, 121)], NOW)
-    assert machine.held()[0] == 60
+    assert held(machine)[0] == 60
     assert seqs(step(machine, may_send=2).send) == [101, 102]
     assert machine.pending == 118
 
@@ -49,7 +50,7 @@ def test_a_class_spills_when_its_share_is_full_and_leaves_room_for_more_urgent_o
 def test_bytes_bound_memory_too_but_one_that_is_larger_than_all_goes_alone() -> None:
     machine = a_machine(Limits(64, 1000))
     machine.arrive([a_delivery(1, size=5000), a_delivery(2, size=10)], NOW)
-    assert machine.held() == (1, 5000)
+    assert held(machine) == (1, 5000)
     finish(machine, step(machine).send)
     read = a_read(machine)
     machine.loaded(read, [a_delivery(2, size=10)], 2, {}, True, NOW)
@@ -115,7 +116,7 @@ def test_a_failed_read_is_asked_for_again_after_a_while() -> None:
     read = a_read(machine)
     machine.arrive([a_delivery(6)], NOW)
     machine.read_failed(read, NOW)
-    assert machine.held() == (0, 0)
+    assert held(machine) == (0, 0)
     commands = step(machine)
     assert (commands.read, commands.wake_at) == (None, NOW + 1)
     assert isinstance(step(machine, NOW + 1).read, ReadRequest)
@@ -127,7 +128,7 @@ def test_an_answer_to_a_forgotten_read_is_ignored() -> None:
     read = a_read(machine)
     machine.read_failed(read, NOW)
     machine.loaded(read, [a_delivery(5)], 5, {}, True, NOW)
-    assert machine.held() == (0, 0)
+    assert held(machine) == (0, 0)
 
 
 # --- lanes
@@ -185,11 +186,11 @@ def test_a_head_that_waits_long_leaves_memory_with_its_lane() -> None:
     (head,) = step(machine).send
     machine.judged(head, a_failure(), NOW)
     commit(machine, step(machine))
-    assert machine.held() == (0, 0)
+    assert held(machine) == (0, 0)
     assert (machine.pending, machine.next_due()) == (20, NOW + 3600)
     assert machine.idle(NOW)
     machine.arrive(lane(1, 1, 21), NOW)
-    assert machine.held() == (0, 0), "what follows stays behind it"
+    assert held(machine) == (0, 0), "what follows stays behind it"
     read = step(machine, NOW + 3600).read
     assert isinstance(read, ReadRequest)
     assert (read.only_lane, read.after, read.ordered) == ("c:1", 0, True)
@@ -206,8 +207,8 @@ def test_a_head_that_waits_long_leaves_memory_with_its_lane() -> None:
 def test_a_busy_lane_leaves_room_for_others() -> None:
     machine = a_machine(Limits(64, 1 << 20), ordering=Ordering.KEY)
     machine.arrive(lane(1, 1000, 1), NOW)
-    held = machine.held()[0]
-    assert 20 < held <= 33
+    of_the_lane = held(machine)[0]
+    assert 20 < of_the_lane <= 33
     machine.arrive(lane(2, 1000, 1001), NOW)
     machine.arrive(lane(3, 1, 2001), NOW)
     assert seqs(step(machine).send) == [1, 1001, 2001]
@@ -349,7 +350,7 @@ def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:
             machine.judged(delivery, a_failure(category=None), NOW)  # type: ignore[arg-type]  # any
         machine._gates.circuit.succeeded()
         commit(machine, step(machine))
-    assert machine.held()[0] == 5, "the last ones stay in memory"
+    assert held(machine)[0] == 5, "the last ones stay in memory"
     machine.spilled(STANDARD, count + 10, 1)
     assert step(machine).read is None
 

@@ -24,6 +24,7 @@ from tests.core.making import (
     a_skip,
     a_success,
     commit,
+    held,
     seqs,
     step,
 )
@@ -137,7 +138,7 @@ def test_a_retry_that_is_far_leaves_memory_and_is_read_when_due() -> None:
     (delivery,) = step(machine).send
     machine.judged(delivery, a_failure(), NOW)
     commit(machine, step(machine))
-    assert machine.held() == (0, 0)
+    assert held(machine) == (0, 0)
     assert machine.pending == 1
     assert machine.next_due() == NOW + 300
     assert machine.idle(NOW)
@@ -205,7 +206,7 @@ def test_a_lengthened_schedule_keeps_the_wait_and_gives_more_attempts() -> None:
 def test_a_disabled_destination_takes_nothing_into_memory() -> None:
     machine = a_machine(status=DestinationStatus.DISABLED)
     fill(machine, 1000)
-    assert machine.held() == (0, 0)
+    assert held(machine) == (0, 0)
     assert machine.pending == 1000
     commands = step(machine)
     assert (commands.send, commands.read, commands.wake_at) == ([], None, None)
@@ -346,7 +347,7 @@ def test_a_destination_of_one_slot_still_reads_what_is_due() -> None:
     """A full memory of fresh deliveries must not keep out what is to be tried again."""
     machine = a_machine(Limits(16, 1 << 20), concurrency=1, retry_schedule_s=(30,))
     fill(machine, 40)
-    assert machine.held()[0] < 16
+    assert held(machine)[0] < 16
     (delivery,) = step(machine).send
     machine.judged(delivery, a_failure(), NOW)
     commands = step(machine)

@@ -16,6 +16,7 @@ from tests.core.making import (
     a_machine,
     a_success,
     commit,
+    held,
     seqs,
     step,
 )
@@ -63,7 +64,7 @@ def test_it_is_sent_again_with_the_next_number_whichever_is_heard_first(
     assert (settled.attempt.number, settled.expects) == (2, 1)
     assert settled.dlq_status is DlqStatus.RETRIED_FROM_DLQ
     commit(machine, commands)
-    assert (machine.held(), machine.pending, machine.clean()) == ((0, 0), 0, True)
+    assert (held(machine), machine.pending, machine.clean()) == ((0, 0), 0, True)
 
 
 def test_a_late_word_of_its_death_does_not_end_what_its_new_life_has_not_recorded() -> None:

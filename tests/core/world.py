@@ -26,7 +26,16 @@ from engine.core.vocabulary import (
     ErrorCategory,
     Ordering,
 )
-from tests.core.making import NOW, a_410, a_delivery, a_destination, a_failure, a_skip, a_success
+from tests.core.making import (
+    NOW,
+    a_410,
+    a_delivery,
+    a_destination,
+    a_failure,
+    a_skip,
+    a_success,
+    held,
+)
 from tests.core.store import UNSETTLED, Answer, Store
 
 
@@ -94,6 +103,8 @@ class World:
         if not told:
             return
         self.awake()
+        if not spill and self._begins_alone(told):
+            return
         if not spill:
             self.machine.arrive(told, self.now)
             return
@@ -110,10 +121,7 @@ class World:
         assert len(commands.send) <= may_send
         self.recording += commands.settle
         for delivery in commands.send:
-            self._check_send(delivery)
-            self.in_flight[delivery.id] = delivery
-            self.sent_under[delivery.id] = self.config.ordering
-            self.sent += 1
+            self._sent(delivery)
         if commands.read is not None:
             assert self.reading is None, "one read at a time"
             assert self.config.status is not DestinationStatus.DISABLED
@@ -135,6 +143,12 @@ class World:
             self._succeed(self.machine.snapshot())
         self._check_state()
         return commands
+
+    def _sent(self, delivery: Delivery) -> None:
+        self._check_send(delivery)
+        self.in_flight[delivery.id] = delivery
+        self.sent_under[delivery.id] = self.config.ordering
+        self.sent += 1
 
     def run_read(self) -> None:
         """Let the store execute the read that is under way; the machine hears of it later."""
@@ -191,6 +205,8 @@ class World:
             most = longest_delay_s(self.config) or 60
             asked = self.now + min(most, outcome.retry_after_s)
             self.paused_until = max(self.paused_until, asked)
+        if self._ends_alone(delivery, outcome):
+            return
         self.machine.judged(delivery, outcome, self.now)
         if outcome.retry_after_s is not None or self.gone:
             self.turn(0)  # an actor's turn ends with it; what a snapshot must keep is kept
@@ -220,15 +236,49 @@ class World:
         done, self.durable = self.durable[:count], self.durable[count:]
         if not done:
             return
-        before = self.turn(0) if self.machine.unmoved(done) else None
-        unmoved = self.machine.unmoved(done)  # still: the turn may have begun a read
+        before = self._turn_before(lambda: self.machine.alone.unmoved(done, self.config))
         self.machine.committed(done, self.now)
-        if before is not None and unmoved:
-            after = self.turn(0)
-            assert after is not None
-            wanted = after.settle or after.read or after.rebuild or after.disable
-            assert not wanted
-            assert after.wake_at == before.wake_at
+        self._nothing_follows(before)
+
+    # --- the short ways: a turn before, as an actor takes them when it has none to take
+
+    def _turn_before(self, open_now: Callable[[], bool]) -> Commands | None:
+        """Let the machine decide, and return what it did, if a short way is open then; else None."""
+        before = self.turn(0) if not self.passing and open_now() else None
+        return before if open_now() else None  # still: the turn may have begun a read
+
+    def _nothing_follows(self, before: Commands | None) -> None:
+        """Check that after a short way there is nothing to decide."""
+        if before is None:
+            return
+        after = self.turn(0)
+        assert after is not None
+        wanted = after.settle or after.read or after.rebuild or after.disable or after.snapshot
+        assert not wanted
+        assert after.wake_at == before.wake_at
+
+    def _begins_alone(self, told: list[Delivery]) -> bool:
+        before = self._turn_before(lambda: self.machine.alone.unhindered(told, self.config))
+        if before is None:
+            return False
+        (delivery,) = told
+        self.machine.alone.begin(delivery, self.now)
+        self._sent(delivery)
+        self._nothing_follows(before)
+        return True
+
+    def _ends_alone(self, delivery: Delivery, outcome: Outcome) -> bool:
+        if self.in_flight:
+            return False
+        self.in_flight[delivery.id] = delivery  # as yet
+        before = self._turn_before(lambda: self.machine.alone.unmoved_by(outcome, self.config))
+        del self.in_flight[delivery.id]
+        if before is None:
+            return False
+        self.machine.judged(delivery, outcome, self.now)
+        self.recording += self.machine.settled()
+        self._nothing_follows(before)
+        return True
 
     def configure(self, **changes: object) -> None:
         """Commit a new version of the configuration."""
@@ -370,7 +420,7 @@ class World:
         assert self.machine.clean()
         assert self.machine.next_due() is None
         assert self.machine.pending == 0
-        assert self.machine.held() == (0, 0)
+        assert held(self.machine) == (0, 0)
         if self.config.status is DestinationStatus.ARCHIVED:
             assert all(row.dlq is not DlqStatus.IN_DLQ for row in self.store.rows.values())
 
@@ -418,10 +468,10 @@ class World:
     def _check_state(self) -> None:
         if self.passing:
             return
-        held, size = self.machine.held()
+        count, size = held(self.machine)
         # What is quarantined is taken in, wherever it was.
         surplus = self.quarantined & set(self.machine.uncommitted)
-        assert 0 <= held <= self.limits.deliveries + len(surplus)
+        assert 0 <= count <= self.limits.deliveries + len(surplus)
         archived = self.config.status is DestinationStatus.ARCHIVED  # takes whole answers in
         assert 0 <= size <= self.limits.bytes + 3_000 * (len(surplus) + 32 * archived)
         assert set(self.machine.in_flight) == set(self.in_flight)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from engine.actors.dispatcher import Dispatcher, Turn
+from engine.core.alone import Alone
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
-from engine.core.records import Settlement
+from engine.core.records import Delivery, Outcome, Settlement
 from engine.timers import SLICE_S, Timers
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class StallingDispatcher(Dispatcher):
         elif not self._process.dead:
             super().enqueue(actor)
 
-    def at_once(self, actor: Turn, part: Callable[[T], None], about: T) -> bool:
+    def at_once(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
         """Let `actor` do a part of its work, unless the process is behind or stands still."""
         process = self._process
         if process.stalled or (self._busy and self._chance.random() < HALF):
@@ -99,8 +100,25 @@ class StallingDispatcher(Dispatcher):
 def crashing(process: "Process") -> type[DestinationMachine]:
     """Return a machine that raises when the plan says so."""
 
+    class CrashingAlone(Alone):
+        """The short ways of one that may raise."""
+
+        __slots__ = ("destination",)
+        destination: str
+
+        def begin(self, delivery: Delivery, now: float) -> None:
+            """Begin, or raise."""
+            if process.turn_crashes(self.destination):
+                raise PlannedCrash
+            super().begin(delivery, now)
+
     class CrashingMachine(DestinationMachine):
         """One that may raise in each turn."""
+
+        def _short_ways(self) -> Alone:
+            alone = CrashingAlone(self._backlog, self._gates, self._counters, self.in_flight)
+            alone.destination = self.config.id
+            return alone
 
         def commands(self, now: float, may_send: int) -> Commands:
             """Decide, or raise."""
@@ -108,8 +126,14 @@ def crashing(process: "Process") -> type[DestinationMachine]:
                 raise PlannedCrash
             return super().commands(now, may_send)
 
+        def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
+            """Judge, or raise: this may come outside of a turn, as what follows."""
+            if process.turn_crashes(self.config.id):
+                raise PlannedCrash
+            super().judged(delivery, outcome, now)
+
         def committed(self, settlements: Sequence[Settlement], now: float) -> None:
-            """Take them, or raise: this may come outside of a turn."""
+            """Take them, or raise."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
             super().committed(settlements, now)

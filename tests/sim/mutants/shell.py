@@ -8,6 +8,7 @@ from engine.actors.dispatcher import Dispatcher
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Mailbox
 from engine.actors.waker import Waker
+from engine.core.alone import Alone
 from engine.core.machine import DestinationMachine
 from tests.sim.mutants.planting import mutant
 
@@ -95,7 +96,17 @@ ACTORS = (
     mutant(
         "what a commit lets go on stands still",
         "No turn follows where a commit is heard of, whatever waited for it.",
-        (DestinationMachine, "unmoved", "return quiet and all(", "return plain or all("),
+        (Alone, "unmoved", "self._rests(config) and ", ""),
+    ),
+    mutant(
+        "what is alone heeds no gate",
+        "A delivery that nothing waits beside is sent whatever its destination's gates say.",
+        (Alone, "_nothing_waits", "self._gates.calm and ", ""),
+    ),
+    mutant(
+        "nobody is next after an end",
+        "The end of the only attempt in flight lets nothing go that waits for it.",
+        (Alone, "_nothing_waits", " and not any(queue.ready)", ""),
     ),
     mutant(
         "the next attempt has the same number",
@@ -179,7 +190,7 @@ DIRECTORY = (
     mutant(
         "no instant in the row",
         "An actor that leaves does not write when its next retry is due.",
-        (Ledger, "mark_departure", "None if due is None else int(due * 1000)", "None"),
+        (Ledger, "_mark_departure", "None if due is None else int(due * 1000)", "None"),
         needs="passive long",
     ),
     mutant(
