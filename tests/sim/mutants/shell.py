@@ -5,6 +5,7 @@ from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
 from engine.actors.directory import Directory
 from engine.actors.dispatcher import Dispatcher
+from engine.actors.errand import Errand
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Mailbox
 from engine.actors.waker import Waker
@@ -45,7 +46,12 @@ ACTORS = (
     mutant(
         "arrivals during the start are dropped",
         "What commits while a machine's beginning is being read is not told to it.",
-        (DestinationActor, "_make", "if spill.seq > last.get(spill.queue, -1):", "if False:"),
+        (
+            reading.Unsettled,
+            "tell",
+            "if spill.seq > self.last_seqs.get(spill.queue, -1):",
+            "if False:",
+        ),
     ),
     mutant(
         "a late outcome is dropped",
@@ -84,7 +90,7 @@ ACTORS = (
     mutant(
         "a reading that nobody began",
         "What nobody had begun to read when its machine was configured anew is waited for for ever.",
-        (DestinationActor, "turn", "machine.read_failed(self._asked, now)", "pass"),
+        (Errand, "give_up", "machine.read_failed(self.waits, now)", "pass"),
         needs="small",
     ),
     mutant(
