@@ -147,7 +147,7 @@ class DestinationActor:
     def _begin(self, deliveries: list[Delivery]) -> bool:
         """Send a delivery that is alone. Returns whether that is done."""
         machine, context = self._unoccupied(), self._context
-        if machine is None or not machine.alone.unhindered(deliveries, self.config):
+        if machine is None or not machine.alone.unhindered(deliveries):
             return False
         if not context.attempts.plenty(self):
             return False
@@ -162,7 +162,7 @@ class DestinationActor:
     def _judge(self, flight: Flight) -> bool:
         """Settle the success of a delivery that was alone. Returns whether that is done."""
         machine, outcome = self._unoccupied(), flight.outcome
-        if machine is None or outcome is None or not machine.alone.unmoved_by(outcome, self.config):
+        if machine is None or outcome is None or not machine.alone.unmoved_by(outcome):
             return False
         self.last_active = self._context.now()
         self._mailbox.judge(flight, machine, self.last_active)
@@ -175,7 +175,7 @@ class DestinationActor:
     def _absorb(self, settlements: list[Settlement]) -> bool:
         """Pass a commit on that nothing follows from. Returns whether that is done."""
         machine = None if self._queued or self._errand.waits else self._machine
-        if machine is None or not machine.alone.unmoved(settlements, self.config):
+        if machine is None or not machine.alone.unmoved(settlements):
             return False
         self.last_active = self._context.now()
         machine.committed(settlements, self.last_active)

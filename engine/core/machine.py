@@ -25,7 +25,6 @@ from engine.core.snapshot import decode, encode
 from engine.core.verdict import (
     DeliverySignal,
     corrected_wait,
-    delivered,
     failed,
     settled_unsent,
     waiting_state,
@@ -148,11 +147,7 @@ class DestinationMachine:
             return
         version = self._sent_with.pop(known.id, self.config.version)
         if outcome.success:
-            self._settle.append(delivered(known, outcome, version, now))
-            known.attempt_count += 1
-            known.next_attempt_at = None
-            self.uncommitted[known.id] = known
-            self._counters.succeeded(outcome.duration_ms, now)
+            self._settle.append(self.alone.succeed(known, outcome, version, now))
             self._gates.succeeded(known, outcome, now)
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
@@ -267,6 +262,7 @@ class DestinationMachine:
             commands.disable = self._disable_asked = True
         commands.settle, self._settle = self._settle, commands.settle
         commands.snapshot, gates.changed = gates.changed, False
+        self.alone.look(self.config, backlog, gates)
         return commands
 
     def _send(self, now: float, may_send: int) -> list[Delivery]:
@@ -353,7 +349,7 @@ class DestinationMachine:
     # --- inside
 
     def _short_ways(self) -> Alone:
-        return Alone(self._backlog, self._gates, self._counters, self.in_flight)
+        return Alone(self.window, self._counters, self.in_flight, self.uncommitted)
 
     def _archived(self) -> bool:
         return self.config.status == DestinationStatus.ARCHIVED

@@ -236,7 +236,7 @@ class World:
         done, self.durable = self.durable[:count], self.durable[count:]
         if not done:
             return
-        before = self._turn_before(lambda: self.machine.alone.unmoved(done, self.config))
+        before = self._turn_before(lambda: self.machine.alone.unmoved(done))
         self.machine.committed(done, self.now)
         self._nothing_follows(before)
 
@@ -258,7 +258,7 @@ class World:
         assert after.wake_at == before.wake_at
 
     def _begins_alone(self, told: list[Delivery]) -> bool:
-        before = self._turn_before(lambda: self.machine.alone.unhindered(told, self.config))
+        before = self._turn_before(lambda: self.machine.alone.unhindered(told))
         if before is None:
             return False
         (delivery,) = told
@@ -271,7 +271,7 @@ class World:
         if self.in_flight:
             return False
         self.in_flight[delivery.id] = delivery  # as yet
-        before = self._turn_before(lambda: self.machine.alone.unmoved_by(outcome, self.config))
+        before = self._turn_before(lambda: self.machine.alone.unmoved_by(outcome))
         del self.in_flight[delivery.id]
         if before is None:
             return False

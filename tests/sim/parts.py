@@ -116,7 +116,7 @@ def crashing(process: "Process") -> type[DestinationMachine]:
         """One that may raise in each turn."""
 
         def _short_ways(self) -> Alone:
-            alone = CrashingAlone(self._backlog, self._gates, self._counters, self.in_flight)
+            alone = CrashingAlone(self.window, self._counters, self.in_flight, self.uncommitted)
             alone.destination = self.config.id
             return alone
 

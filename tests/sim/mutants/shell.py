@@ -102,17 +102,17 @@ ACTORS = (
     mutant(
         "what a commit lets go on stands still",
         "No turn follows where a commit is heard of, whatever waited for it.",
-        (Alone, "unmoved", "self._rests(config) and ", ""),
+        (Alone, "unmoved", "self.content and ", ""),
     ),
     mutant(
         "what is alone heeds no gate",
         "A delivery that nothing waits beside is sent whatever its destination's gates say.",
-        (Alone, "_nothing_waits", "self._gates.calm and ", ""),
+        (Alone, "look", " and gates.calm", ""),
     ),
     mutant(
         "nobody is next after an end",
         "The end of the only attempt in flight lets nothing go that waits for it.",
-        (Alone, "_nothing_waits", " and not any(queue.ready)", ""),
+        (Alone, "look", " or any(queue.ready)", ""),
     ),
     mutant(
         "the next attempt has the same number",
