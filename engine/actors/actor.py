@@ -177,8 +177,7 @@ class DestinationActor:
         machine = None if self._queued or self._errand.waits else self._machine
         if machine is None or not machine.alone.unmoved(settlements):
             return False
-        self.last_active = self._context.now()
-        machine.committed(settlements, self.last_active)
+        machine.committed(settlements, self.last_active)  # which nothing depends on
         self._share.report(self._mailbox, machine)
         return True
 

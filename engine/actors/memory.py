@@ -41,9 +41,10 @@ class Memory:
         self.deliveries += deliveries
         self.bytes += size
         held, held_bytes = self._of.get(workspace, (0, 0))
-        sums = held + deliveries, held_bytes + size
-        if any(sums):
-            self._of[workspace] = sums
+        held += deliveries
+        held_bytes += size
+        if held or held_bytes:
+            self._of[workspace] = held, held_bytes
         else:
             self._of.pop(workspace, None)
 
