@@ -38,7 +38,8 @@ FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 # Actors looked at between two yields: about a millisecond where all of them go.
 RETIRE_AT_ONCE = 1_000
-# Deliveries told together of which each may be sent at once where it is alone: about a slice of turns.
+# Deliveries told together of which each may be sent at once where it is alone: about a slice of turns. They
+# are sent so for no longer than one: the signature of a large one, or its rendering, may take all of it.
 SENT_AT_ONCE = 64
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
@@ -126,11 +127,13 @@ class Directory:
                 groups[delivery.destination] = [delivery]
             else:
                 group.append(delivery)
-        actors, few = self._actors, len(deliveries) <= SENT_AT_ONCE
+        actors, dispatcher = self._actors, self.dispatcher
+        few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end()
         for destination, group in groups.items():
             actor = actors.get(destination) or self._roused(destination, group)
             if actor is not None:
                 actor.tell_arrived(group, few=few)
+                few = few and not dispatcher.is_past(until)
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
         """Return an actor for a destination that had none, unless it would have nothing to do."""

@@ -51,8 +51,8 @@ class Dispatcher:
     """Owner of who waits for a turn. `enqueue` is called on the trio thread; callers queue only once.
 
     A thousand actors of one workspace may wait: between any two of them each other workspace has a turn.
-    (As in `engine.lines`, but nobody leaves, and what a workspace alone pays is a look: there is a turn
-    for every event and every outcome.)
+    (As in `engine.lines`, but nobody leaves, and what a workspace alone pays is a look: there may be a
+    turn for every event and every outcome.)
     """
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:
@@ -87,6 +87,14 @@ class Dispatcher:
             self._crashed(actor, error)
             return True
 
+    def slice_end(self) -> float:
+        """Return until when what begins now may go on, before every other task runs."""
+        return self._elapsed() + SLICE_S
+
+    def is_past(self, end: float) -> bool:
+        """Tell whether a `slice_end` has come."""
+        return self._elapsed() >= end
+
     def _crashed(self, actor: Turn, error: Exception) -> None:
         self.crashes += 1
         actor.crashed(error)
@@ -109,7 +117,7 @@ class Dispatcher:
 
     def _slice(self) -> None:
         others, elapsed = self._others, self._elapsed
-        line, until = self._line, elapsed() + SLICE_S
+        line, until = self._line, self.slice_end()
         while others or line:
             if others:
                 line = self._pass_on()

@@ -10,6 +10,7 @@ import trio
 from msgspec import Struct
 
 from engine.actors.directory import Directory
+from engine.actors.dispatcher import Dispatcher
 from engine.actors.waker import Waker
 from engine.clock import Clock
 from engine.core.destination import Destination, Target
@@ -312,6 +313,7 @@ class World:
         max_in_flight: int = 1_000,
         make_machine: Callable[..., DestinationMachine] = DestinationMachine,
         store: FakeStore | None = None,
+        dispatcher: Dispatcher | None = None,
         **settings: object,
     ) -> None:
         self.random = random.Random(seed)
@@ -337,6 +339,7 @@ class World:
             max_in_flight=max_in_flight,
             jitter=self.random.random,
             make_machine=make_machine,
+            dispatcher=dispatcher,
         )
         self.directory.on_gone = lambda gone, _: self.gone.append(gone)
         self.waker = Waker(self.directory, self.store, self.clock, self.settings.passivate_after)

@@ -7,10 +7,12 @@ import pytest
 from trio.testing import MockClock
 
 from engine.actors.directory import SENT_AT_ONCE
+from engine.actors.dispatcher import SLICE_S, Dispatcher
 from engine.actors.ledger import MARK_SETTLED
 from engine.core.machine import DestinationMachine
-from engine.core.records import Settlement
+from engine.core.records import Outcome, Settlement
 from engine.core.vocabulary import Ordering
+from engine.ports import Transmission
 from tests.actors.fakes import OK, World, failure, running
 
 
@@ -60,6 +62,27 @@ async def test_of_many_that_arrive_together_each_waits_for_its_turn(
         world.commit([world.delivery(world.destination(number)) for number in numbers])
         await world.settled()
         assert world.directory.dispatcher.statistics().turns - before == len(numbers)
+
+
+async def test_past_a_slice_the_others_wait_for_their_turns(autojump_clock: MockClock) -> None:
+    """A template's rendering takes milliseconds: sixty of them must not hold up every other task."""
+    passed_s = 0.0
+
+    def rendered(_: Transmission) -> tuple[float, Outcome]:
+        nonlocal passed_s
+        passed_s += 0.4 * SLICE_S
+        return 0.01, OK
+
+    async with running(dispatcher=Dispatcher(lambda: passed_s)) as world:
+        destinations = [world.destination(number) for number in range(1, 11)]
+        for destination in destinations:
+            await settled_turns(world, destination, 1)
+        world.sender.behave = rendered
+        before = len(world.sender.sent)
+        world.commit([world.delivery(destination) for destination in destinations])
+        assert len(world.sender.sent) - before == 3
+        await world.settled()
+        assert all(world.statuses(each) == {"DELIVERED": 2} for each in destinations)
 
 
 @pytest.mark.parametrize(
