@@ -38,8 +38,8 @@ FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200
 RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 # Actors looked at between two yields: about a millisecond where all of them go.
 RETIRE_AT_ONCE = 1_000
-# Deliveries told together of which each may be sent at once where it is alone: about a slice of turns. They
-# are sent so for no longer than one: the signature of a large one, or its rendering, may take all of it.
+# Deliveries told together of which each may be sent at once where it is alone: about a slice of turns.
+# They are sent so for no longer than one: the signature or the rendering of one may take all of it.
 SENT_AT_ONCE = 64
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
