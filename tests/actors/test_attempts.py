@@ -196,6 +196,42 @@ def test_nothing_begins_after_the_halt() -> None:
     assert (actor.began, actor.wakes) == (0, 0)
 
 
+def test_there_is_plenty_while_a_workspace_may_have_all_that_a_turn_begins() -> None:
+    attempts = Attempts(1_000, Congestion())
+    greedy, other = Actor(attempts, 1_000), Actor(attempts, 1, "other")
+    while attempts.plenty(other):
+        before = greedy.began
+        greedy.turn()
+        assert greedy.began - before == TURN_SENDS
+    assert attempts.in_flight > 1_000 // 2
+    greedy.turn()
+    assert attempts.in_flight <= 800  # its part of all
+
+
+def test_there_is_no_plenty_while_somebody_waits_for_a_place_or_holds_one() -> None:
+    congestion = Congestion(WORKSPACE)
+    attempts = Attempts(1_000, congestion)
+    waiting, other = Actor(attempts, 1), Actor(attempts, 1, "other")
+    assert attempts.plenty(other)
+    waiting.turn()
+    assert not attempts.plenty(other)
+    congestion.now.clear()
+    attempts.pass_on()  # it is granted one
+    assert (waiting.wakes, attempts.waiting) == (1, 0)
+    assert not attempts.plenty(other)
+    waiting.turn()
+    assert attempts.plenty(other)
+
+
+def test_there_is_no_plenty_for_the_congested_nor_after_the_halt() -> None:
+    congestion = Congestion(WORKSPACE)
+    attempts = Attempts(1_000, congestion)
+    crowd, other = Actor(attempts, 1), Actor(attempts, 1, "other")
+    assert (attempts.plenty(crowd), attempts.plenty(other)) == (False, True)
+    attempts.halted = True
+    assert not attempts.plenty(other)
+
+
 def test_ids_are_known_until_they_are_recorded() -> None:
     attempts = of_one(100, Congestion())
     attempts.began("a", 1, "w")

@@ -1,17 +1,18 @@
 """How many turns a delivery takes, and what its commit still has to do where that takes none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import trio
 from trio.testing import MockClock
 
 from engine.actors.directory import SENT_AT_ONCE
 from engine.actors.dispatcher import SLICE_S, Dispatcher
 from engine.actors.ledger import MARK_SETTLED
 from engine.core.machine import DestinationMachine
-from engine.core.records import Outcome, Settlement
-from engine.core.vocabulary import Ordering
+from engine.core.records import Delivery, Outcome, Settlement
+from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.ports import Transmission
 from tests.actors.fakes import OK, World, failure, running
 
@@ -146,6 +147,105 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
         restarts = {each: world.directory.health(each).actor.restarts for each in (first, second)}
         assert restarts.pop(broken[0]) == 1
         assert list(restarts.values()) == [0]
+
+
+class Brittle(DestinationMachine):
+    """One that breaks at the outcome of what is alone, once."""
+
+    broke = False
+
+    def judged(self, delivery: Delivery, outcome: Outcome, now: float) -> None:
+        if delivery.event.payload == b"fragile" and not Brittle.broke:
+            Brittle.broke = True
+            raise ValueError("once")
+        super().judged(delivery, outcome, now)
+
+
+async def test_an_outcome_at_which_an_actor_breaks_outside_of_a_turn_is_not_lost(
+    autojump_clock: MockClock,
+) -> None:
+    Brittle.broke = False
+    async with running(make_machine=Brittle) as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)
+        world.accept(destination, payload=b"fragile")
+        await world.settled()
+        assert Brittle.broke
+        assert world.statuses(destination) == {"DELIVERED": 2}
+        assert len(world.sender.sent) == 2
+        assert world.directory.statistics().restarts == 1
+        await settled_turns(world, destination, 1)
+        assert_at_rest(world, destination)
+
+
+async def test_a_sender_that_breaks_outside_of_a_turn_loses_nothing(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)
+        send, broken = world.sender.send, [True]
+
+        def breaking(transmission: Transmission, done: Callable[[Outcome], None]) -> None:
+            if broken.pop():
+                world.sender.send = send  # type: ignore[method-assign]
+                raise ValueError("it never raises")
+
+        world.sender.send = breaking  # type: ignore[method-assign]
+        world.accept(destination)
+        assert (broken, world.directory.statistics().restarts) == ([], 1)
+        assert world.directory.statistics().in_flight == 0
+        world.accept(destination)  # told while there is no machine
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 3}
+        assert len(world.sender.sent) == 3
+        assert_at_rest(world, destination)
+
+
+async def test_after_the_halt_what_is_alone_waits_in_the_store(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)
+        world.directory.hold()
+        world.accept(destination)
+        await world.directory.drain(trio.current_time() + 1)
+        assert world.statuses(destination) == {"DELIVERED": 1, "PENDING": 1}
+        world.check_backlog()
+
+
+async def test_what_is_alone_counts_as_held_until_its_end_is_durable(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)
+        world.accept(destination, payload=b"seven..")
+        memory = world.directory.memory
+        assert (memory.deliveries, memory.bytes) == (1, 7)
+        report = world.directory.health(destination)
+        assert (report.pending, report.in_flight) == (0, 1)
+        await world.settled()
+        assert_at_rest(world, destination)
+
+
+async def test_a_change_that_waits_for_its_turn_holds_for_what_comes_then(
+    autojump_clock: MockClock,
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        await settled_turns(world, destination, 1)
+        world.change(destination, name="other")
+        world.accept(destination)
+        await world.settled()
+        versions = [
+            each.attempt.destination_version for each in world.store.settled if each.attempt
+        ]
+        assert versions == [sent.destination.version for _, sent in world.sender.sent] == [1, 2]
+        world.change(destination, status=DestinationStatus.DISABLED)
+        world.accept(destination)
+        await trio.sleep(1)
+        assert len(world.sender.sent) == 2
+        assert world.statuses(destination) == {"DELIVERED": 2, "PENDING": 1}
 
 
 async def test_a_backlog_row_is_raised_when_that_saves_a_start_something(
