@@ -51,11 +51,11 @@ class Attempts:
 
     def allowance(self, actor: Member) -> int:
         """Return how many attempts `actor` may begin in its turn."""
+        if self.plenty(actor):
+            return TURN_SENDS
         workspace, held = actor.config.workspace, self._held
         if self.halted or self._congested(workspace) or self.crowds.holds(actor):
             return 0
-        if held.total <= self._plenty and not self._granted and not self._lines:
-            return TURN_SENDS
         own, free = held.of(workspace), self._limit - held.total
         if self._granted and actor in self._granted:  # its place is counted already
             return min(GRANT, 1 + room(own, free, self._portion))
