@@ -113,7 +113,7 @@ class DestinationActor:
         """Take an outcome."""
         self.in_flight -= 1
         self._context.attempts.ended(self.config.workspace)
-        if self._queued or not self._context.dispatcher.at_once(self, self._judge, flight):
+        if self._queued or not self._context.dispatcher.in_passing(self, self._judge, flight):
             self._mailbox.messages.append(flight)
             self.wake()
 
