@@ -7,6 +7,7 @@ Nothing is imported to judge an error: what raised it has been.
 
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -54,7 +55,7 @@ class NotAllowedTrouble(Trouble):
 
 def explain(error: BaseException) -> NoReturn:
     """Raise what a person should see of an error; what nobody foresaw is raised as it is."""
-    cause: Any = _only_cause(error)
+    cause: Any = _telling_cause(error)
     if isinstance(cause, (click.ClickException, click.exceptions.Exit, click.Abort)):
         raise cause
     if isinstance(cause, KeyboardInterrupt):
@@ -124,11 +125,23 @@ def _is(error: BaseException, name: str) -> bool:
     return any(f"{kind.__module__}.{kind.__qualname__}" == name for kind in type(error).__mro__)
 
 
-def _only_cause(error: BaseException) -> BaseException:
-    """Return the one error within nested groups of one, as task nurseries make them."""
-    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        error = error.exceptions[0]
-    return error
+def _telling_cause(error: BaseException) -> BaseException:
+    """Return the one error that a group comes to, as task nurseries make them.
+
+    Where several tasks failed of one database, whoever knows more than that it is away says why.
+    """
+    causes = list(_leaves(error))
+    if len(causes) > 1 and not all(_is(each, "engine.ports.StoreError") for each in causes):
+        return error
+    return min(causes, key=lambda each: _is(each, "engine.ports.StoreAwayError"))
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _leaves(each)
+    else:
+        yield error
 
 
 def _let_go_of_output() -> None:
