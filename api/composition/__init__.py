@@ -65,7 +65,7 @@ from storage.changes import Change, Changes
 from storage.claims import PostgresClaims
 from storage.configuration import ConfigurationTables
 from storage.embedded import EmbeddedServer
-from storage.errors import StoreError
+from storage.errors import StoreAwayError, StoreError
 from storage.housekeeping import INTERVAL_S, Housekeeping
 from storage.master_keys import KIND as MASTER_KEY
 from storage.migrate import migrate
@@ -82,6 +82,7 @@ FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become d
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
 ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
 DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
+ANSWER_S = 1.0  # of the shortest grace time: what a database that is well needs to answer
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
 
 log = structlog.get_logger("angarium")
@@ -228,7 +229,7 @@ class Server:
             # Made once everything runs: a start that fails must not use up the one time they are shown.
             try:
                 first_keys = await self._first_keys()
-            except Refusal:
+            except (Refusal, StoreAwayError):
                 if self._preparing.cancel_called:
                     return  # told to stop meanwhile
                 raise
@@ -289,10 +290,8 @@ class Server:
         self.wire.abort_all()
         if self.embedded is not None:
             end -= 2 * DATABASE_STOP_S  # to end in order, or else by force
-        with trio.move_on_at(end) as flush:
+        with trio.move_on_at(end):
             await self.recorder.wait_empty()
-        if flush.cancelled_caught:
-            self.bridge.cut()
         if self.embedded is not None:  # what is left of the grace time is its own
             left_s = end + DATABASE_STOP_S - trio.current_time()
             self.embedded.stop_within_s = max(DATABASE_STOP_S, left_s)
@@ -306,14 +305,24 @@ class Server:
         async with trio.open_nursery() as nursery:
             await anext(signals)
             nursery.start_soon(self.stop)
+            nursery.start_soon(self._cut_in_time)
             first = trio.current_time()
             while trio.current_time() < first + TWICE_S:
                 await anext(signals)
             log.warning("stopping at once")
+            self.bridge.cut()
             if self.embedded is not None:
                 self.embedded.given_up = True
             self.filing.blobs.stop()
             everything.cancel()
+
+    async def _cut_in_time(self) -> None:
+        """Let nobody wait for the database past the grace time: what reads would, for a minute."""
+        own_s = 0.0 if self.embedded is None else 2 * DATABASE_STOP_S
+        await trio.sleep(max(ANSWER_S, self.settings.shutdown_grace - own_s))
+        self.bridge.cut()
+        if self.embedded is not None:  # what it was left of the grace time is over too
+            self.embedded.stop_within_s = DATABASE_STOP_S
 
     # --- small children
 

@@ -15,6 +15,7 @@ from engine.templates.catalog import catalog_of
 from storage.blobs import open_blobs
 from storage.bridge import open_bridge
 from storage.embedded import HOLD, EmbeddedError, EmbeddedServer
+from storage.errors import StoreAwayError
 from storage.key_file import open_secret_box
 from storage.secretbox import SecretBox
 
@@ -91,7 +92,11 @@ async def _run(
         in_order = False
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
-            await server.prepare()
+            try:
+                await server.prepare()
+            except StoreAwayError:
+                if not server.stopping:  # else its connections were dropped, to end it
+                    raise
             await server.run()
             in_order = True
             nursery.cancel_scope.cancel()

@@ -5,12 +5,13 @@ import threading
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 import trio
 
 from storage.bridge import Bridge
 from storage.postmaster import read_postmaster
-from tests.cli.programs import START_S, environment, running
+from tests.cli.programs import START_S, environment, running, server
 from tests.postgres import eventually
 from tests.process import verdict
 from tests.process.house import House, until
@@ -19,6 +20,8 @@ from tests.process.receiver import Answer, Receiver, always
 
 GRACE_S = 4.0  # of the house
 SLOW = always(Answer(delay_s=0.1))
+READS = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+    AND application_name = 'angarium backlog' AND wait_event_type = 'Lock'"""
 
 
 def test_a_stop_under_load_finishes_what_is_in_flight_and_loses_nothing(
@@ -124,6 +127,46 @@ async def test_told_to_stop_while_it_waits_for_a_predecessor_it_stops_in_order(
             with trio.fail_after(START_S):
                 assert await program.process.wait() == 0
     assert "Traceback" not in program.printed
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["the grace is over", "told again"])
+async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
+    database_url: str, bridge: Bridge, tmp_path: Path, again: bool
+) -> None:
+    # What an actor begins with may be read for a minute, longer than the test waits; as the grace is
+    # where a second signal is what ends it.
+    grace_s = "60" if again else "1"
+    env = environment(database_url, tmp_path, ANGARIUM_SHUTDOWN_GRACE=grace_s)
+    async with server(env) as (program, url), bridge.pool.transaction() as busy:
+        await busy.execute("LOCK TABLE destination_snapshots")
+        key = program.printed.split("manage ")[1].split()[0]
+        await _post_for_a_new_destination(url, key)
+
+        async def waiting() -> bool:
+            return bool(await bridge.pool.fetch_value(READS))
+
+        async def told_again() -> bool:
+            program.process.send_signal(signal.SIGTERM)
+            return "stopping at once" in program.printed
+
+        await eventually(waiting, START_S)
+        program.process.send_signal(signal.SIGTERM)
+        if again:
+            await eventually(told_again, START_S)
+        with trio.fail_after(START_S):
+            assert await program.process.wait() == 0
+    assert "Traceback" not in program.printed
+
+
+async def _post_for_a_new_destination(url: str, key: str) -> None:
+    headers = {"authorization": f"Bearer {key}"}
+    async with httpx.AsyncClient(base_url=url, headers=headers, trust_env=False) as client:
+        body: dict[str, object] = {"name": "test", "url": "http://127.0.0.1:9"}
+        made = await client.post("/destinations", json=body)
+        rule = {"name": "test", "destinationId": made.json()["id"], "eventTypes": ["e.*"]}
+        assert (await client.post("/routing-rules", json=rule)).status_code == 201
+        posted = await client.post("/events", json={"eventType": "e.one", "payload": {}})
+        assert posted.status_code == 202, posted.text
 
 
 @pytest.mark.parametrize("there", ["postgres.new", "postgres.log"])  # it is made, or begins to run
