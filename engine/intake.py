@@ -34,6 +34,7 @@ from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, S
 
 # Deliveries told of between two yields: a millisecond and a half where an actor comes about for each.
 TOLD_AT_ONCE = 256
+FEW, FEW_AT_ONCE = 64, 32  # of a small group no more than are sent at once where they are alone
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
 RETRY_S = 0.1  # between two tries while the database is away
 
@@ -310,10 +311,11 @@ class Intake:
         absent = acceptance.lost.keys() | acceptance.unheld
         if absent:
             deliveries = [each for each in deliveries if each.event.id not in absent]
-        for told in range(0, len(deliveries), self._told_at_once):
+        most = self._told_at_once if len(deliveries) > FEW else min(self._told_at_once, FEW_AT_ONCE)
+        for told in range(0, len(deliveries), most):
             if told:
                 await trio.lowlevel.checkpoint()
-            self._destinations.arrived(deliveries[told : told + self._told_at_once])
+            self._destinations.arrived(deliveries[told : told + most])
         if absent:
             self._destinations.spare(group.dirty)
 

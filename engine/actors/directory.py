@@ -39,8 +39,9 @@ RECOVER_AT_ONCE = 1_000  # rows handled between two yields: about a millisecond
 # Actors looked at between two yields: about a millisecond where all of them go.
 RETIRE_AT_ONCE = 1_000
 # Deliveries told together of which each may be sent at once where it is alone: about a slice of turns.
-# They are sent so for no longer than one: the signature or the rendering of one may take all of it.
-SENT_AT_ONCE = 64
+# They are sent so for no longer than two: the signature or the rendering of one may take all of that.
+SENT_AT_ONCE = 32
+SENT_WITHIN_SLICES = 2
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
 
@@ -128,7 +129,7 @@ class Directory:
             else:
                 group.append(delivery)
         actors, dispatcher = self._actors, self.dispatcher
-        few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end()
+        few, until = len(deliveries) <= SENT_AT_ONCE, dispatcher.slice_end(SENT_WITHIN_SLICES)
         for destination, group in groups.items():
             actor = actors.get(destination) or self._roused(destination, group)
             if actor is not None:

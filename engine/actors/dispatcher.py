@@ -11,9 +11,6 @@ from msgspec import Struct
 from engine.core.destination import Destination
 
 SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
-# Ends of attempts that are dealt with as they come, until turns were given: about a slice of these. What
-# was sent to a thousand destinations together ends together, and no workspace is to wait for all of it.
-IN_PASSING = 32
 
 
 T = TypeVar("T")
@@ -68,7 +65,6 @@ class Dispatcher:
         self._asleep = False
         self.crashes = 0  # since the start
         self._turns = self._yields = 0
-        self._passed = 0  # parts done in passing since turns were given
 
     def enqueue(self, actor: Turn) -> None:
         """Give `actor` a turn after those of its workspace that wait already."""
@@ -92,16 +88,14 @@ class Dispatcher:
             return True
 
     def in_passing(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """As `at_once`, but before nobody who waits for a turn, and not for all of many that come
-        together: these ask for turns of their own."""
-        if self._passed >= IN_PASSING or self._others or self._line:
+        """As `at_once`, but before nobody who waits for a turn."""
+        if self._others or self._line:
             return False
-        self._passed += 1
         return self.at_once(actor, part, about)
 
-    def slice_end(self) -> float:
+    def slice_end(self, slices: int = 1) -> float:
         """Return until when what begins now may go on, before every other task runs."""
-        return self._elapsed() + SLICE_S
+        return self._elapsed() + slices * SLICE_S
 
     def is_past(self, end: float) -> bool:
         """Tell whether a `slice_end` has come."""
@@ -130,7 +124,6 @@ class Dispatcher:
     def _slice(self) -> None:
         others, elapsed = self._others, self._elapsed
         line, until = self._line, self.slice_end()
-        self._passed = 0
         while others or line:
             if others:
                 line = self._pass_on()

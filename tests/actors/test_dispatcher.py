@@ -134,3 +134,22 @@ async def test_who_sleeps_is_woken_by_the_first_of_many(nursery: trio.Nursery) -
     await dispatcher.wait_idle()
     assert dispatcher.statistics().waiting == 0
     nursery.cancel_scope.cancel()
+
+
+async def test_in_passing_something_is_done_before_nobody_who_waits(nursery: trio.Nursery) -> None:
+    log: list[str] = []
+    dispatcher = Dispatcher(Ticking())
+    worker = Worker("a", dispatcher, log)
+
+    def part(name: str) -> bool:
+        log.append(name)
+        return True
+
+    assert dispatcher.in_passing(worker, part, "first")
+    dispatcher.enqueue(Worker("b", dispatcher, log, workspace="other"))
+    assert not dispatcher.in_passing(worker, part, "second")
+    nursery.start_soon(dispatcher.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert dispatcher.in_passing(worker, part, "third")
+    assert log == ["first", "b", "third"]
+    nursery.cancel_scope.cancel()

@@ -8,7 +8,7 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.directory import SENT_AT_ONCE
-from engine.actors.dispatcher import IN_PASSING, SLICE_S, Dispatcher
+from engine.actors.dispatcher import SLICE_S, Dispatcher
 from engine.actors.ledger import MARK_SETTLED
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
@@ -63,17 +63,16 @@ async def test_of_many_that_arrive_together_each_waits_for_its_turn(
         world.commit([world.delivery(world.destination(number)) for number in numbers])
         assert world.directory.attempts.in_flight == 0
         await world.settled()
-        judged = len(numbers) - IN_PASSING
-        assert world.directory.dispatcher.statistics().turns - before == len(numbers) + judged
+        assert world.directory.dispatcher.statistics().turns - before == len(numbers)  # to send
 
 
-async def test_past_a_slice_the_others_wait_for_their_turns(autojump_clock: MockClock) -> None:
+async def test_past_two_slices_the_others_wait_for_their_turns(autojump_clock: MockClock) -> None:
     """A template's rendering takes milliseconds: sixty of them must not hold up every other task."""
     passed_s = 0.0
 
     def rendered(_: Transmission) -> tuple[float, Outcome]:
         nonlocal passed_s
-        passed_s += 0.4 * SLICE_S
+        passed_s += 0.7 * SLICE_S
         return 0.01, OK
 
     async with running(dispatcher=Dispatcher(lambda: passed_s)) as world:
@@ -86,28 +85,6 @@ async def test_past_a_slice_the_others_wait_for_their_turns(autojump_clock: Mock
         assert len(world.sender.sent) - before == 3
         await world.settled()
         assert all(world.statuses(each) == {"DELIVERED": 2} for each in destinations)
-
-
-async def test_of_many_that_end_together_most_wait_for_their_turns(
-    autojump_clock: MockClock,
-) -> None:
-    """One event for a thousand destinations must not go before what another workspace waits for."""
-    async with running() as world:
-        many = 3 * IN_PASSING
-        destinations = [world.destination(number) for number in range(1, many + 1)]
-        for destination in destinations:
-            await settled_turns(world, destination, 1)
-        before = world.directory.dispatcher.statistics().turns
-        for start in range(0, many, SENT_AT_ONCE):
-            together = destinations[start : start + SENT_AT_ONCE]
-            world.commit([world.delivery(destination) for destination in together])
-        assert world.directory.dispatcher.statistics().waiting == 0
-        assert world.directory.attempts.in_flight == many
-        await world.settled()
-        turns = world.directory.dispatcher.statistics().turns - before
-        assert many - IN_PASSING <= turns < many
-        assert all(world.statuses(each) == {"DELIVERED": 2} for each in destinations)
-        assert await settled_turns(world, destinations[0], 10) == 0  # and the next ones again
 
 
 @pytest.mark.parametrize(
