@@ -140,8 +140,8 @@ class DestinationActor:
     # --- without a turn, which is for what comes next: of most that is told nothing does
 
     def _unoccupied(self) -> DestinationMachine | None:
-        """Return the machine where nothing is under way, asked for or told."""
-        occupied = self._queued or self.in_flight or self._errand.waits or self.succession.careful
+        """Return the machine where nothing is under way or told, and no culprit is looked for."""
+        occupied = self._queued or self.in_flight or self.succession.careful
         return None if occupied else self._machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
@@ -174,7 +174,7 @@ class DestinationActor:
 
     def _absorb(self, settlements: list[Settlement]) -> bool:
         """Pass a commit on that nothing follows from. Returns whether that is done."""
-        machine = None if self._queued or self._errand.waits else self._machine
+        machine = None if self._queued else self._machine
         if machine is None or not machine.alone.unmoved(settlements):
             return False
         machine.committed(settlements, self.last_active)  # which nothing depends on

@@ -1,14 +1,9 @@
 """What a machine asked the store for, from its asking to the answer."""
 
-from typing import TYPE_CHECKING
-
 from engine.actors.memory import Memory
-from engine.actors.reading import Lookup
+from engine.actors.reading import Asker, Lookup
 from engine.core.commands import AnyRequest
 from engine.core.machine import DestinationMachine
-
-if TYPE_CHECKING:
-    from engine.actors.reading import Asker
 
 
 class Errand:
@@ -21,7 +16,7 @@ class Errand:
         self.waits: AnyRequest | None = None  # and was not passed to the readers yet
         self.under_way = False
 
-    def go(self, asker: "Asker", memory: Memory, *, singly: bool) -> Lookup:
+    def go(self, asker: Asker, memory: Memory, *, singly: bool) -> Lookup:
         """Return the reading that brings an answer to what waits."""
         assert self.waits is not None
         request, self.waits = self.waits, None
