@@ -11,6 +11,7 @@ import structlog
 import trio
 from msgspec import Struct
 
+from engine.actors.directory import SENT_AT_ONCE
 from engine.core.records import Delivery, Event
 from engine.entrance import Directory, Entrance
 from engine.identity import Identity
@@ -34,7 +35,7 @@ from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, S
 
 # Deliveries told of between two yields: a millisecond and a half where an actor comes about for each.
 TOLD_AT_ONCE = 256
-FEW, FEW_AT_ONCE = 64, 32  # of a small group no more than are sent at once where they are alone
+FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
 RETRY_S = 0.1  # between two tries while the database is away
 
@@ -311,7 +312,7 @@ class Intake:
         absent = acceptance.lost.keys() | acceptance.unheld
         if absent:
             deliveries = [each for each in deliveries if each.event.id not in absent]
-        most = self._told_at_once if len(deliveries) > FEW else min(self._told_at_once, FEW_AT_ONCE)
+        most = min(self._told_at_once, SENT_AT_ONCE if len(deliveries) <= FEW else TOLD_AT_ONCE)
         for told in range(0, len(deliveries), most):
             if told:
                 await trio.lowlevel.checkpoint()
