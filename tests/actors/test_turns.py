@@ -26,6 +26,13 @@ async def settled_turns(world: World, destination: str, count: int, each: int = 
     return world.directory.dispatcher.statistics().turns - before
 
 
+async def at_rest(world: World, **changes: Any) -> str:
+    """Return a destination whose actor is in memory and has nothing to do."""
+    destination = world.destination(**changes)
+    await settled_turns(world, destination, 1)
+    return destination
+
+
 def assert_at_rest(world: World, destination: str) -> None:
     """Nothing waits, is in flight, or counts as held."""
     report = world.directory.health(destination)
@@ -36,8 +43,7 @@ def assert_at_rest(world: World, destination: str) -> None:
 
 async def test_a_delivery_that_is_alone_takes_no_turn(autojump_clock: MockClock) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)  # its actor comes about
+        destination = await at_rest(world)
         assert await settled_turns(world, destination, 10) == 0
         assert world.statuses(destination) == {"DELIVERED": 11}
         assert_at_rest(world, destination)
@@ -45,8 +51,7 @@ async def test_a_delivery_that_is_alone_takes_no_turn(autojump_clock: MockClock)
 
 async def test_a_commit_that_nothing_follows_from_takes_no_turn(autojump_clock: MockClock) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         assert await settled_turns(world, destination, 10, each=2) == 20  # to send, and to judge
         assert world.statuses(destination) == {"DELIVERED": 21}
         assert_at_rest(world, destination)
@@ -96,8 +101,7 @@ async def test_what_gates_have_a_say_in_takes_turns(
     autojump_clock: MockClock, changes: dict[str, Any]
 ) -> None:
     async with running() as world:
-        destination = world.destination(**changes)
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world, **changes)
         assert await settled_turns(world, destination, 3) > 0
         assert_at_rest(world, destination)
 
@@ -107,15 +111,13 @@ async def test_where_a_lane_may_wait_for_it_a_commit_takes_a_turn(
     autojump_clock: MockClock, ordering: Ordering
 ) -> None:
     async with running() as world:
-        destination = world.destination(ordering=ordering)
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world, ordering=ordering)
         assert await settled_turns(world, destination, 10) == 30
 
 
 async def test_a_retry_that_is_committed_is_waited_for(autojump_clock: MockClock) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         answers = iter([failure(), failure()])
         world.sender.behave = lambda _: (0.01, next(answers, OK))
         await settled_turns(world, destination, 1)
@@ -167,8 +169,7 @@ async def test_an_outcome_at_which_an_actor_breaks_outside_of_a_turn_is_not_lost
 ) -> None:
     Brittle.broke = False
     async with running(make_machine=Brittle) as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         world.accept(destination, payload=b"fragile")
         await world.settled()
         assert Brittle.broke
@@ -183,8 +184,7 @@ async def test_a_sender_that_breaks_outside_of_a_turn_loses_nothing(
     autojump_clock: MockClock,
 ) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         send, broken = world.sender.send, [True]
 
         def breaking(transmission: Transmission, done: Callable[[Outcome], None]) -> None:
@@ -205,8 +205,7 @@ async def test_a_sender_that_breaks_outside_of_a_turn_loses_nothing(
 
 async def test_after_the_halt_what_is_alone_waits_in_the_store(autojump_clock: MockClock) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         world.directory.hold()
         world.accept(destination)
         await world.directory.drain(trio.current_time() + 1)
@@ -218,8 +217,7 @@ async def test_what_is_alone_counts_as_held_until_its_end_is_durable(
     autojump_clock: MockClock,
 ) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         world.accept(destination, payload=b"seven..")
         memory = world.directory.memory
         assert (memory.deliveries, memory.bytes) == (1, 7)
@@ -233,8 +231,7 @@ async def test_a_change_that_waits_for_its_turn_holds_for_what_comes_then(
     autojump_clock: MockClock,
 ) -> None:
     async with running() as world:
-        destination = world.destination()
-        await settled_turns(world, destination, 1)
+        destination = await at_rest(world)
         world.change(destination, name="other")
         world.accept(destination)
         await world.settled()
