@@ -16,6 +16,7 @@ from engine.core.records import Delivery, Event
 from engine.entrance import Directory, Entrance
 from engine.identity import Identity
 from engine.intake_customers import Customers
+from engine.intake_group import Twins, grouped, with_twins
 from engine.intake_hands import NOTHING, Hands
 from engine.intake_pace import Pace
 from engine.intake_queue import IntakeQueue, environment_of
@@ -26,12 +27,11 @@ from engine.ports import (
     DirtyDestination,
     IntakeGroup,
     IntakeStore,
-    KeyClaim,
     PoisonError,
     StoreAwayError,
 )
 from engine.settings import Settings
-from engine.submission import DURABLE, KEY_HELD_MS, OVERLOADED, UNKNOWN, Fate, Submission
+from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
 # Deliveries told of between two yields: a millisecond and a half where an actor comes about for each.
 TOLD_AT_ONCE = 256
@@ -144,6 +144,10 @@ class Intake:
 
     async def run(self) -> None:
         """Commit group after group until closed and empty."""
+        with self._pace.idleness:
+            await self._run()
+
+    async def _run(self) -> None:
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
@@ -233,32 +237,8 @@ class Intake:
         self._tell(pending, acceptance, twins)
         await self._deliver(group, acceptance)
 
-    def _build(
-        self, submissions: list[Submission]
-    ) -> tuple[IntakeGroup, dict[str, tuple[KeyClaim, KeyClaim]]]:
-        """Make one group of submissions.
-
-        Of equal idempotency keys the first claim goes into the statement; the others are its twins
-        (by their event's id, with the first claim), whose fate follows from its own.
-        """
-        group = IntakeGroup([], [], [], [], [], now_ms=int(self._now() * 1000))
-        first: dict[tuple[int, str], KeyClaim] = {}
-        twins: dict[str, tuple[KeyClaim, KeyClaim]] = {}
-        for submission in submissions:
-            group.events += submission.events
-            group.deliveries += submission.deliveries
-            group.files += submission.files
-            for claim in submission.claims:
-                # By one clock: what ids are made by may have been set back since the start.
-                claim.expires_at_ms = max(claim.expires_at_ms, group.now_ms + KEY_HELD_MS)
-                winner = first.setdefault((claim.environment, claim.key), claim)
-                if winner is not claim:
-                    twins[claim.event] = (winner, claim)
-        if twins:
-            group.events = [event for event in group.events if event.id not in twins]
-            group.deliveries = [each for each in group.deliveries if each.event.id not in twins]
-            group.files = [file for file in group.files if file.event not in twins]
-        group.claims = list(first.values())
+    def _build(self, submissions: list[Submission]) -> tuple[IntakeGroup, Twins]:
+        group, twins = grouped(submissions, int(self._now() * 1000))
         group.customers = self._customers.new_of(group.events)
         group.dirty = self._dirtied(group.deliveries)
         return group, twins
@@ -283,22 +263,11 @@ class Intake:
             self._customers.opened(group.customers)
 
     def _tell(
-        self,
-        submissions: Iterable[Submission],
-        acceptance: Acceptance,
-        twins: dict[str, tuple[KeyClaim, KeyClaim]],
+        self, submissions: Iterable[Submission], acceptance: Acceptance, twins: Twins
     ) -> None:
-        lost = acceptance.lost
-        if twins:
-            lost = lost | {
-                event: lost.get(winner.event)
-                or Claimed(winner.event, winner.deliveries, winner.digest)
-                for event, (winner, _) in twins.items()
-            }
+        lost, unheld = with_twins(acceptance, twins)
         fate = Fate(lost=lost) if lost else DURABLE
-        unheld = acceptance.unheld
         if unheld:
-            unheld |= {event for event, (winner, _) in twins.items() if winner.event in unheld}
             unknown = [each for each in submissions if any(e.id in unheld for e in each.events)]
             self._fail(unknown, UNKNOWN)
             submissions = [each for each in submissions if each not in unknown]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import trio
 
+from engine.idleness import Idleness
 from engine.intake_hands import NOTHING, Hands
 from engine.intake_queue import IntakeQueue
 
@@ -14,18 +15,20 @@ from engine.intake_queue import IntakeQueue
 # of this many events, the next one gathers for so long; a lone event never waits.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load deliveries come before new events: while this many are in memory and are being worked off,
-# the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU.
-# No progress in a step (slow receivers, not a busy process) ends the wait; so does its bound.
-AHEAD = 2_000
+# Under load deliveries come before new events: while this many are in memory and the process is busy with
+# them, the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU.
+# Twice as many brought no more through, and everything later. Where the loop rests (slow receivers, not a
+# busy process) nothing waits.
+AHEAD = 1_000
 AHEAD_STEP_S = 0.004
-AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# A step that ends so much too late says that the process is busy: then any progress counts, however
-# little a slow machine gets done. And where deliveries do not catch up, a group has no more events than
-# attempts have ended since the one before: accepting is the cheaper half, and would leave nothing for the
-# other one.
+# The process is busy where the loop rests for less than this part of the time, or ends a step so much too
+# late. What it is busy with may be something else: then no attempt ends in a step, and in the next.
+IDLE_PART = 1 / 4
 LATE_S = 0.002
+STILL_STEPS = 2
+# Where deliveries do not catch up all the same, a group has no more events than attempts have ended since
+# the one before: accepting is the cheaper half, and would leave nothing for the other one.
 # With less than this part of the last group, receivers are slow; with that, it is the process.
 WORKED_PART = 1 / 4
 LEAST_EVENTS = 100  # of such a group, so that a mistake in that costs little: 1,600 a second go on
@@ -43,12 +46,14 @@ class Pace:
         hands: Hands,
         progress: Callable[[], tuple[int, int]],
         group_events: int,
+        idleness: Idleness | None = None,
     ) -> None:
         """`progress`: how many deliveries are in memory, and how many attempts have ended so far."""
         self._waiting = waiting
         self._hands = hands
         self._progress = progress
         self._group_events = group_events
+        self.idleness = idleness or Idleness()  # entered by who runs
         self._last_events = 0  # in the last group that was not of light environments alone
         self._heavy: frozenset[int] = NOTHING  # environments with many of these
         self._ahead_until: float | None = None  # while deliveries go first
@@ -70,19 +75,21 @@ class Pace:
             return
         if self._ahead_until is None:
             self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
-        late = False
-        while held >= AHEAD and (began := trio.current_time()) < self._ahead_until:
+        busy, still = self.idleness.part() < IDLE_PART, 0
+        while busy and held >= AHEAD and (began := trio.current_time()) < self._ahead_until:
             if self._light_waits:
                 return
             await trio.sleep(AHEAD_STEP_S)
             late = trio.current_time() - began > AHEAD_STEP_S + LATE_S
+            busy = self.idleness.part() < IDLE_PART or late
             before = ended
             held, ended = self._progress()
-            if ended - before < (1 if late else AHEAD_STEP_ATTEMPTS):
+            still = 0 if ended > before else still + 1
+            if still >= STILL_STEPS:
                 break
         self._ahead_until = None
         worked, self._ended = ended - self._ended, ended
-        if late and held >= AHEAD and worked >= WORKED_PART * self._last_events:
+        if busy and held >= AHEAD and worked >= WORKED_PART * self._last_events:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
     @property

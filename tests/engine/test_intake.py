@@ -12,7 +12,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
 from engine.identity import Identity, delivery_id
+from engine.idleness import Idleness
 from engine.intake import PATIENCE_S, RETRY_S, TOLD_AT_ONCE, Intake
+from engine.intake_pace import AHEAD
 from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError, StoreError
 from engine.settings import Settings
 from engine.submission import KEY_HELD_MS, Fate, Submission
@@ -360,22 +362,26 @@ async def test_backlog_rows_are_forgotten_between_groups_only(
 
 
 async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_receivers(
-    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+    store: FakeIntakeStore,
+    destinations: FakeDestinations,
+    monkeypatch: pytest.MonkeyPatch,
+    autojump_clock: MockClock,
 ) -> None:
     waits: list[float] = []
-    for a_step, held_after in ((100, 1_990), (1, 1_990), (100, 10**6)):
+    for rests, held_after in ((0.0, AHEAD - 1), (1.0, AHEAD - 1), (0.0, 10**6)):
         fates: list[Fate] = []
-        destinations.held = 2_300
+        destinations.held = 2 * AHEAD
+        monkeypatch.setattr(Idleness, "part", lambda _, rests=rests: rests)
         async with running(store, destinations) as intake, trio.open_nursery() as nursery:
 
-            async def work_off(a_step: int = a_step, held_after: int = held_after) -> None:
+            async def work_off(held_after: int = held_after) -> None:
                 for _ in range(3):
                     await trio.sleep(0.0039)
-                    destinations.ended += a_step
+                    destinations.ended += 100
                 destinations.held = held_after
                 while True:
                     await trio.sleep(0.0039)
-                    destinations.ended += a_step
+                    destinations.ended += 100
 
             for _ in range(8):  # a busy group before
                 intake.submit(make([]))

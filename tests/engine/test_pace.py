@@ -1,11 +1,21 @@
 """Deliveries before new events: a process that is busy with them accepts no more than it delivers."""
 
+from itertools import cycle
+
 import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.idleness import Idleness
 from engine.intake_hands import Hands
-from engine.intake_pace import AHEAD, LEAST_EVENTS, Pace
+from engine.intake_pace import (
+    AHEAD,
+    AHEAD_LONGEST_S,
+    AHEAD_STEP_S,
+    LEAST_EVENTS,
+    STILL_STEPS,
+    Pace,
+)
 from engine.intake_queue import IntakeQueue
 
 GROUP = 1_000
@@ -17,14 +27,15 @@ def autojump_clock() -> MockClock:
 
 
 class Work:
-    """What the engine holds, and gets done a step; `late`: it keeps others from being woken in time."""
+    """What the engine holds, and gets done from one look to the next; `late`: it keeps others from being
+    woken in time."""
 
-    def __init__(self, clock: MockClock, each_step: int, *, late: bool) -> None:
+    def __init__(self, clock: MockClock, *each_step: int, late: bool = False) -> None:
         self.held, self._ended = 2 * AHEAD, 0
-        self._clock, self._each_step, self._late = clock, each_step, late
+        self._clock, self._each_step, self._late = clock, cycle(each_step), late
 
     def progress(self) -> tuple[int, int]:
-        self._ended += self._each_step
+        self._ended += next(self._each_step)
         return self.held, self._ended
 
     async def run(self) -> None:
@@ -33,10 +44,25 @@ class Work:
             self._clock.jump(0.006)
 
 
-async def after_a_wait(work: Work, last: int = GROUP) -> int:
+class Rests(Idleness):
+    """A loop that rests for one part of the time after another, and then for the last of these."""
+
+    def __init__(self, *parts: float) -> None:
+        super().__init__()
+        self._parts = list(parts)
+
+    def part(self) -> float:
+        return self._parts.pop(0) if len(self._parts) > 1 else self._parts[0]
+
+
+BUSY, RESTS = 0.1, 0.5
+
+
+async def after_a_wait(work: Work, *rests: float, last: int = GROUP) -> int:
     """Return how many events the group may have that follows one of `last`."""
     waiting = IntakeQueue(GROUP, GROUP)
-    pace = Pace(waiting, Hands(lambda: None, lambda _: None), work.progress, GROUP)
+    hands = Hands(lambda: None, lambda _: None)
+    pace = Pace(waiting, hands, work.progress, GROUP, Rests(*rests))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
         pace.gathered({1: last})
@@ -46,22 +72,40 @@ async def after_a_wait(work: Work, last: int = GROUP) -> int:
 
 
 async def test_a_busy_process_accepts_no_more_than_it_delivers(autojump_clock: MockClock) -> None:
-    most = await after_a_wait(Work(autojump_clock, 60, late=True))
-    assert LEAST_EVENTS < most < GROUP / 2
+    assert LEAST_EVENTS < await after_a_wait(Work(autojump_clock, 30), BUSY) < GROUP
+    assert trio.current_time() == pytest.approx(AHEAD_LONGEST_S, abs=AHEAD_STEP_S)
+
+
+async def test_one_that_is_woken_late_is_busy(autojump_clock: MockClock) -> None:
+    work = Work(autojump_clock, 60, late=True)
+    assert LEAST_EVENTS < await after_a_wait(work, BUSY, RESTS) < GROUP / 2
 
 
 async def test_one_that_gets_little_done_accepts_little(autojump_clock: MockClock) -> None:
-    assert await after_a_wait(Work(autojump_clock, 5, late=True), 100) == LEAST_EVENTS
+    assert await after_a_wait(Work(autojump_clock, 5), BUSY, last=100) == LEAST_EVENTS
+
+
+async def test_outcomes_that_come_together_are_waited_for(autojump_clock: MockClock) -> None:
+    assert await after_a_wait(Work(autojump_clock, 0, 64), BUSY) < GROUP
+    assert trio.current_time() == pytest.approx(AHEAD_LONGEST_S, abs=AHEAD_STEP_S)
 
 
 async def test_slow_receivers_hold_up_nobody(autojump_clock: MockClock) -> None:
-    assert await after_a_wait(Work(autojump_clock, 5, late=False)) == GROUP  # the loop has time
-    assert (
-        await after_a_wait(Work(autojump_clock, 1, late=True)) == GROUP
-    )  # busy with something else
+    assert await after_a_wait(Work(autojump_clock, 60), RESTS) == GROUP  # the loop has time
+    assert trio.current_time() == 0
+    assert await after_a_wait(Work(autojump_clock, 60), BUSY, RESTS) == GROUP
+    assert trio.current_time() == AHEAD_STEP_S
+
+
+async def test_what_else_a_process_is_busy_with_holds_up_nobody_for_long(
+    autojump_clock: MockClock,
+) -> None:
+    assert await after_a_wait(Work(autojump_clock, 0), BUSY) == GROUP
+    assert trio.current_time() == STILL_STEPS * AHEAD_STEP_S
 
 
 async def test_what_has_been_worked_off_holds_up_nobody(autojump_clock: MockClock) -> None:
-    work = Work(autojump_clock, 60, late=True)
+    work = Work(autojump_clock, 60)
     work.held = AHEAD - 1
-    assert await after_a_wait(work) == GROUP
+    assert await after_a_wait(work, BUSY) == GROUP
+    assert trio.current_time() == 0

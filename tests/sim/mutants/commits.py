@@ -1,6 +1,6 @@
 """Bugs around commits: intake, recorder, entrance, replays, and guards that the database has."""
 
-from engine import recorder
+from engine import intake, recorder
 from engine.core import minutes
 from engine.entrance import Entrance
 from engine.intake import Intake
@@ -33,13 +33,13 @@ INTAKE = (
     mutant(
         "twins are written",
         "Of two equal keys in one group both events are written.",
-        (Intake, "_build", "if twins:", "if False:"),
+        (intake, "grouped", "if twins:", "if False:"),
         needs="keys",
     ),
     mutant(
         "twins are told their own ids",
         "Whose key lost within its group is answered as if it had won.",
-        (Intake, "_tell", "if twins:", "if False:"),
+        (intake, "with_twins", "if twins:", "if False:"),
         needs="keys",
     ),
     mutant(

@@ -1,0 +1,49 @@
+"""The part of the time for which the loop has nothing to do."""
+
+import trio
+from trio.testing import MockClock
+
+from engine.idleness import Idleness
+
+
+async def test_a_loop_in_which_something_always_runs_never_rests() -> None:
+    with Idleness() as idleness:
+        until = trio.current_time() + 0.01
+        while trio.current_time() < until:
+            await trio.lowlevel.checkpoint()
+        assert idleness.part() == 0
+
+
+async def test_a_loop_in_which_everybody_sleeps_rests() -> None:
+    with Idleness() as idleness:
+        await trio.sleep(0.01)
+        assert idleness.part() > 0
+
+
+async def test_the_part_is_that_of_the_time_since_the_last_look(mock_clock: MockClock) -> None:
+    with Idleness() as idleness:
+        mock_clock.jump(3)  # something runs
+        idleness.before_io_wait(9)
+        mock_clock.jump(1)  # nothing does
+        idleness.after_io_wait(9)
+        assert idleness.part() == 0.25
+        mock_clock.jump(1)
+        assert idleness.part() == 0
+
+
+async def test_a_look_for_what_is_ready_is_no_rest(mock_clock: MockClock) -> None:
+    with Idleness() as idleness:
+        idleness.before_io_wait(0)
+        mock_clock.jump(1)
+        idleness.after_io_wait(0)
+        assert idleness.part() == 0
+        assert idleness.part() == 0  # of no time at all
+
+
+async def test_what_was_before_it_was_entered_does_not_count() -> None:
+    idleness = Idleness()
+    with idleness:
+        await trio.sleep(0.01)
+    await trio.sleep(0.01)  # which nobody looks at
+    with idleness:
+        assert idleness.part() == 0
