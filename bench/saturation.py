@@ -24,6 +24,7 @@ KNEE_P99_MS = (
 KEPT_UP = (
     0.95  # of the rate must have arrived by the end: the last tenths of a second are on their way
 )
+TRIES = 2  # of a rate: what holds the machine up once for 50 ms is no knee
 HALVINGS = 3  # between the last rate that held and the first that did not: a fortieth of it is left
 WARM = 5_000
 REFUSALS = ("429", "503")
@@ -103,12 +104,10 @@ class Climb:
         best: Step | None = None
         halvings = 0
         while not failed or halvings < HALVINGS:
-            done, figures = self.step(rate)
-            if self._kept_up(figures):
+            if self._holds(rate):
                 held, best = rate, self.steps[-1]
             else:
                 failed = rate
-                self.void = self.void or verdict(done.sent, done.stats)[1]
             if not failed:
                 if rate >= most:
                     break
@@ -120,6 +119,17 @@ class Climb:
                 rate = (held + failed) / 2
         self.steps.sort(key=lambda step: step.value)
         return best or self.steps[0]
+
+    def _holds(self, rate: float) -> bool:
+        """Whether a rate is kept up with, in one of `TRIES`; only the last of them is told of."""
+        for left in reversed(range(TRIES)):
+            done, figures = self.step(rate)
+            if self._kept_up(figures):
+                return True
+            if left:
+                self.steps.pop()
+        self.void = self.void or verdict(done.sent, done.stats)[1]
+        return False
 
     @staticmethod
     def _kept_up(figures: dict[str, float]) -> bool:
