@@ -144,10 +144,6 @@ class Intake:
 
     async def run(self) -> None:
         """Commit group after group until closed and empty."""
-        with self._pace.idleness:
-            await self._run()
-
-    async def _run(self) -> None:
         while True:
             await self._wake.wait()
             self._wake = trio.Event()

@@ -15,15 +15,17 @@ from engine.intake_queue import IntakeQueue
 # of this many events, the next one gathers for so long; a lone event never waits.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load deliveries come before new events: while this many are in memory and the process is busy with
-# them, the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU.
-# Twice as many brought no more through, and everything later. Where the loop rests (slow receivers, not a
-# busy process) nothing waits.
+# Under load deliveries come before new events: while this many are in memory and are being worked off,
+# the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU. Twice
+# as many brought no more through, and everything later. A step in which fewer attempts end (slow
+# receivers) ends the wait; so does its bound.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
+AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
-# The process is busy where the loop rests for less than this part of the time, or ends a step so much too
-# late. What it is busy with may be something else: then no attempt ends in a step, and in the next.
+# A process is busy where its loop rests for less than this part of a step, or ends it so much too late.
+# Then any progress counts, however little a slow machine gets done; and what comes together may leave a
+# step without any. In two of them the process is busy with something else.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
@@ -53,7 +55,7 @@ class Pace:
         self._hands = hands
         self._progress = progress
         self._group_events = group_events
-        self.idleness = idleness or Idleness()  # entered by who runs
+        self._idleness = idleness or Idleness()
         self._last_events = 0  # in the last group that was not of light environments alone
         self._heavy: frozenset[int] = NOTHING  # environments with many of these
         self._ahead_until: float | None = None  # while deliveries go first
@@ -75,18 +77,20 @@ class Pace:
             return
         if self._ahead_until is None:
             self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
-        busy, still = self.idleness.part() < IDLE_PART, 0
-        while busy and held >= AHEAD and (began := trio.current_time()) < self._ahead_until:
-            if self._light_waits:
-                return
-            await trio.sleep(AHEAD_STEP_S)
-            late = trio.current_time() - began > AHEAD_STEP_S + LATE_S
-            busy = self.idleness.part() < IDLE_PART or late
-            before = ended
-            held, ended = self._progress()
-            still = 0 if ended > before else still + 1
-            if still >= STILL_STEPS:
-                break
+        busy, still = False, 0
+        with self._idleness as idleness:
+            while held >= AHEAD and (began := trio.current_time()) < self._ahead_until:
+                if self._light_waits:
+                    return
+                await trio.sleep(AHEAD_STEP_S)
+                late = trio.current_time() - began > AHEAD_STEP_S + LATE_S
+                busy = idleness.part() < IDLE_PART or late
+                before = ended
+                held, ended = self._progress()
+                moved = ended - before >= (1 if busy else AHEAD_STEP_ATTEMPTS)
+                still = 0 if moved else still + 1
+                if still >= (STILL_STEPS if busy else 1):
+                    break
         self._ahead_until = None
         worked, self._ended = ended - self._ended, ended
         if busy and held >= AHEAD and worked >= WORKED_PART * self._last_events:

@@ -367,21 +367,21 @@ async def test_new_events_wait_while_deliveries_are_worked_off_but_not_for_slow_
     monkeypatch: pytest.MonkeyPatch,
     autojump_clock: MockClock,
 ) -> None:
+    monkeypatch.setattr(Idleness, "part", lambda _: 0.5)  # by a clock that jumps nothing rests
     waits: list[float] = []
-    for rests, held_after in ((0.0, AHEAD - 1), (1.0, AHEAD - 1), (0.0, 10**6)):
+    for a_step, held_after in ((100, AHEAD - 1), (1, AHEAD - 1), (100, 10**6)):
         fates: list[Fate] = []
         destinations.held = 2 * AHEAD
-        monkeypatch.setattr(Idleness, "part", lambda _, rests=rests: rests)
         async with running(store, destinations) as intake, trio.open_nursery() as nursery:
 
-            async def work_off(held_after: int = held_after) -> None:
+            async def work_off(a_step: int = a_step, held_after: int = held_after) -> None:
                 for _ in range(3):
                     await trio.sleep(0.0039)
-                    destinations.ended += 100
+                    destinations.ended += a_step
                 destinations.held = held_after
                 while True:
                     await trio.sleep(0.0039)
-                    destinations.ended += 100
+                    destinations.ended += a_step
 
             for _ in range(8):  # a busy group before
                 intake.submit(make([]))

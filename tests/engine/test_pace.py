@@ -45,24 +45,24 @@ class Work:
 
 
 class Rests(Idleness):
-    """A loop that rests for one part of the time after another, and then for the last of these."""
+    """A loop that rests for this part of the time."""
 
-    def __init__(self, *parts: float) -> None:
+    def __init__(self, part: float) -> None:
         super().__init__()
-        self._parts = list(parts)
+        self._part = part
 
     def part(self) -> float:
-        return self._parts.pop(0) if len(self._parts) > 1 else self._parts[0]
+        return self._part
 
 
 BUSY, RESTS = 0.1, 0.5
 
 
-async def after_a_wait(work: Work, *rests: float, last: int = GROUP) -> int:
+async def after_a_wait(work: Work, rests: float, last: int = GROUP) -> int:
     """Return how many events the group may have that follows one of `last`."""
     waiting = IntakeQueue(GROUP, GROUP)
     hands = Hands(lambda: None, lambda _: None)
-    pace = Pace(waiting, hands, work.progress, GROUP, Rests(*rests))
+    pace = Pace(waiting, hands, work.progress, GROUP, Rests(rests))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
         pace.gathered({1: last})
@@ -78,7 +78,7 @@ async def test_a_busy_process_accepts_no_more_than_it_delivers(autojump_clock: M
 
 async def test_one_that_is_woken_late_is_busy(autojump_clock: MockClock) -> None:
     work = Work(autojump_clock, 60, late=True)
-    assert LEAST_EVENTS < await after_a_wait(work, BUSY, RESTS) < GROUP / 2
+    assert LEAST_EVENTS < await after_a_wait(work, RESTS) < GROUP / 2
 
 
 async def test_one_that_gets_little_done_accepts_little(autojump_clock: MockClock) -> None:
@@ -91,10 +91,15 @@ async def test_outcomes_that_come_together_are_waited_for(autojump_clock: MockCl
 
 
 async def test_slow_receivers_hold_up_nobody(autojump_clock: MockClock) -> None:
-    assert await after_a_wait(Work(autojump_clock, 60), RESTS) == GROUP  # the loop has time
-    assert trio.current_time() == 0
-    assert await after_a_wait(Work(autojump_clock, 60), BUSY, RESTS) == GROUP
+    assert await after_a_wait(Work(autojump_clock, 5), RESTS) == GROUP  # the loop has time
     assert trio.current_time() == AHEAD_STEP_S
+
+
+async def test_what_is_worked_off_fast_is_waited_for_and_then_all_goes(
+    autojump_clock: MockClock,
+) -> None:
+    assert await after_a_wait(Work(autojump_clock, 60), RESTS) == GROUP
+    assert trio.current_time() == pytest.approx(AHEAD_LONGEST_S, abs=AHEAD_STEP_S)
 
 
 async def test_what_else_a_process_is_busy_with_holds_up_nobody_for_long(
