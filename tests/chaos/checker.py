@@ -33,7 +33,8 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request at a receiver. `answered`: when a whole 200 was written, None where none was.
+    """One request at a receiver. `answered`: when a whole 200 was written, None where none was;
+    `doubtful`: the receiver was killed while it wrote one.
 
     `sent`: the earliest that it may have been sent; a receiver that stood still reads it later. `late`:
     so much later that its sender may have given up waiting for the answer.
@@ -46,6 +47,7 @@ class Arrival:
     sha: str
     at: float
     answered: float | None
+    doubtful: bool
     sent: float
     late: bool
 
@@ -179,24 +181,29 @@ def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]
 def _received(file: Path) -> list[Arrival]:
     """Return what came, in the order in which it did."""
     answered: dict[tuple[int, int], float] = {}
+    doubtful = set()
     arrivals = []
     for line in _lines(file):
         key = (line["run"], line["k"])
-        if "answered" in line:
-            answered[key] = line["answered"]
+        if "answering" in line:
+            doubtful.add(key)
+        elif "answered" in line or "unanswered" in line:
+            doubtful.discard(key)
+            if "answered" in line:
+                answered[key] = line["answered"]
         else:
             arrivals.append((key, line))
-    return [_arrival(line, answered.get(key)) for key, line in arrivals]
+    return [_arrival(line, answered.get(key), key in doubtful) for key, line in arrivals]
 
 
-def _arrival(line: dict[str, Any], answered: float | None) -> Arrival:
+def _arrival(line: dict[str, Any], answered: float | None, doubtful: bool) -> Arrival:
     age = line.get("age", 0)  # whole seconds, by the time that its head says
     late = LATE_S <= age < WRONG_S
     sent = line["at"] - age - 1 if 0 < age < LATE_S else line["at"]
     path, n, event, delivery, sha = (
         line[name] for name in ("path", "n", "event", "delivery", "sha")
     )
-    return Arrival(path, n, event, delivery, sha, line["at"], answered, sent, late)
+    return Arrival(path, n, event, delivery, sha, line["at"], answered, doubtful, sent, late)
 
 
 # --- the promises
@@ -220,10 +227,12 @@ def _identities(verdict: Verdict, events: dict[str, Sent], arrivals: list[Arriva
 
 
 def _firsts(come: list[Arrival]) -> dict[str, int]:
-    """Return the place of each event's first success, in their order."""
+    """Return the place of each event's first success, in their order. What a receiver was killed over
+    was one where it did not come again."""
+    well = {arrival.n for arrival in come if arrival.answered is not None}
     firsts: dict[str, int] = {}
     for place, arrival in enumerate(come):
-        if arrival.answered is not None:
+        if arrival.answered is not None or (arrival.doubtful and arrival.n not in well):
             firsts.setdefault(arrival.n, place)
     return firsts
 

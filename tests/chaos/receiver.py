@@ -3,7 +3,8 @@
     python -m tests.chaos.receiver
 
 How a path answers is told; `ok` and `slow` (and `flap`, every other time) end in a whole 200, the rest in
-nothing that a sender may take for one. Lines of the log: an arrival, and that its answer was written.
+nothing that a sender may take for one. Lines of the log: an arrival, that its answer is about to be
+written, and whether it was.
 """
 
 import hashlib
@@ -118,8 +119,14 @@ class Receiver:
             while self._modes.get(path) == HELD:
                 await self._changed.wait()
         if mode in ("ok", "slow"):
-            await stream.send_all(OK)
-            self._note({"k": number, "run": os.getpid(), "answered": time.monotonic()})
+            # A kill may come between the answer and the note of it: then nobody knows.
+            self._tell_of(number, "answering")
+            try:
+                await stream.send_all(OK)
+            except (OSError, trio.BrokenResourceError, trio.ClosedResourceError):
+                self._tell_of(number, "unanswered")
+                raise
+            self._tell_of(number, "answered")
             return True
         if mode == "fail":
             await stream.send_all(FAILED)
@@ -132,6 +139,9 @@ class Receiver:
             with suppress(OSError):
                 stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
         return False
+
+    def _tell_of(self, number: int, what: str) -> None:
+        self._note({"k": number, "run": os.getpid(), what: time.monotonic()})
 
     def _note(self, line: dict[str, Any]) -> None:
         os.write(self._log, json.dumps(line, separators=(",", ":")).encode() + b"\n")

@@ -62,6 +62,14 @@ def test_logs_in_order_violate_nothing(tmp_path: Path) -> None:
     assert (found.accepted, found.refused, found.doubtful, found.duplicates) == (10, 1, 2, 0)
 
 
+def test_a_receiver_that_is_killed_over_its_answer_may_have_given_it(tmp_path: Path) -> None:
+    out, come = _fail(sent(), received())
+    found = verdict(tmp_path, out, [*come, *_answering(3)])
+    assert (found.violations, found.failed) == ([], 1)
+    found = verdict(tmp_path, out, [*come, *_answering(3), *again("strict", "3", 50)])
+    assert (found.duplicates, len(found.violations)) == (0, 1)  # it came again behind the others
+
+
 def _without(lines: Lines, path: str, n: str) -> Lines:
     return [line for line in lines if (line.get("path"), line.get("n")) != (f"/{path}", n)]
 
@@ -72,6 +80,15 @@ def _lose(out: Lines, come: Lines) -> tuple[Lines, Lines]:
 
 def _fail(out: Lines, come: Lines) -> tuple[Lines, Lines]:
     return out, [line for line in come if line != {"k": 3, "run": 1, "answered": 33.1}]
+
+
+def _fail_to_answer(out: Lines, come: Lines) -> tuple[Lines, Lines]:
+    out, come = _fail(out, come)
+    return out, [*come, *_answering(3), {"k": 3, "run": 1, "unanswered": 33.2}]
+
+
+def _answering(k: int) -> Lines:
+    return [{"k": k, "run": 1, "answering": 33.1}]
 
 
 def _invent(out: Lines, come: Lines) -> tuple[Lines, Lines]:
@@ -132,6 +149,7 @@ def _complain(out: Lines, come: Lines) -> tuple[Lines, Lines]:
     [
         (_lose, "1 lost at /free: ['4']"),
         (_fail, "1 lost at /strict: ['3']"),
+        (_fail_to_answer, "1 lost at /strict: ['3']"),
         (_invent, "1 invented at /key"),
         (_deliver_refused, "refused with 503, and at /key all the same"),
         (_reorder("strict"), "out of order at /strict"),
