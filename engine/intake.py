@@ -46,7 +46,7 @@ class Destinations(Directory, Protocol):
     """What the intake needs of the directory of actors."""
 
     def progress(self) -> tuple[int, int]:
-        """Return how many deliveries are in memory, and how many attempts have ended so far."""
+        """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
 
     def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
         """Return backlog rows that may go now, of other environments than these; they leave `dirty` in

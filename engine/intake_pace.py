@@ -15,17 +15,17 @@ from engine.intake_queue import IntakeQueue
 # of this many events, the next one gathers for so long; a lone event never waits.
 LINGER_S = 0.002
 BUSY_EVENTS = 8
-# Under load deliveries come before new events: while this many are in memory and are being worked off,
+# Under load deliveries come before new events: while this many wait in memory and are being worked off,
 # the next group waits, or they would be written off to PostgreSQL and read back: a third more CPU. Twice
-# as many brought no more through, and everything later. A step in which fewer attempts end (slow
-# receivers) ends the wait; so does its bound.
+# as many brought no more through, and everything later. A step in which fewer attempts end than
+# `AHEAD_STEP_ATTEMPTS` (slow receivers) ends the wait; so does its bound.
 AHEAD = 1_000
 AHEAD_STEP_S = 0.004
 AHEAD_STEP_ATTEMPTS = 20
 AHEAD_LONGEST_S = 0.06
 # A process is busy where its loop rests for less than this part of a step, or ends it so much too late.
 # Then any progress counts, however little a slow machine gets done; and what comes together may leave a
-# step without any. In two of them the process is busy with something else.
+# step without any. After two of these in succession it is busy with something else.
 IDLE_PART = 1 / 4
 LATE_S = 0.002
 STILL_STEPS = 2
@@ -50,7 +50,7 @@ class Pace:
         group_events: int,
         idleness: Idleness | None = None,
     ) -> None:
-        """`progress`: how many deliveries are in memory, and how many attempts have ended so far."""
+        """`progress`: how many deliveries wait in memory, and how many attempts have ended so far."""
         self._waiting = waiting
         self._hands = hands
         self._progress = progress
@@ -60,6 +60,8 @@ class Pace:
         self._heavy: frozenset[int] = NOTHING  # environments with many of these
         self._ahead_until: float | None = None  # while deliveries go first
         self._ended = 0  # attempts, when the last group was let go
+        self._busy = False  # the process, when that was last seen
+        self._still = 0  # steps in succession in which nothing was worked off
         self.most_events = group_events  # of the next group
 
     async def linger(self) -> None:
@@ -71,30 +73,38 @@ class Pace:
     async def let_deliveries_go_first(self) -> None:
         """Wait while the engine works off what it was given; see `AHEAD`."""
         self.most_events = self._group_events
-        held, ended = self._progress()
+        waits, ended = self._progress()
         if self._last_events < BUSY_EVENTS:
-            self._ended = ended
+            self._ended, self._busy = ended, False
             return
         if self._ahead_until is None:
-            self._ahead_until = trio.current_time() + AHEAD_LONGEST_S
-        busy, still = False, 0
+            self._ahead_until, self._still = trio.current_time() + AHEAD_LONGEST_S, 0
+        if waits >= AHEAD and not await self._watch(self._ahead_until):
+            return
+        self._ahead_until = None
+        waits, ended = self._progress()
+        worked, self._ended = ended - self._ended, ended
+        if self._busy and waits >= AHEAD and worked >= WORKED_PART * self._last_events:
+            self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
+
+    async def _watch(self, until: float) -> bool:
+        """Wait while deliveries are being worked off. Returns False where that is not over, but light
+        environments' events are to be written meanwhile."""
+        waits, ended = self._progress()
         with self._idleness as idleness:
-            while held >= AHEAD and (began := trio.current_time()) < self._ahead_until:
+            while waits >= AHEAD and (began := trio.current_time()) < until:
                 if self._light_waits:
-                    return
+                    return False
                 await trio.sleep(AHEAD_STEP_S)
                 late = trio.current_time() - began > AHEAD_STEP_S + LATE_S
-                busy = idleness.part() < IDLE_PART or late
+                self._busy = idleness.part() < IDLE_PART or late
                 before = ended
-                held, ended = self._progress()
-                moved = ended - before >= (1 if busy else AHEAD_STEP_ATTEMPTS)
-                still = 0 if moved else still + 1
-                if still >= (STILL_STEPS if busy else 1):
+                waits, ended = self._progress()
+                moved = ended - before >= (1 if self._busy else AHEAD_STEP_ATTEMPTS)
+                self._still = 0 if moved else self._still + 1
+                if self._still >= (STILL_STEPS if self._busy else 1):
                     break
-        self._ahead_until = None
-        worked, self._ended = ended - self._ended, ended
-        if busy and held >= AHEAD and worked >= WORKED_PART * self._last_events:
-            self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
+        return True
 
     @property
     def many(self) -> bool:

@@ -155,7 +155,7 @@ PROGRAMS: dict[str, Scenario] = {
                 "goodputOverKnee": {"atLeast": 0.95, "stretch": 1.0},
                 "answerP99OverLine": {"atMost": 3.0, "stretch": 2.0},
             },
-            minutes=2.5,
+            minutes=3.0,
         ),
         program(
             "kills",
@@ -275,7 +275,7 @@ PROGRAMS: dict[str, Scenario] = {
                 "settle64ManyDatabase": "less",
                 "logBytes64": "less",
             },
-            minutes=2.5,
+            minutes=3.0,
         ),
     )
 }

@@ -276,8 +276,8 @@ class Directory:
                 self.forgettable_signal()
 
     def progress(self) -> tuple[int, int]:
-        """Return how many deliveries are in memory, and how many attempts have ended so far."""
-        return self.memory.deliveries, self.attempts.total
+        """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
+        return self.memory.deliveries - self.attempts.in_flight, self.attempts.total
 
     # --- start and end
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.core.window import size_of
+from engine.intake_pace import AHEAD
 from engine.replay.ports import Waiting
 
 WINDOW = (
@@ -19,8 +20,8 @@ WINDOW = (
 REFILL = 4  # one part in so many must have become free: fewer are not worth a transaction
 LANE = 64  # of these in one ordered lane: live events of that lane come after them
 # Replays that wait at all destinations together, while they are worked off: half of what makes the intake
-# let deliveries go first (`intake.AHEAD`).
-CROWD = 1_000
+# let deliveries go first.
+CROWD = AHEAD // 2
 CROWD_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # the same with those of receivers that do not answer: a fifth of `engine_deliveries`
 LEAST = 8  # what a destination may have however many others wait

@@ -1,5 +1,6 @@
 """The part of the time for which the loop has nothing to do."""
 
+import pytest
 import trio
 from trio.testing import MockClock
 
@@ -40,10 +41,19 @@ async def test_a_look_for_what_is_ready_is_no_rest(mock_clock: MockClock) -> Non
         assert idleness.part() == 0  # of no time at all
 
 
-async def test_what_was_before_it_was_entered_does_not_count() -> None:
+async def test_what_was_before_it_was_entered_does_not_count(mock_clock: MockClock) -> None:
     idleness = Idleness()
-    with idleness:
-        await trio.sleep(0.01)
-    await trio.sleep(0.01)  # which nobody looks at
-    with idleness:
-        assert idleness.part() == 0
+    for _ in range(2):
+        with idleness:
+            assert idleness.part() == 0
+            idleness.before_io_wait(9)
+            mock_clock.jump(1)
+            idleness.after_io_wait(9)
+        mock_clock.jump(1)
+
+
+async def test_it_measures_no_more_once_it_is_left() -> None:
+    with Idleness() as idleness:
+        pass
+    with pytest.raises(KeyError):
+        trio.lowlevel.remove_instrument(idleness)

@@ -1,11 +1,12 @@
 """Deliveries before new events: a process that is busy with them accepts no more than it delivers."""
 
-from itertools import cycle
+from itertools import cycle, islice
 
 import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.core.records import Event
 from engine.idleness import Idleness
 from engine.intake_hands import Hands
 from engine.intake_pace import (
@@ -17,6 +18,7 @@ from engine.intake_pace import (
     Pace,
 )
 from engine.intake_queue import IntakeQueue
+from engine.submission import Submission
 
 GROUP = 1_000
 
@@ -27,16 +29,16 @@ def autojump_clock() -> MockClock:
 
 
 class Work:
-    """What the engine holds, and gets done from one look to the next; `late`: it keeps others from being
+    """What waits, and gets done in one step of time after another; `late`: it keeps others from being
     woken in time."""
 
     def __init__(self, clock: MockClock, *each_step: int, late: bool = False) -> None:
-        self.held, self._ended = 2 * AHEAD, 0
-        self._clock, self._each_step, self._late = clock, cycle(each_step), late
+        self.waits = 2 * AHEAD
+        self._clock, self._each_step, self._late = clock, each_step, late
 
     def progress(self) -> tuple[int, int]:
-        self._ended += next(self._each_step)
-        return self.held, self._ended
+        steps = round(trio.current_time() / AHEAD_STEP_S)
+        return self.waits, sum(islice(cycle(self._each_step), steps))
 
     async def run(self) -> None:
         while self._late:
@@ -58,11 +60,20 @@ class Rests(Idleness):
 BUSY, RESTS = 0.1, 0.5
 
 
+def light() -> Submission:
+    """Return an event of an environment that has no part in the load."""
+    event = Event("e", 2, "t", 0, b"{}")
+    return Submission([event], [], [], 1, lambda _: None)
+
+
+def paced(work: Work, rests: float, waiting: IntakeQueue) -> Pace:
+    hands = Hands(lambda: None, lambda _: None)
+    return Pace(waiting, hands, work.progress, GROUP, Rests(rests))
+
+
 async def after_a_wait(work: Work, rests: float, last: int = GROUP) -> int:
     """Return how many events the group may have that follows one of `last`."""
-    waiting = IntakeQueue(GROUP, GROUP)
-    hands = Hands(lambda: None, lambda _: None)
-    pace = Pace(waiting, hands, work.progress, GROUP, Rests(rests))
+    pace = paced(work, rests, IntakeQueue(GROUP, GROUP))
     async with trio.open_nursery() as nursery:
         nursery.start_soon(work.run)
         pace.gathered({1: last})
@@ -77,7 +88,7 @@ async def test_a_busy_process_accepts_no_more_than_it_delivers(autojump_clock: M
 
 
 async def test_one_that_is_woken_late_is_busy(autojump_clock: MockClock) -> None:
-    work = Work(autojump_clock, 60, late=True)
+    work = Work(autojump_clock, 30, late=True)
     assert LEAST_EVENTS < await after_a_wait(work, RESTS) < GROUP / 2
 
 
@@ -111,6 +122,44 @@ async def test_what_else_a_process_is_busy_with_holds_up_nobody_for_long(
 
 async def test_what_has_been_worked_off_holds_up_nobody(autojump_clock: MockClock) -> None:
     work = Work(autojump_clock, 60)
-    work.held = AHEAD - 1
+    work.waits = AHEAD - 1
     assert await after_a_wait(work, BUSY) == GROUP
     assert trio.current_time() == 0
+
+
+async def test_light_environments_are_written_meanwhile_and_the_bound_stays(
+    autojump_clock: MockClock,
+) -> None:
+    waiting = IntakeQueue(GROUP, GROUP)
+    pace = paced(Work(autojump_clock, 30), BUSY, waiting)
+    pace.gathered({1: GROUP})
+
+    async def bring_light_ones() -> None:
+        while True:
+            await trio.sleep(0.01)
+            waiting.put(light())
+
+    written = 0
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bring_light_ones)
+        while True:
+            await pace.let_deliveries_go_first()
+            if not pace.passed_over:
+                break
+            waiting.clear()
+            written += 1
+            await trio.sleep(0.009)  # their commit: the last one is behind the end of the wait
+        nursery.cancel_scope.cancel()
+    assert written > 1
+    assert LEAST_EVENTS < pace.most_events < GROUP
+
+
+async def test_what_is_cancelled_while_it_waits_measures_no_more(autojump_clock: MockClock) -> None:
+    idleness = Idleness()
+    work = Work(autojump_clock, 30)
+    pace = Pace(IntakeQueue(1, 1), Hands(lambda: None, lambda _: None), work.progress, 1, idleness)
+    pace.gathered({1: GROUP})
+    with trio.move_on_after(2 * AHEAD_STEP_S):
+        await pace.let_deliveries_go_first()
+    with pytest.raises(KeyError):
+        trio.lowlevel.remove_instrument(idleness)
