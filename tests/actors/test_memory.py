@@ -1,7 +1,11 @@
-"""What one workspace's backlogs leave of memory for others."""
+"""What is in memory: how much of it a workspace leaves for others, and what of it waits."""
+
+import trio
+from trio.testing import MockClock
 
 from engine.actors.memory import LEAST_BYTES, LEAST_READ, PORTION, Memory
 from engine.core.commands import Limits
+from tests.actors.fakes import OK, running
 
 MIB = 1024 * 1024
 
@@ -42,3 +46,16 @@ def test_what_was_let_go_is_free_again() -> None:
     memory.changed("greedy", -count, -count)
     assert (memory.deliveries, memory.bytes) == (0, 0)
     assert filled(memory, "other", 1) == count
+
+
+async def test_what_is_in_flight_is_in_memory_and_does_not_wait(autojump_clock: MockClock) -> None:
+    async with running() as world:
+        world.sender.behave = lambda _: (10, OK)
+        world.accept(world.destination(concurrency=4), 10)
+        await trio.sleep(5)
+        assert world.directory.memory.deliveries == 10
+        assert world.directory.progress() == (6, 0)
+        await trio.sleep(10)
+        assert world.directory.progress() == (2, 4)
+        await world.settled()
+        assert world.directory.progress() == (0, 10)
