@@ -73,13 +73,13 @@ class Pace:
     async def let_deliveries_go_first(self) -> None:
         """Wait while the engine works off what it was given; see `AHEAD`."""
         self.most_events = self._group_events
-        waits, ended = self._progress()
         if self._last_events < BUSY_EVENTS:
-            self._ended, self._busy = ended, False
+            _, self._ended = self._progress()
+            self._busy = False
             return
         if self._ahead_until is None:
             self._ahead_until, self._still = trio.current_time() + AHEAD_LONGEST_S, 0
-        if waits >= AHEAD and not await self._watch(self._ahead_until):
+        if not await self._worked_off(self._ahead_until):
             return
         self._ahead_until = None
         waits, ended = self._progress()
@@ -87,17 +87,19 @@ class Pace:
         if self._busy and waits >= AHEAD and worked >= WORKED_PART * self._last_events:
             self.most_events = min(self._group_events, max(LEAST_EVENTS, worked))
 
-    async def _watch(self, until: float) -> bool:
+    async def _worked_off(self, until: float) -> bool:
         """Wait while deliveries are being worked off. Returns False where that is not over, but light
         environments' events are to be written meanwhile."""
         waits, ended = self._progress()
-        with self._idleness as idleness:
+        if waits < AHEAD:
+            return True
+        with self._idleness.running():
             while waits >= AHEAD and (began := trio.current_time()) < until:
                 if self._light_waits:
                     return False
                 await trio.sleep(AHEAD_STEP_S)
                 late = trio.current_time() - began > AHEAD_STEP_S + LATE_S
-                self._busy = idleness.part() < IDLE_PART or late
+                self._busy = self._idleness.part() < IDLE_PART or late
                 before = ended
                 waits, ended = self._progress()
                 moved = ended - before >= (1 if self._busy else AHEAD_STEP_ATTEMPTS)

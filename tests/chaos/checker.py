@@ -180,23 +180,20 @@ def _sent(file: Path, verdict: Verdict) -> tuple[dict[str, Sent], list[list[str]
 
 def _received(file: Path) -> list[Arrival]:
     """Return what came, in the order in which it did."""
-    answered: dict[tuple[int, int], float] = {}
-    doubtful = set()
+    notes: dict[tuple[int, int], dict[str, Any]] = defaultdict(dict)
     arrivals = []
     for line in _lines(file):
         key = (line["run"], line["k"])
-        if "answering" in line:
-            doubtful.add(key)
-        elif "answered" in line or "unanswered" in line:
-            doubtful.discard(key)
-            if "answered" in line:
-                answered[key] = line["answered"]
-        else:
+        if "path" in line:
             arrivals.append((key, line))
-    return [_arrival(line, answered.get(key), key in doubtful) for key, line in arrivals]
+        else:
+            notes[key] |= line
+    return [_arrival(line, notes[key]) for key, line in arrivals]
 
 
-def _arrival(line: dict[str, Any], answered: float | None, doubtful: bool) -> Arrival:
+def _arrival(line: dict[str, Any], notes: dict[str, Any]) -> Arrival:
+    answered: float | None = notes.get("answered")
+    doubtful = "answering" in notes and answered is None and "unanswered" not in notes
     age = line.get("age", 0)  # whole seconds, by the time that its head says
     late = LATE_S <= age < WRONG_S
     sent = line["at"] - age - 1 if 0 < age < LATE_S else line["at"]

@@ -8,7 +8,8 @@ from engine.idleness import Idleness
 
 
 async def test_a_loop_in_which_something_always_runs_never_rests() -> None:
-    with Idleness() as idleness:
+    idleness = Idleness()
+    with idleness.running():
         until = trio.current_time() + 0.01
         while trio.current_time() < until:
             await trio.lowlevel.checkpoint()
@@ -16,13 +17,15 @@ async def test_a_loop_in_which_something_always_runs_never_rests() -> None:
 
 
 async def test_a_loop_in_which_everybody_sleeps_rests() -> None:
-    with Idleness() as idleness:
+    idleness = Idleness()
+    with idleness.running():
         await trio.sleep(0.01)
         assert idleness.part() > 0
 
 
 async def test_the_part_is_that_of_the_time_since_the_last_look(mock_clock: MockClock) -> None:
-    with Idleness() as idleness:
+    idleness = Idleness()
+    with idleness.running():
         mock_clock.jump(3)  # something runs
         idleness.before_io_wait(9)
         mock_clock.jump(1)  # nothing does
@@ -33,7 +36,8 @@ async def test_the_part_is_that_of_the_time_since_the_last_look(mock_clock: Mock
 
 
 async def test_a_look_for_what_is_ready_is_no_rest(mock_clock: MockClock) -> None:
-    with Idleness() as idleness:
+    idleness = Idleness()
+    with idleness.running():
         idleness.before_io_wait(0)
         mock_clock.jump(1)
         idleness.after_io_wait(0)
@@ -44,7 +48,7 @@ async def test_a_look_for_what_is_ready_is_no_rest(mock_clock: MockClock) -> Non
 async def test_what_was_before_it_was_entered_does_not_count(mock_clock: MockClock) -> None:
     idleness = Idleness()
     for _ in range(2):
-        with idleness:
+        with idleness.running():
             assert idleness.part() == 0
             idleness.before_io_wait(9)
             mock_clock.jump(1)
@@ -53,7 +57,8 @@ async def test_what_was_before_it_was_entered_does_not_count(mock_clock: MockClo
 
 
 async def test_it_measures_no_more_once_it_is_left() -> None:
-    with Idleness() as idleness:
+    idleness = Idleness()
+    with idleness.running():
         pass
     with pytest.raises(KeyError):
         trio.lowlevel.remove_instrument(idleness)
