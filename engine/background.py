@@ -1,10 +1,15 @@
-"""Background work: tasks that requests and actors start and do not wait for, in one nursery."""
+"""Background jobs: tasks that requests and actors start and do not wait for, in one nursery.
+
+The failure of a job is its own: it is logged, and no other job notices.
+"""
 
 from collections import deque
 from collections.abc import Awaitable, Callable
 
+import structlog
 import trio
 
+log = structlog.get_logger("angarium.background")
 Work = Callable[..., Awaitable[object]]
 
 
@@ -16,11 +21,11 @@ class Background:
         self._waiting: deque[tuple[Work, tuple[object, ...]]] = deque()
 
     def spawn(self, work: Work, /, *arguments: object) -> None:
-        """Run `work(*arguments)`. What it raises breaks all background work: it must not."""
+        """Run `work(*arguments)`."""
         if self._nursery is None:
             self._waiting.append((work, arguments))
         else:
-            self._nursery.start_soon(work, *arguments)
+            self._nursery.start_soon(_job, work, arguments)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Run what is spawned until cancelled."""
@@ -29,8 +34,15 @@ class Background:
                 self._nursery = nursery
                 while self._waiting:
                     work, arguments = self._waiting.popleft()
-                    nursery.start_soon(work, *arguments)
+                    nursery.start_soon(_job, work, arguments)
                 task_status.started()
                 await trio.sleep_forever()
         finally:
             self._nursery = None
+
+
+async def _job(work: Work, arguments: tuple[object, ...]) -> None:
+    try:
+        await work(*arguments)
+    except Exception:  # one of the barriers: one job
+        log.exception("background job broke", job=getattr(work, "__qualname__", repr(work)))

@@ -50,6 +50,10 @@ class Directory(Protocol):
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         """Take committed deliveries, in seq order."""
 
+    def untold(self, deliveries: Sequence[Delivery]) -> None:
+        """Have the destinations of committed deliveries begin anew from the store: nobody knows which
+        of them were told. Deliveries are in seq order."""
+
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         """Learn of backlog rows that were written, of which some were for nothing."""
 
@@ -162,7 +166,11 @@ class Entrance:
             error = StoreError("the service broke while this was written")
             error.__cause__ = broken
         if mine.deliveries:
-            self._directory.arrived(mine.deliveries)
+            try:
+                self._directory.arrived(mine.deliveries)
+            except BaseException:
+                self._directory.untold(mine.deliveries)
+                raise
         if error is None:
             self._directory.spare(dirty)
         self._open = None  # only now: should one of these break, whoever waits is told

@@ -4,6 +4,7 @@ One group is open at a time; while it commits, the next one gathers. Of one envi
 draw a seq never overlap, and the deletion of backlog rows takes its turn between two groups.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
@@ -37,6 +38,7 @@ from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
+NAMED = 20  # ids of a refused request in a line of the log
 RETRY_S = 0.1  # between two tries while the database is away
 
 log = structlog.get_logger("angarium.intake")
@@ -91,7 +93,7 @@ class Intake:
         self._closed = False
         # Of whom something was left, maybe: the other intake had them in hand.
         self._left_out: Collection[int] = NOTHING
-        self._open: list[Submission] = []  # being written, their fate not told
+        self._open: deque[Submission] = deque()  # being written, or their fate not told
         self._behind: list[Submission] = []  # and those that come after them, of a group in halves
         self._customers = Customers(identity)
         self.entrance = Entrance(store, destinations, self.hands)
@@ -172,7 +174,7 @@ class Intake:
                 self.entrance.abandon()
                 self._fail(self._open, UNKNOWN)
                 self._fail(self._behind, OVERLOADED)
-                self._open, self._behind = [], []
+                self._behind = []
             if self._closed and not self._waiting:
                 self.hands.let_go()
                 return
@@ -203,7 +205,7 @@ class Intake:
     async def _commit(self, submissions: list[Submission], *, told: bool = False) -> None:
         """Write submissions. `told`: whoever made them has given up, and has his answer."""
         group, twins = self._build(submissions)
-        pending = self._open = [] if told else submissions
+        pending = self._open = deque(() if told else submissions)
         began = trio.current_time()
         while True:
             try:
@@ -216,22 +218,26 @@ class Intake:
                 return
             except StoreAwayError as error:
                 if pending and not error.maybe_written and not group.again:
-                    self._open = []
                     self._fail(pending, OVERLOADED)
                     self._turn_away()
                     return
                 group.again = True
                 if pending and trio.current_time() - began >= PATIENCE_S:
                     self._fail(pending, UNKNOWN)
-                    pending = self._open = []
                 await self._wait_out()
                 continue
             break
         self._away = False
-        self._open = []
-        self._account(group, acceptance)
-        self._tell(pending, acceptance, twins)
-        await self._deliver(group, acceptance)
+        deliveries = _written(group, acceptance)
+        try:
+            self._account(group, acceptance)
+            self._tell(pending, acceptance, twins)
+            await self._deliver(deliveries)
+        except BaseException:
+            self._destinations.untold(deliveries)
+            raise
+        if acceptance.lost or acceptance.unheld:
+            self._destinations.spare(group.dirty)
 
     def _build(self, submissions: list[Submission]) -> tuple[IntakeGroup, Twins]:
         group, twins = grouped(submissions, int(self._now() * 1000))
@@ -258,32 +264,22 @@ class Intake:
         if group.customers:
             self._customers.opened(group.customers)
 
-    def _tell(
-        self, submissions: Iterable[Submission], acceptance: Acceptance, twins: Twins
-    ) -> None:
+    def _tell(self, pending: deque[Submission], acceptance: Acceptance, twins: Twins) -> None:
         lost, unheld = with_twins(acceptance, twins)
         fate = Fate(lost=lost) if lost else DURABLE
-        if unheld:
-            unknown = [each for each in submissions if any(e.id in unheld for e in each.events)]
-            self._fail(unknown, UNKNOWN)
-            submissions = [each for each in submissions if each not in unknown]
-        for submission in submissions:
-            submission.settle(fate)
+        while pending:  # `run` tells the rest, should one of them raise
+            submission = pending.popleft()
+            if unheld and any(event.id in unheld for event in submission.events):
+                self._fail([submission], UNKNOWN)
+            else:
+                submission.settle(fate)
 
-    async def _deliver(self, group: IntakeGroup, acceptance: Acceptance) -> None:
-        for seq, delivery in enumerate(group.deliveries, acceptance.base):
-            delivery.seq = seq
-        deliveries = group.deliveries
-        absent = acceptance.lost.keys() | acceptance.unheld
-        if absent:
-            deliveries = [each for each in deliveries if each.event.id not in absent]
+    async def _deliver(self, deliveries: list[Delivery]) -> None:
         most = min(self._told_at_once, SENT_AT_ONCE if len(deliveries) <= FEW else TOLD_AT_ONCE)
         for told in range(0, len(deliveries), most):
             if told:
                 await trio.lowlevel.checkpoint()
             self._destinations.arrived(deliveries[told : told + most])
-        if absent:
-            self._destinations.spare(group.dirty)
 
     # --- trouble
 
@@ -291,11 +287,18 @@ class Intake:
         self, submissions: list[Submission], error: PoisonError, *, told: bool
     ) -> None:
         """Find the submission that the database refuses: it alone fails."""
-        self._open = []
         if len(submissions) == 1:
-            log.warning("request refused by the database", cause=type(error.__cause__).__name__)
-            self._fail([] if told else submissions, UNKNOWN)
+            events = submissions[0].events
+            log.warning(
+                "request refused by the database",
+                environment=environment_of(submissions[0]),
+                events=[event.id for event in events[:NAMED]],
+                count=len(events),
+                cause=type(error.__cause__).__name__,
+            )
+            self._fail(self._open, UNKNOWN)
             return
+        self._open = deque()
         middle = len(submissions) // 2
         behind = self._behind
         self._behind = behind if told else submissions[middle:] + behind
@@ -327,9 +330,11 @@ class Intake:
             self._away = False
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
-        for submission in submissions:
+        """Tell submissions that they were not accepted, and take each off the list first."""
+        left = submissions if isinstance(submissions, deque) else deque(submissions)
+        while left:
             self._refused += 1
-            submission.settle(fate)
+            left.popleft().settle(fate)
 
     async def _admit(self) -> None:
         """Let in one entry of those that come otherwise than by ingestion."""
@@ -363,3 +368,13 @@ class Intake:
                 break
         self.hands.release()
         await self._wait_back()
+
+
+def _written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
+    """Return the group's deliveries that are durable, each with its seq."""
+    for seq, delivery in enumerate(group.deliveries, acceptance.base):
+        delivery.seq = seq
+    absent = acceptance.lost.keys() | acceptance.unheld
+    if not absent:
+        return group.deliveries
+    return [each for each in group.deliveries if each.event.id not in absent]

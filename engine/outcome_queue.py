@@ -27,6 +27,9 @@ class SettlementOwner(Protocol):
     def committed(self, settlements: list[Settlement]) -> None:
         """Learn that these are durable."""
 
+    def refused(self, settlement: Settlement, error: Exception) -> None:
+        """Learn that the store refuses one: its row is not what the decision was made from."""
+
 
 Outcome = tuple[Settlement, SettlementOwner]
 

@@ -4,6 +4,7 @@ One group is open at a time. Past two groups of waiting outcomes the actors of t
 are of start no attempt until that ends.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
@@ -75,6 +76,8 @@ class Recorder:
         self._closed = False
         self._away = False
         self._open: list[Outcome] = []  # being written
+        # Owners of outcomes whose fate is decided, until each has been told.
+        self._untold: deque[tuple[SettlementOwner, list[Settlement], PoisonError | None]] = deque()
         self.on_relief: Callable[[], None] | None = None
         self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
         self.on_settled: Callable[[Mapping[int, Counts]], None] | None = None  # by environment
@@ -152,6 +155,7 @@ class Recorder:
         """Commit group after group until closed and empty."""
         if self._closed:
             self._urgent.set()
+        self._tell_owners()  # those that an earlier run broke in front of
         while True:
             if not (self._waiting or self._marks or self._snapshots):
                 self._idle.set()
@@ -166,13 +170,12 @@ class Recorder:
             self._awaited = bool(self._waiting)  # what found no room may be awaited
             marks, snapshots = _first(self._marks), _first(self._snapshots)
             try:
-                await self._commit(self._open, marks, snapshots)
-                self._open, marks, snapshots = [], [], []
-            finally:  # whoever runs next begins with what was being written: a repeat changes nothing
+                await self._commit(self._open.copy(), marks, snapshots)
+            finally:  # the next run begins with what is not durable: a repeat changes nothing
                 self._give_back(marks, snapshots)
 
     def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
-        """Let what was being written wait again; of rows, what has come since is later."""
+        """Queue again what is not durable. Of a destination's rows the later one stays."""
         self._waiting.give_back(self._open)
         self._open = []
         for mark in marks:
@@ -196,7 +199,7 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        group = build_group([settlement for settlement, _ in taken], marks, snapshots)
+        group = build_group([settlement for settlement, _ in taken], marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
         # Beside the statement's arguments: when it has ended these records have left the caches.
         counts = counts_of(group.settlements)
@@ -218,23 +221,48 @@ class Recorder:
                     await self._commit(taken[middle:], [], [])
                     return
                 if taken and (emptied := _emptied(group.settlements[0])) is not None:
-                    log.warning(
-                        "response not recordable, left out", cause=type(error.__cause__).__name__
-                    )
-                    group = build_group([emptied], marks, snapshots)
+                    cause = type(error.__cause__).__name__
+                    log.warning("response left out", cause=cause, **_ids(taken[0][0]))
+                    group = build_group([emptied], marks[:], snapshots[:])
                     group.now_ms = int(self._now() * 1000)
                     continue
-                log.warning("outcome refused by the database", cause=type(error.__cause__).__name__)
-                if taken and (marks or snapshots):
-                    await self._commit([], marks, snapshots)  # else no waker finds a retry
-                break
+                await self._give_up(taken, marks, snapshots, error)
+                return
             else:
-                self._report(group, counts)
                 break
         was_away, self._away = self._away, False
         self._groups += 1
         self._settlements += len(taken)
+        marks.clear()
+        snapshots.clear()
         self._tell(taken, was_away=was_away)
+        self._report(group, counts)
+
+    async def _give_up(
+        self,
+        taken: list[Outcome],
+        marks: list[BacklogMark],
+        snapshots: list[SnapshotWrite],
+        error: PoisonError,
+    ) -> None:
+        """Tell the owner of an outcome that the database refuses, and write the rows that came with it.
+
+        Rows that are refused without any outcome are dropped: the next change writes them anew.
+        """
+        cause = type(error.__cause__).__name__
+        for settlement, _ in taken:
+            log.error("outcome refused by the database", cause=cause, **_ids(settlement))
+        if not taken:
+            named = {each.destination for each in marks}.union(
+                each.destination for each in snapshots
+            )
+            log.error("rows refused by the database", destinations=sorted(named), cause=cause)
+            marks.clear()
+            snapshots.clear()
+        self._away = False
+        self._tell(taken, error)
+        if marks or snapshots:
+            await self._commit([], marks, snapshots)  # else no waker finds a retry
 
     def _report(self, group: SettleGroup, counts: Mapping[int, Counts]) -> None:
         """Tell those who look on what is durable now."""
@@ -247,7 +275,11 @@ class Recorder:
             if dead:
                 self.on_dead(dead)
 
-    def _tell(self, taken: list[Outcome], *, was_away: bool = False) -> None:
+    def _tell(
+        self, taken: list[Outcome], refused: PoisonError | None = None, *, was_away: bool = False
+    ) -> None:
+        """Tell owners what came of their outcomes: that they are durable, or that they are `refused`."""
+        del self._open[: len(taken)]  # whatever raises from here on, no outcome is told twice
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         last: SettlementOwner | None = None
         settlements: list[Settlement] = []
@@ -255,8 +287,8 @@ class Recorder:
             if owner is not last:  # they come in runs
                 last, settlements = owner, by_owner.setdefault(owner, [])
             settlements.append(settlement)
-        for owner, settlements in by_owner.items():
-            owner.committed(settlements)
+        self._untold.extend((owner, told, refused) for owner, told in by_owner.items())
+        self._tell_owners()
         if self.on_replayed is not None:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
@@ -265,10 +297,33 @@ class Recorder:
         if relieved and self.on_relief is not None:
             self.on_relief()
 
+    def _tell_owners(self) -> None:
+        """Tell every owner that is yet to be told, each once."""
+        untold = self._untold
+        while untold:
+            owner, settlements, refused = untold.popleft()
+            if refused is None:
+                owner.committed(settlements)
+            else:
+                owner.refused(settlements[0], refused)
+
 
 def _first(rows: dict[str, T]) -> list[T]:
     """Take the first rows that wait, by destination."""
     return [rows.pop(each) for each in list(islice(rows, ROWS_AT_ONCE))]
+
+
+def _ids(settlement: Settlement) -> dict[str, object]:
+    """Return what names a settlement in the log."""
+    delivery, attempt = settlement.delivery, settlement.attempt
+    return {
+        "delivery": delivery.id,
+        "event_id": delivery.event.id,
+        "destination": delivery.destination,
+        "environment": delivery.event.environment,
+        "status": settlement.status.name,
+        "attempt": None if attempt is None else attempt.number,
+    }
 
 
 def build_group(

@@ -1,11 +1,12 @@
 """The dead-letter queue as it is worked off: oldest first, a bounded number of rows at a time."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from engine.delivery_log import DeliveryFilter
 from engine.requeue import Dead, DeadStretch
 from storage.bridge import Pool
+from storage.freshness import KNOWN
 from storage.walk import LOWEST, id_bounds
 
 EXAMINED = 2_000  # rows that one search looks at: some 5 ms
@@ -51,7 +52,7 @@ SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
        (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last"""
 
 
-@cache
+@lru_cache(KNOWN)
 def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
     """Return the text that reads a stretch; `way`: in order, of one destination, or named."""
     first = 7 if way == "in order" else 8

@@ -6,7 +6,6 @@ that statement has either committed before, or comes later and writes nothing.
 """
 
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -16,7 +15,7 @@ import trio
 from engine.shards import SHARDS
 from storage.bridge import Pool
 from storage.connection import Connection
-from storage.errors import ContentionError, OwnershipLostError, StoreAwayError
+from storage.errors import ContentionError, OwnershipLostError, StoreError
 from storage.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
@@ -209,12 +208,17 @@ class Ownership:
     async def watch(self, pool: Pool, every_s: float = WATCH_S) -> None:
         """Confirm again and again, for a process that happens to write nothing. Never returns.
 
-        Raises OwnershipLostError. A database that is away is no loss.
+        Raises OwnershipLostError. A question that the database does not answer, whatever the error, says
+        nothing of ownership.
         """
         while True:
             await trio.sleep(every_s)
-            with suppress(StoreAwayError):
+            try:
                 await self.confirm(pool)
+            except OwnershipLostError:
+                raise
+            except StoreError as error:
+                log.warning("ownership.not_confirmed", error=str(error))
 
     def _require(self, held: bool) -> None:
         if not held:

@@ -1,6 +1,6 @@
 """Where a list of deliveries is read: which index serves its filters, and what is left to the rows."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from engine.core.vocabulary import (
 from engine.delivery_log import DeliveryFilter
 from engine.identity import MAX_FANOUT, delivery_id
 from storage.entries import ENTRY_COLUMNS
+from storage.freshness import KNOWN
 from storage.walk import step_statement, stream
 
 MOST_STREAMS = (
@@ -215,7 +216,7 @@ _INDEXES = {
 }
 
 
-@cache
+@lru_cache(KNOWN)
 def _statement(index: str, left: tuple[str, ...], is_replay: bool | None) -> str:
     arguments, streams = _INDEXES[index]
     matches = ""

@@ -6,8 +6,6 @@ recorded), so that a machine is replaced only when nothing of it is under way.
 
 from functools import partial
 
-import structlog
-
 from engine.actors.alarm import Alarm
 from engine.actors.context import Context
 from engine.actors.errand import Errand
@@ -27,16 +25,11 @@ from engine.ports import ReadBack, Transmission
 
 READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
 
-log = structlog.get_logger("angarium.actor")
-
 
 class DestinationActor:
     """One destination's actor. Everything here is called on the trio thread and raises nothing, but
-    `turn`, whose exception is the crash of this actor alone.
-
-    `low_seq` is where its unsettled work in the store begins; `empty`: there is none but what it is
-    about to be told.
-    """
+    `turn`, whose exception is the crash of this actor alone. `low_seq` is where its unsettled work in the
+    store begins; `empty`: there is none but what it is about to be told."""
 
     __slots__ = (
         "_alarm", "_backed_off", "_beginning", "_context", "_empty", "_errand", "_flush", "_machine",
@@ -85,11 +78,16 @@ class DestinationActor:
             return
         if self._context.memory.full(self.config.workspace):
             self._mailbox.spill(deliveries)
-        elif few and self._context.dispatcher.at_once(self, self._begin, deliveries):
-            return
-        else:
+            self.wake()
+        elif not (few and self._context.dispatcher.at_once(self, self._begin, deliveries)):
             self._mailbox.offer(deliveries)
             self._share.report(self._mailbox, self._machine)
+            self.wake()
+
+    def tell_untold(self, low_seq: int) -> None:
+        """Begin anew from the store, from `low_seq` on at the latest."""
+        self.ledger.low_seq = min(self.ledger.low_seq, low_seq)
+        self._let_go()
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
@@ -126,6 +124,14 @@ class DestinationActor:
         if self._machine is not None:
             self._mailbox.messages.append(Committed(settlements))
         self.wake()
+
+    def refused(self, settlement: Settlement, error: Exception) -> None:
+        """Crash over a settlement that the store refuses: a successor reads what the rows say."""
+        self._unrecorded -= 1
+        self._context.attempts.recorded([settlement.delivery.id])
+        settlement.delivery.attempt_count = settlement.expects  # as its row has it
+        self._mailbox.in_hand = settlement.delivery
+        self._context.dispatcher.give_up(self, error)
 
     def retire(self) -> None:
         """Leave memory, if there is nothing to do after all that it was told."""
@@ -293,13 +299,12 @@ class DestinationActor:
     def begin(self, beginning: Beginning | None) -> None:
         """Take what was read; None: ask again after a while."""
         if beginning is None:
-            again = partial(self._restore_again, self.generation)
-            self._context.timers.call_later(READ_AGAIN_S, again)
+            self._context.timers.call_later(READ_AGAIN_S, partial(self._again, self.generation))
         else:
             self._beginning = beginning
             self.wake()
 
-    def _restore_again(self, generation: int) -> None:
+    def _again(self, generation: int) -> None:
         if generation == self.generation:
             self.start()
 
@@ -331,12 +336,8 @@ class DestinationActor:
 
     def crashed(self, error: Exception) -> None:
         """Give the machine up; a successor comes when all that it had under way has ended."""
-        succession = self.succession
-        backoff_s = succession.crashed(self._mailbox.in_hand, self._context.now())
-        log.error(
-            "actor crashed", destination=self.id, restarts=succession.restarts,
-            backoff_s=backoff_s, exc_info=error,
-        )  # fmt: skip
+        subject, now = self._mailbox.in_hand, self._context.now()
+        backoff_s = self.succession.crashed(self.id, subject, now, error)
         self._let_go()
         self._backed_off = False
         self._context.timers.call_later(backoff_s, self._back_off_over)
@@ -395,5 +396,4 @@ class DestinationActor:
     @property
     def pending(self) -> int:
         """Deliveries that wait, as far as is known."""
-        waiting = self._mailbox.deliveries + sum(each.count for each in self._mailbox.spills)
-        return waiting + (0 if self._machine is None else self._machine.pending)
+        return self._mailbox.pending + (0 if self._machine is None else self._machine.pending)

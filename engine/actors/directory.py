@@ -11,7 +11,6 @@ from itertools import islice
 
 import structlog
 import trio
-from msgspec import Struct
 
 from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
@@ -20,7 +19,7 @@ from engine.actors.context import Context, Recording
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.ledger import MARK_SETTLED
 from engine.actors.memory import Memory
-from engine.actors.phase import Departure, Phase
+from engine.actors.phase import Departure, Dormant, Phase
 from engine.actors.readers import Readers
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
 from engine.core.commands import Limits
@@ -46,15 +45,6 @@ FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some micros
 RETRY_S = 0.5  # between two tries to read the backlog while the store is away
 
 log = structlog.get_logger("angarium.directory")
-
-
-class Dormant(Struct, gc=False):
-    """A destination without an actor whose backlog row says that something is unsettled."""
-
-    environment: int
-    low_seq: int
-    waiting: int  # as far as is known
-    sleeping: bool = False  # a retry is due some day, and its row says when
 
 
 class Directory:
@@ -135,6 +125,29 @@ class Directory:
             if actor is not None:
                 actor.tell_arrived(group, few=few)
                 few = few and not dispatcher.is_past(until)
+
+    def untold(self, deliveries: Sequence[Delivery]) -> None:
+        """Begin anew from the store for the destinations of committed deliveries, in seq order, of which
+        nobody knows whether they were told. Until that is done no backlog row of theirs is forgotten."""
+        first: dict[str, Delivery] = {}
+        for delivery in deliveries:
+            first.setdefault(delivery.destination, delivery)
+        self.dirty.update(first)
+        for destination in first:
+            self._forgettable.pop(destination, None)
+        for destination, delivery in first.items():
+            actor = self._actors.get(destination)
+            if actor is not None:
+                actor.tell_untold(delivery.seq)
+                continue
+            dormant = self._dormant.get(destination)
+            if dormant is None:
+                dormant = Dormant(delivery.event.environment, delivery.seq, 0)
+                self._rest(destination, dormant)
+            dormant.low_seq = min(dormant.low_seq, delivery.seq)
+            config = self._find(destination)
+            if config is not None and config.status is not DestinationStatus.DISABLED:
+                self._activate(config, dormant).start()
 
     def _roused(self, destination: str, deliveries: list[Delivery]) -> DestinationActor | None:
         """Return an actor for a destination that had none, unless it would have nothing to do."""

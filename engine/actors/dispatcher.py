@@ -84,7 +84,7 @@ class Dispatcher:
         try:
             return part(about)
         except Exception as error:  # the barrier of turns, where the actor needs no whole one
-            self._crashed(actor, error)
+            self.give_up(actor, error)
             return True
 
     def in_passing(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
@@ -101,7 +101,8 @@ class Dispatcher:
         """Tell whether a `slice_end` has come."""
         return self._elapsed() >= end
 
-    def _crashed(self, actor: Turn, error: Exception) -> None:
+    def give_up(self, actor: Turn, error: Exception) -> None:
+        """Count a crash of `actor`, and let it begin anew."""
         self.crashes += 1
         actor.crashed(error)
 
@@ -132,7 +133,7 @@ class Dispatcher:
             try:
                 actor.turn()
             except Exception as error:  # one of the barriers: one turn
-                self._crashed(actor, error)
+                self.give_up(actor, error)
             if elapsed() >= until:
                 return
 

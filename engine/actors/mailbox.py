@@ -66,6 +66,11 @@ class Mailbox:
 
     # --- arrivals
 
+    @property
+    def pending(self) -> int:
+        """Deliveries that were told and not handled, those that stay in the store too."""
+        return self.deliveries + sum(each.count for each in self.spills)
+
     def offer(self, deliveries: Sequence[Delivery]) -> None:
         """Take as many of `deliveries` as fit; the rest spills."""
         if self.spills:

@@ -22,3 +22,12 @@ class Departure(Struct, frozen=True):
     sleeping: bool
     low_seq: int
     waiting: int
+
+
+class Dormant(Struct, gc=False):
+    """A destination without an actor whose backlog row says that something is unsettled."""
+
+    environment: int
+    low_seq: int
+    waiting: int  # as far as is known
+    sleeping: bool = False  # a retry is due some day, and its row says when

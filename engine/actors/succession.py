@@ -5,6 +5,7 @@ the successor handles one at a time until the culprit has shown itself. What can
 answer to what is due) condemns its company in the end: a destination must not stand still for ever.
 """
 
+import structlog
 from msgspec import Struct
 
 from engine.actors.flight import Flight
@@ -24,6 +25,8 @@ WELL_AFTER_S = (
 )
 LEAST_CAREFUL = 64  # messages handled singly after a crash that nobody is blamed for
 TRUSTED_SNAPSHOT_CRASHES = 2  # crashes at the start after which the snapshot is doubted
+
+log = structlog.get_logger("angarium.actor")
 
 
 class Blame(Struct):
@@ -62,7 +65,9 @@ class Succession:
         self._crashed_at = float("-inf")
         self._blames: dict[str, Blame] = {}
 
-    def crashed(self, subject: Message | Delivery | None, now: float) -> float:
+    def crashed(
+        self, destination: str, subject: Message | Delivery | None, now: float, error: Exception
+    ) -> float:
         """Take note of a crash with `subject` in hand. Returns the seconds until a successor."""
         if now - self._crashed_at > WELL_AFTER_S + MOST_BACKOFF_S:
             self._streak = 0
@@ -82,7 +87,12 @@ class Succession:
             else:
                 blame.shared += 1
         self.careful = max(LEAST_CAREFUL, len(concerned))
-        return float(min(FIRST_BACKOFF_S * 2 ** (self._streak - 1), MOST_BACKOFF_S))
+        backoff_s = float(min(FIRST_BACKOFF_S * 2 ** (self._streak - 1), MOST_BACKOFF_S))
+        log.error(
+            "actor crashed", destination=destination, restarts=self.restarts, backoff_s=backoff_s,
+            exc_info=error,
+        )  # fmt: skip
+        return backoff_s
 
     def condemned(self) -> list[Delivery]:
         """Return the deliveries to be quarantined, which from now on are blamed for nothing; what

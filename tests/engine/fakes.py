@@ -88,6 +88,7 @@ class FakeDestinations:
     def __init__(self) -> None:
         self.dirty: set[str] = set()
         self.deliveries: list[Delivery] = []
+        self.doubtful: list[Delivery] = []
         self.forgettable: list[tuple[int, str]] = []
         self.spared: list[DirtyDestination] = []
         self.held = self.ended = 0
@@ -95,6 +96,9 @@ class FakeDestinations:
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         self.deliveries += deliveries
         self.dirty.update(each.destination for each in deliveries)
+
+    def untold(self, deliveries: Sequence[Delivery]) -> None:
+        self.doubtful += deliveries
 
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         self.spared += rows
@@ -130,6 +134,10 @@ class Owner:
     def __init__(self, workspace: str = "w") -> None:
         self.config = a_destination(workspace=workspace)
         self.durable: list[Settlement] = []
+        self.refusals: list[Settlement] = []
 
     def committed(self, settlements: list[Settlement]) -> None:
         self.durable += settlements
+
+    def refused(self, settlement: Settlement, error: Exception) -> None:
+        self.refusals.append(settlement)

@@ -1,11 +1,12 @@
 """The intake under virtual time: groups, bounds, idempotency twins, and every way a commit can fail."""
 
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -458,3 +459,66 @@ async def test_a_tenant_that_fills_its_line_leaves_room_for_others(
         intake.submit(make(others, environment=environment))
     assert others == []  # they wait
     assert len(fates) == refused
+
+
+class BrokenDestinations(FakeDestinations):
+    """Raises when it is told of deliveries, so many times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        if self.times:
+            self.times -= 1
+            raise RuntimeError
+        super().arrived(deliveries)
+
+
+async def test_an_error_between_commit_and_tell_leaves_nothing_untold(
+    store: FakeIntakeStore, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    destinations = BrokenDestinations(1)
+    intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
+    first, second = make(fates), make(fates, to="d2")
+    intake.submit(first)
+    intake.submit(second)
+    with pytest.raises(RuntimeError):
+        await intake.run()
+    assert [fate.refusal for fate in fates] == [None, None]
+    assert destinations.doubtful == first.deliveries + second.deliveries
+    assert all(each.seq for each in destinations.doubtful)
+
+
+async def test_a_waiter_that_raises_costs_no_other_waiter_its_answer_and_no_delivery(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    def broken(fate: Fate) -> None:
+        raise RuntimeError
+
+    fates: list[Fate] = []
+    intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
+    first, second, third = make(fates), make(fates), make(fates)
+    second.settle = broken
+    for each in (first, second, third):
+        intake.submit(each)
+    with pytest.raises(RuntimeError):
+        await intake.run()
+    assert [fate.refusal for fate in fates] == [None, "internal"]  # durable, and not known to be so
+    assert len(destinations.doubtful) == 3
+
+
+async def test_a_refused_request_is_logged_with_its_ids(
+    store: FakeIntakeStore, destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    fates: list[Fate] = []
+    store.poison = lambda group: PoisonError()
+    submission = make(fates, events=3)
+    with structlog.testing.capture_logs() as lines:
+        async with running(store, destinations) as intake:
+            intake.submit(submission)
+            await wait_all_tasks_blocked()
+    (line,) = [each for each in lines if each["event"] == "request refused by the database"]
+    assert (line["environment"], line["count"]) == (1, 3)
+    assert line["events"] == [event.id for event in submission.events]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
+import structlog
 import trio
 from trio.testing import MockClock
 
@@ -277,7 +278,54 @@ async def test_an_outcome_that_stays_refused_does_not_stop_the_others(
         recorder.put([settled(1), settled(2), settled(3)], owner)
         await recorder.wait_empty()
     assert [each.expects for group in store.groups for each in group.settlements] == [0, 2]
-    assert len(owner.durable) == 3
+    assert [each.expects for each in owner.durable] == [0, 2]
+    assert [each.expects for each in owner.refusals] == [1]
+
+
+async def test_a_refused_outcome_is_logged_with_its_ids(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    store.poison = lambda group: PoisonError() if group.settlements else None
+    with structlog.testing.capture_logs() as lines:
+        async with running(store) as recorder:
+            recorder.put([settled(1)], Owner())
+            await recorder.wait_empty()
+    (line,) = [each for each in lines if each["log_level"] == "error"]
+    named = {name: line[name] for name in ("delivery", "event_id", "destination", "environment")}
+    assert named == {"delivery": "d", "event_id": "e", "destination": DESTINATION, "environment": 1}
+
+
+async def test_no_outcome_is_told_twice_when_the_second_half_of_a_group_breaks(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    recorder, first, second = Recorder(store, 10, trio.current_time), Owner(), Owner()
+    store.script = [PoisonError(), None, RuntimeError()]  # type: ignore[list-item]  # a fault of ours
+    recorder.put([settled(1)], first)
+    recorder.put([settled(2)], second)
+    with pytest.raises(RuntimeError):
+        await recorder.run()
+    recorder.close()
+    await recorder.run()
+    assert ([each.expects for each in first.durable], len(second.durable)) == ([0], 1)
+    assert [each.expects for group in store.groups for each in group.settlements] == [0, 1]
+
+
+async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    class Broken(Owner):
+        def committed(self, settlements: list[Settlement]) -> None:
+            super().committed(settlements)
+            raise RuntimeError
+
+    recorder, broken, behind = Recorder(store, 10, trio.current_time), Broken(), Owner()
+    recorder.put([settled(1)], broken)
+    recorder.put([settled(2)], behind)
+    with pytest.raises(RuntimeError):
+        await recorder.run()
+    recorder.close()
+    await recorder.run()
+    assert (len(broken.durable), len(behind.durable), len(store.groups)) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("others", [0, 1, 2])

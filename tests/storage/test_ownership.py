@@ -1,14 +1,22 @@
 """Ownership: a former owner writes nothing, and what it was just writing is seen by its successor."""
 
+from typing import cast
+
 import pytest
 import trio
 from structlog.testing import capture_logs
 
 from engine.shards import SHARDS
 from storage import ownership as ownership_module
-from storage.bridge import Bridge
+from storage.bridge import Bridge, Pool
 from storage.connection import Connection
-from storage.errors import OwnershipLostError, StoreAwayError
+from storage.errors import (
+    ContentionError,
+    OwnershipLostError,
+    PoisonError,
+    StoreAwayError,
+    StoreError,
+)
 from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
 from storage.profiles import UPKEEP, hot
 from tests.postgres import eventually
@@ -208,6 +216,29 @@ async def test_an_idle_process_notices_that_it_was_replaced(bridge: Bridge) -> N
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch)
             await second.start()
+
+
+class DeafPool:
+    """A pool whose questions fail in every way that a store may, then as if all were lost."""
+
+    def __init__(self) -> None:
+        self.errors: list[StoreError] = [
+            ContentionError("deadlock"),
+            StoreAwayError("no answer"),
+            PoisonError("refused"),
+            StoreError("a fault of ours"),
+            OwnershipLostError("another server has taken over"),
+        ]
+
+    async def fetch_value(self, sql: str, *arguments: object) -> bool:
+        raise self.errors.pop(0)
+
+
+async def test_a_question_that_fails_in_any_way_is_no_loss_of_ownership(bridge: Bridge) -> None:
+    pool = DeafPool()
+    with pytest.raises(OwnershipLostError):
+        await Server(bridge).ownership.watch(cast("Pool", pool), every_s=0.001)
+    assert pool.errors == []
 
 
 async def test_epochs_only_rise_and_one_process_is_left(bridge: Bridge) -> None:

@@ -95,6 +95,9 @@ class Deliverer:
         self.dirty.update(each.destination for each in deliveries)
         self._arrivals.send_nowait(list(deliveries))
 
+    def untold(self, deliveries: Sequence[Delivery]) -> None:
+        pass
+
     def spare(self, rows: Iterable[DirtyDestination]) -> None:
         pass
 

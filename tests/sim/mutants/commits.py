@@ -45,12 +45,7 @@ INTAKE = (
     mutant(
         "what was not written is delivered",
         "The deliveries of an event whose key was taken are told to their actors.",
-        (
-            Intake,
-            "_deliver",
-            "if absent:\n        deliveries",
-            "if False:\n        deliveries",
-        ),
+        (intake, "_written", "if not absent:", "if True:"),
         needs="keys",
     ),
     mutant(
@@ -79,7 +74,7 @@ INTAKE = (
     mutant(
         "seqs from a place too high",
         "Deliveries are told to their actors with the seq of their neighbour.",
-        (Intake, "_deliver", "acceptance.base)", "acceptance.base + 1)"),
+        (intake, "_written", "acceptance.base)", "acceptance.base + 1)"),
     ),
     mutant(
         "a destination's row is not written",
