@@ -28,7 +28,7 @@ from storage.intake import PostgresIntake
 from storage.migrate import migrate
 from storage.ownership import Ownership
 from storage.partitions import make_partitions
-from storage.profiles import UPKEEP, hot
+from storage.profiles import INTAKE, SETTLE, UPKEEP
 from storage.settle import PostgresSettle
 
 ENVIRONMENT = 1
@@ -86,8 +86,8 @@ class Statements:
         self._identity = Identity()
         self._known: set[str] = set()
         self._ownership = Ownership()
-        self._for_intake = bridge.connection(hot("intake"), self._ownership.renew_intake)
-        self._for_settle = bridge.connection(hot("settle"), self._ownership.renew_settle)
+        self._for_intake = bridge.connection(INTAKE, self._ownership.renew_intake)
+        self._for_settle = bridge.connection(SETTLE, self._ownership.renew_settle)
         self._intake = PostgresIntake(self._for_intake, self._ownership)
         self._settle = PostgresSettle(self._for_settle, self._ownership)
         self._destinations = [self._identity.other() for _ in range(1_000)]

@@ -15,6 +15,7 @@ import trio
 from engine.core.records import Delivery
 from engine.intake_hands import Hands
 from engine.ports import (
+    BlockedError,
     ContentionError,
     DirtyDestination,
     IntakeStore,
@@ -190,6 +191,10 @@ class Entrance:
                 if not base:
                     base = await self._store.draw()
                 return await entry.write(base, dirty, again=again)
+            except BlockedError as error:
+                if not again:
+                    raise _not_begun("a row is locked by another session") from error
+                await trio.lowlevel.checkpoint()
             except ContentionError:
                 await trio.lowlevel.checkpoint()
             except StoreAwayError as error:

@@ -10,19 +10,19 @@ from typing import Protocol
 
 import structlog
 import trio
-from msgspec import Struct
 
 from engine.actors.directory import SENT_AT_ONCE
 from engine.core.records import Delivery, Event
 from engine.entrance import Directory, Entrance
 from engine.identity import Identity
 from engine.intake_customers import Customers
-from engine.intake_group import Twins, grouped, with_twins
+from engine.intake_group import IntakeStatistics, Twins, grouped, with_twins, written
 from engine.intake_hands import NOTHING, Hands
 from engine.intake_pace import Pace
 from engine.intake_queue import IntakeQueue, environment_of
 from engine.ports import (
     Acceptance,
+    BlockedError,
     Claimed,
     ContentionError,
     DirtyDestination,
@@ -38,6 +38,9 @@ from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
 PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
+# Waits for rows that another session has locked, of one group: a second in all (`storage.profiles`), in
+# which the request that needs them is found among a thousand.
+LOCK_WAITS = 10
 NAMED = 20  # ids of a refused request in a line of the log
 RETRY_S = 0.1  # between two tries while the database is away
 
@@ -53,18 +56,6 @@ class Destinations(Directory, Protocol):
     def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
         """Return backlog rows that may go now, of other environments than these; they leave `dirty` in
         the same call."""
-
-
-class IntakeStatistics(Struct, frozen=True):
-    """Counts since the start, and what waits now."""
-
-    groups: int
-    events: int
-    deliveries: int
-    waiting_events: int
-    waiting_bytes: int
-    refused: int
-    away: bool
 
 
 class Intake:
@@ -99,6 +90,7 @@ class Intake:
         self.entrance = Entrance(store, destinations, self.hands)
         self.entrance.wake = self.nudge
         self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
+        self._lock_waits = 0  # of the group that is being written
         self._groups = self._events = self._deliveries = self._refused = 0
 
     # --- what callers do
@@ -154,6 +146,7 @@ class Intake:
                     await self._pace.linger()
                     await self._pace.let_deliveries_go_first()
                     if group := self._gather():
+                        self._lock_waits = 0
                         await self._commit(group)
                     self.hands.release()
                     await self._wait_back()
@@ -210,6 +203,13 @@ class Intake:
         while True:
             try:
                 acceptance = await self._store.accept(group)
+            except BlockedError as error:
+                self._lock_waits += 1
+                if not group.again and (len(submissions) > 1 or self._lock_waits >= LOCK_WAITS):
+                    await self._unblock(submissions, error)
+                    return
+                await trio.lowlevel.checkpoint()
+                continue
             except ContentionError:
                 await trio.lowlevel.checkpoint()
                 continue
@@ -228,7 +228,7 @@ class Intake:
                 continue
             break
         self._away = False
-        deliveries = _written(group, acceptance)
+        deliveries = written(group, acceptance)
         try:
             self._account(group, acceptance)
             self._tell(pending, acceptance, twins)
@@ -298,6 +298,23 @@ class Intake:
             )
             self._fail(self._open, UNKNOWN)
             return
+        await self._halve(submissions, told=told)
+
+    async def _unblock(self, submissions: list[Submission], error: BlockedError) -> None:
+        """Find the submission whose rows another session has locked: it alone fails, unless finding it
+        takes too long."""
+        if len(submissions) > 1 and self._lock_waits < LOCK_WAITS:
+            await self._halve(submissions, told=False)
+            return
+        log.warning(
+            "requests refused, their rows are locked",
+            environments=sorted(set(map(environment_of, submissions))),
+            count=len(submissions),
+            cause=str(error),
+        )
+        self._fail(self._open, OVERLOADED)
+
+    async def _halve(self, submissions: list[Submission], *, told: bool) -> None:
         self._open = deque()
         middle = len(submissions) // 2
         behind = self._behind
@@ -368,13 +385,3 @@ class Intake:
                 break
         self.hands.release()
         await self._wait_back()
-
-
-def _written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
-    """Return the group's deliveries that are durable, each with its seq."""
-    for seq, delivery in enumerate(group.deliveries, acceptance.base):
-        delivery.seq = seq
-    absent = acceptance.lost.keys() | acceptance.unheld
-    if not absent:
-        return group.deliveries
-    return [each for each in group.deliveries if each.event.id not in absent]

@@ -6,10 +6,25 @@ follows from its own.
 
 from collections.abc import Iterable
 
+from msgspec import Struct
+
+from engine.core.records import Delivery
 from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim
 from engine.submission import KEY_HELD_MS, Submission
 
 Twins = dict[str, tuple[KeyClaim, KeyClaim]]  # by event: the first claim, and the event's own
+
+
+class IntakeStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    groups: int
+    events: int
+    deliveries: int
+    waiting_events: int
+    waiting_bytes: int
+    refused: int
+    away: bool
 
 
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
@@ -46,3 +61,13 @@ def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed]
     if unheld:
         unheld |= {event for event, (winner, _) in twins.items() if winner.event in unheld}
     return lost, unheld
+
+
+def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
+    """Return the group's deliveries that are durable, each with its seq."""
+    for seq, delivery in enumerate(group.deliveries, acceptance.base):
+        delivery.seq = seq
+    absent = acceptance.lost.keys() | acceptance.unheld
+    if not absent:
+        return group.deliveries
+    return [each for each in group.deliveries if each.event.id not in absent]

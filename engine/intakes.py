@@ -11,7 +11,8 @@ from msgspec import structs
 from engine.company import Company
 from engine.core.records import Event
 from engine.entrance import Entrance
-from engine.intake import Intake, IntakeStatistics
+from engine.intake import Intake
+from engine.intake_group import IntakeStatistics
 from engine.intake_queue import environment_of
 from engine.ports import Claimed
 from engine.submission import Submission

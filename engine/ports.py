@@ -37,6 +37,11 @@ class ContentionError(StoreError):
     """A serialisation failure or deadlock (40001, 40P01): nothing was written, run it again."""
 
 
+class BlockedError(ContentionError):
+    """Another session has kept a row locked for too long that the statement's own rows need (55P03):
+    nothing was written, and to run it again may take as long again."""
+
+
 class OwnershipLostError(StoreError):
     """Another process owns what this one wrote for; nothing was written."""
 

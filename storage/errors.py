@@ -7,6 +7,7 @@ Errors are told apart by whose fault they are: the world's (`StoreAwayError`), t
 import asyncpg
 
 from engine.ports import (
+    BlockedError,
     ContentionError,
     OwnershipLostError,
     PoisonError,
@@ -16,6 +17,7 @@ from engine.ports import (
 
 __all__ = [
     "AccessDeniedError",
+    "BlockedError",
     "ContentionError",
     "MigrationError",
     "OwnershipLostError",
@@ -47,7 +49,10 @@ class MigrationError(StoreError):
 
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
-_CONTENTION = frozenset({"40001", "40P01", "55P03"})  # serialisation, deadlock, lock not available
+_CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
+_LOCKED = "55P03"  # lock not available
+# Rows that our own sessions lock for each other: waiting for one is no fault of what a group has.
+_OURS = ('"destination_backlog"', '"processes"', '"shard_leases"')
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 # Connection, resources, operator's intervention, system; read-only: the server became a replica.
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})
@@ -74,6 +79,9 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
     text = f"{state} {error.args[0] if error.args else error}"
     if isinstance(error, asyncpg.InvalidCachedStatementError) or state in _CONTENTION:
         return ContentionError(text)  # a cached plan that is out of date has not run either
+    if state == _LOCKED:
+        where = error.context or ""
+        return ContentionError(text) if any(name in where for name in _OURS) else BlockedError(text)
     if state == "23514" and error.server_source_function == "ExecFindPartition":
         return PartitionMissingError(text)
     if state[:2] in _POISON_CLASSES:

@@ -41,13 +41,20 @@ class Profile:
         }
 
 
-def hot(purpose: str) -> Profile:
-    """Return the profile of a connection that runs a few prepared statements all day."""
+# How long a statement of the intake waits for a row that another session has locked. Ours hold one for
+# some milliseconds; what holds one longer must cost its own request alone, which is looked for in halves.
+LOCK_WAIT_MS = 100
+
+
+def hot(purpose: str, *, lock_wait_ms: int = 0) -> Profile:
+    """Return the profile of a connection that runs a few prepared statements all day; `lock_wait_ms`: 0
+    for as long as the statement may take."""
     return Profile(
         purpose,
         statement_timeout_s=8.0,  # a group takes 100 ms at most; 8 s is a server in trouble
         command_timeout_s=10.0,
         settings={
+            "lock_timeout": str(lock_wait_ms),
             # A plan made while a table was empty scans it for ever: 3 ms an event later on.
             "enable_seqscan": "off",
             # One plan for all groups: planning again for each costs more than the statement.
@@ -63,6 +70,8 @@ def hot(purpose: str) -> Profile:
     )
 
 
+INTAKE = hot("intake", lock_wait_ms=LOCK_WAIT_MS)
+SETTLE = hot("settle")
 # Queries of the control plane; lists examine a bounded number of rows, so 15 s is trouble.
 POOL = Profile("control", statement_timeout_s=15.0, command_timeout_s=18.0, lean=True)
 # Pages of the delivery log, on connections of their own, so that none of them holds up a command. They

@@ -71,7 +71,7 @@ from storage.master_keys import KIND as MASTER_KEY
 from storage.migrate import migrate
 from storage.ownership import Ownership
 from storage.partitions import Range
-from storage.profiles import UPKEEP, hot
+from storage.profiles import INTAKE, SETTLE, UPKEEP
 from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox
 from storage.settle import PostgresSettle
@@ -119,7 +119,7 @@ class Server:
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
         self.outbound = outbound_of(self)
-        settle = bridge.connection(hot("settle"), self.ownership.renew_settle)
+        settle = bridge.connection(SETTLE, self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
         self.throughput = Throughput(now)
         self.recorder.on_settled = self.throughput.settled
@@ -136,7 +136,7 @@ class Server:
         crowds = self.directory.attempts.crowds
         self.outbound.came, self.outbound.went = crowds.came, crowds.went
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
-        accept = bridge.connection(hot("intake"), self.ownership.renew_intake)
+        accept = bridge.connection(INTAKE, self.ownership.renew_intake)
         self.intake = intakes_of(self, accept, box)
         self.tables = ConfigurationTables(bridge.pool, box)
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)

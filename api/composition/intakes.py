@@ -8,7 +8,7 @@ from engine.intakes import Intakes
 from storage.connection import Connection
 from storage.intake import PostgresIntake
 from storage.large_intake import PostgresLargeIntake
-from storage.profiles import hot
+from storage.profiles import INTAKE
 from storage.secretbox import SecretBox
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def intakes_of(server: "Server", accept: Connection, box: SecretBox) -> Intakes:
     """Return what makes events durable, by `accept` and a connection of their own."""
     ownership = server.ownership
-    beside = server.bridge.connection(hot("intake"), ownership.renew_intake)
+    beside = server.bridge.connection(INTAKE, ownership.renew_intake)
     small, large = (
         Intake(store, server.directory, server.identity, server.settings, server.clock.now)
         for store in (

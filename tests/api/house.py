@@ -78,7 +78,7 @@ from storage.bridge import Bridge
 from storage.configuration import ConfigurationTables
 from storage.dead_letters import PostgresDeadLetters
 from storage.ownership import Ownership
-from storage.profiles import hot
+from storage.profiles import INTAKE
 from storage.replays import PostgresJobs
 from storage.requeue import PostgresRequeue
 from storage.secretbox import SecretBox
@@ -408,7 +408,7 @@ class House:
             dead_letters=DeadLetters(
                 self.log,
                 PostgresDeadLetters(self.bridge.pool),
-                PostgresRequeue(self.bridge.connection(hot("intake")), Ownership()),
+                PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
                 NoAdmission(),
                 self.commands,
                 self.identity,

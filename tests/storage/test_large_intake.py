@@ -10,7 +10,7 @@ from engine.core.records import Delivery, Event
 from engine.ports import IntakeGroup, NewCustomer, OwnershipLostError, PoisonError, StoreAwayError
 from storage.intake import PostgresIntake
 from storage.large_intake import PostgresLargeIntake, parts_of
-from storage.profiles import UPKEEP, hot
+from storage.profiles import INTAKE, UPKEEP
 from tests.storage.world import (
     ENVIRONMENT,
     World,
@@ -32,7 +32,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def large(world: World) -> PostgresLargeIntake:
-    connection = world.bridge.connection(hot("intake"), world.ownership.renew_intake)
+    connection = world.bridge.connection(INTAKE, world.ownership.renew_intake)
     return PostgresLargeIntake(connection, world.ownership)
 
 

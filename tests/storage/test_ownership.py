@@ -18,7 +18,7 @@ from storage.errors import (
     StoreError,
 )
 from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
-from storage.profiles import UPKEEP, hot
+from storage.profiles import INTAKE, SETTLE, UPKEEP
 from tests.postgres import eventually
 
 _INTAKE = f"""
@@ -37,8 +37,8 @@ class Server:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
         self.ownership = Ownership()
-        self.intake_connection = bridge.connection(hot("intake"), self.ownership.renew_intake)
-        self.settle_connection = bridge.connection(hot("settle"), self.ownership.renew_settle)
+        self.intake_connection = bridge.connection(INTAKE, self.ownership.renew_intake)
+        self.settle_connection = bridge.connection(SETTLE, self.ownership.renew_settle)
 
     async def start(self) -> int:
         takeover = await self.ownership.take(self.bridge.connection(UPKEEP))

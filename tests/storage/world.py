@@ -26,7 +26,7 @@ from engine.shards import shard_of
 from storage.bridge import Bridge
 from storage.intake import PostgresIntake
 from storage.ownership import Ownership
-from storage.profiles import UPKEEP, hot
+from storage.profiles import INTAKE, SETTLE, UPKEEP
 from storage.settle import PostgresSettle
 
 ENVIRONMENT = 7
@@ -196,8 +196,8 @@ class World:
     def __init__(self, bridge: Bridge) -> None:
         self.bridge = bridge
         self.ownership = Ownership()
-        self.intake_connection = bridge.connection(hot("intake"), self.ownership.renew_intake)
-        self.settle_connection = bridge.connection(hot("settle"), self.ownership.renew_settle)
+        self.intake_connection = bridge.connection(INTAKE, self.ownership.renew_intake)
+        self.settle_connection = bridge.connection(SETTLE, self.ownership.renew_settle)
         self.intake = PostgresIntake(self.intake_connection, self.ownership)
         self.settle = PostgresSettle(self.settle_connection, self.ownership)
 

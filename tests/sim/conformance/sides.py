@@ -18,7 +18,7 @@ from storage.dead_letters import PostgresDeadLetters
 from storage.intake import PostgresIntake
 from storage.large_intake import PostgresLargeIntake
 from storage.ownership import Ownership
-from storage.profiles import UPKEEP, hot
+from storage.profiles import INTAKE, SETTLE, UPKEEP
 from storage.replaying import REPLAYING, PostgresReplays
 from storage.replays import PostgresJobs
 from storage.requeue import PostgresRequeue
@@ -142,9 +142,9 @@ class Postgres:
         bridge, ownership = self.bridge, Ownership()
         self.former = self.ports if self._hot else None
         await ownership.take(self._upkeep)
-        intake = bridge.connection(hot("intake"), ownership.renew_intake)
-        settle = bridge.connection(hot("settle"), ownership.renew_settle)
-        large = bridge.connection(hot("intake"), ownership.renew_intake)
+        intake = bridge.connection(INTAKE, ownership.renew_intake)
+        settle = bridge.connection(SETTLE, ownership.renew_settle)
+        large = bridge.connection(INTAKE, ownership.renew_intake)
         self._hot = {"intake": intake, "large": large, "settle": settle}
         tables = ConfigurationTables(bridge.pool, BOX)
         self.ports = Ports(

@@ -45,7 +45,7 @@ INTAKE = (
     mutant(
         "what was not written is delivered",
         "The deliveries of an event whose key was taken are told to their actors.",
-        (intake, "_written", "if not absent:", "if True:"),
+        (intake, "written", "if not absent:", "if True:"),
         needs="keys",
     ),
     mutant(
@@ -68,13 +68,13 @@ INTAKE = (
     mutant(
         "half of a poisoned group",
         "Of a group that the database refused only the first half is tried again.",
-        (Intake, "_bisect", "await self._commit(submissions[middle:], told=told)", "pass"),
+        (Intake, "_halve", "await self._commit(submissions[middle:], told=told)", "pass"),
         needs="poison",
     ),
     mutant(
         "seqs from a place too high",
         "Deliveries are told to their actors with the seq of their neighbour.",
-        (intake, "_written", "acceptance.base)", "acceptance.base + 1)"),
+        (intake, "written", "acceptance.base)", "acceptance.base + 1)"),
     ),
     mutant(
         "a destination's row is not written",
