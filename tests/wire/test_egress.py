@@ -13,8 +13,9 @@ PROMISED_TEXT = """
     0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
     192.0.2.0/24 192.31.196.0/24 192.52.193.0/24 192.88.99.0/24 192.168.0.0/16 192.175.48.0/24
     198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32
+    ::/3 4000::/2 8000::/1
     ::/96 ::ffff:0:0:0/96 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001::/23 2001:db8::/32
-    2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8
+    2002::/16 2620:4f:8000::/48 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8
 """
 PROMISED = PROMISED_TEXT.split()
 
@@ -46,7 +47,7 @@ def test_the_neighbours_of_every_range_are_judged_by_themselves(text: str) -> No
     others = [ip_network(other) for other in PROMISED]
     for neighbour in (
         (network.network_address - 1, network.broadcast_address + 1)
-        if (int(network.network_address) and text not in ("240.0.0.0/4", "ff00::/8"))
+        if (int(network.network_address) and text not in ("240.0.0.0/4", "8000::/1", "ff00::/8"))
         else ()
     ):
         denied = any(neighbour in other for other in others if other.version == network.version)
@@ -74,6 +75,25 @@ def test_the_neighbours_of_every_range_are_judged_by_themselves(text: str) -> No
 )
 def test_public_addresses_are_allowed(address: str) -> None:
     assert EgressGuard().allows(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "200::1",
+        "100:0:0:2::1",
+        "64:ff9b:2::1",
+        "1fff:ffff::1",
+        "4000::1",
+        "5eff::1",
+        "8000::1",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b::10.0.0.1",
+        "64:ff9b::169.254.169.254",
+    ],
+)
+def test_ipv6_addresses_that_are_not_global_unicast_are_denied(address: str) -> None:
+    assert not EgressGuard().allows(address)
 
 
 @pytest.mark.parametrize(
