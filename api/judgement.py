@@ -102,6 +102,11 @@ class Judge:
         g.allowance = admission.allowance
         g.workspace = admission.credential.workspace
         settings = self._held_to(admission)
+        if settings is None and not route.in_grace and admission.credential.expires_at is not None:
+            raise Refusal(
+                "forbidden",
+                "this secret was rotated out: keys are managed with the key's new secret",
+            )
         if settings is None and route.embed is Embed.ONLY:
             raise Refusal("forbidden", "this is for embed sessions")
         if settings is not None and route.embed is Embed.REFUSED:

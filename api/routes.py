@@ -52,6 +52,8 @@ class Route:
     one that is neither JSON nor a page is documented as bytes. `answer_headers`: of its success, by name,
     with what each says.
 
+    `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
+
     `share`: of what its workspace has places for; by its method where nothing is said.
 
     `ability`: what the workspace must let its customers do, in embed sessions; of some fields of its body
@@ -84,6 +86,7 @@ class Route:
     body_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body_bytes: int = BODY_BYTES
     ingestion: bool = False
+    in_grace: bool = True
     answer_headers: Mapping[str, str] = field(default_factory=dict)
     ability: Ability | None = None
     field_abilities: Mapping[str, Ability] = field(default_factory=dict)

@@ -30,7 +30,8 @@ _TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
 # Of a batch that was decoded: its one key is `events`, however that is escaped.
 _BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
 
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+NAME_LENGTH = 256  # characters of a name or key that a client chooses
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
 
 
 class EventInput(Struct, forbid_unknown_fields=True, gc=False):

@@ -18,6 +18,7 @@ from engine.claiming import claim_of
 from engine.core.records import Event
 from engine.core.vocabulary import Origin
 from engine.errors import Refusal
+from engine.event_json import NAME_LENGTH as KEY_MOST
 from engine.identity import Identity
 from engine.ingest import deliveries_of
 from engine.router import Router
@@ -30,6 +31,8 @@ SLICE = 64  # of these between two yields: a millisecond
 RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
 DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
 SOURCE = "angarium"
+# Characters of the key that a notice claims: no client can have one as long and take it away.
+KEY_LENGTH = KEY_MOST + 1
 
 log = structlog.get_logger("angarium.own_events")
 
@@ -182,7 +185,7 @@ class OwnEvents:
             self._give_up(announced)
             self._settled()
             return
-        claim = claim_of(event, announced.key, len(deliveries))
+        claim = claim_of(event, announced.key.ljust(KEY_LENGTH), len(deliveries))
         self._submit(Submission([event], deliveries, [claim], len(event.payload), settle))
 
     def _settled(self) -> None:

@@ -51,7 +51,9 @@ class MigrationError(StoreError):
 _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _LOCKED = "55P03"  # lock not available
-# Rows that our own sessions lock for each other: waiting for one is no fault of what a group has.
+# What a statement was doing when it waited for a row that its own rows need. Waiting for a whole table
+# (beside a migration), or for a row that our own sessions lock for each other, is no fault of a group.
+_AT_A_ROW = ("while locking tuple", "while inserting index tuple", "while updating tuple")
 _OURS = ('"destination_backlog"', '"processes"', '"shard_leases"')
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 # Connection, resources, operator's intervention, system; read-only: the server became a replica.
@@ -81,7 +83,10 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
         return ContentionError(text)  # a cached plan that is out of date has not run either
     if state == _LOCKED:
         where = error.context or ""
-        return ContentionError(text) if any(name in where for name in _OURS) else BlockedError(text)
+        own = any(name in where for name in _OURS)
+        return (
+            BlockedError(text) if where.startswith(_AT_A_ROW) and not own else ContentionError(text)
+        )
     if state == "23514" and error.server_source_function == "ExecFindPartition":
         return PartitionMissingError(text)
     if state[:2] in _POISON_CLASSES:

@@ -10,7 +10,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine import own_events
 from engine.core.vocabulary import Origin
+from engine.errors import Refusal
+from engine.event_json import read_event
 from engine.identity import Identity
+from engine.json_members import MAX_DEPTH
 from engine.models import Models
 from engine.own_events import OwnEvents
 from engine.router import Router
@@ -66,6 +69,21 @@ async def test_it_enters_like_any_event_by_rules_that_name_it(
     assert own.statistics() == own_events.OwnEventStatistics(1, 0, 0)
 
 
+async def test_no_client_can_claim_the_key_of_a_notice(
+    own: OwnEvents, intake: Intake, autojump_clock: MockClock
+) -> None:
+    own.announce_once(1, TYPE, {"a": 1}, None, "d:today")
+    await own.wait_empty()
+    (submission,) = intake.submitted
+    shown = submission.events[0].idempotency_key
+    assert shown == f"{TYPE}:d:today"
+    (claim,) = submission.claims
+    assert claim.key.rstrip() == shown
+    body = {"eventType": "t", "payload": {}, "idempotencyKey": claim.key}
+    with pytest.raises(Refusal, match="at most 256 characters"):
+        read_event(orjson.dumps(body), MAX_DEPTH)
+
+
 async def test_one_that_is_refused_waits_for_the_database_in_its_place(
     own: OwnEvents, intake: Intake, autojump_clock: MockClock
 ) -> None:
@@ -85,7 +103,7 @@ async def test_one_of_unknown_fate_comes_again_under_its_key_and_another_id(
     own.announce_once(1, TYPE, {}, None, "d:7")
     await own.wait_empty()
     first, second = (each.claims[0] for each in intake.submitted)
-    assert first.key == second.key == f"{TYPE}:d:7"
+    assert first.key == second.key == f"{TYPE}:d:7".ljust(own_events.KEY_LENGTH)
     assert first.event != second.event
 
 

@@ -209,6 +209,30 @@ async def test_rotations_without_end_are_refused(api: Caller) -> None:
     assert (refused.status, refused.code) == (409, "conflict")
 
 
+@pytest.mark.parametrize("kind", ["API_KEY", "MCP_KEY"])
+async def test_a_secret_that_was_rotated_out_manages_no_keys(
+    house: ServiceHouse, tenant: Tenant, kind: str
+) -> None:
+    environment = None if kind == "MCP_KEY" else Environment.DEVELOPMENT
+    former = await house.caller(tenant, environment=environment)
+    named = {} if environment else {"X-Environment": "DEVELOPMENT"}
+    path = f"/api-keys/{(await former('GET', '/auth/context')).json['keyId']}"
+    rotated = (await former("POST", f"{path}/rotate", headers=named)).json
+    draft = {"name": "another", "scope": "manage"}
+    for method, address, body in (
+        ("POST", "/api-keys", draft),
+        ("POST", f"{path}/rotate", None),
+        ("DELETE", path, None),
+    ):
+        refused = await former(method, address, body, headers=named)
+        assert (refused.status, refused.code) == (403, "forbidden")
+        assert "rotated out" in refused.json["message"]
+    assert (await former("GET", "/api-keys", headers=named)).status == 200  # all else goes on
+    assert (await former("GET", "/events", headers=named)).status == 200
+    new = house.caller_with(rotated["secret"])
+    assert (await new("POST", f"{path}/rotate", headers=named)).status == 200
+
+
 async def test_a_key_may_rotate_and_revoke_itself(house: ServiceHouse, tenant: Tenant) -> None:
     caller = await house.caller(tenant)
     own = (await caller("GET", "/auth/context")).json["keyId"]
@@ -217,9 +241,10 @@ async def test_a_key_may_rotate_and_revoke_itself(house: ServiceHouse, tenant: T
     old = (await caller("GET", "/auth/context")).json
     assert old["keyId"] == own
     assert old["expiresAt"] is not None
-    assert (await caller("DELETE", f"/api-keys/{own}")).status == 200
+    new = house.caller_with(rotated.json["secret"])
+    assert (await new("DELETE", f"/api-keys/{own}")).status == 200
+    assert (await new("GET", "/auth/context")).status == 401
     assert (await caller("GET", "/auth/context")).status == 401
-    assert await status_of(house, rotated.json["secret"]) == 401
 
 
 async def test_what_another_process_revokes_ends_here_within_a_second(
