@@ -4,7 +4,6 @@ Path 404, 405, 401, 429, 403, 415, 413, 400, then what the route itself says. Th
 as a blueprint, since the front door answers most of that traffic itself.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
@@ -14,11 +13,13 @@ from quart_trio import QuartTrio
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 from werkzeug.routing import BaseConverter
 
+from api.answers import headers_of, no_such_path, not_allowed, refused
 from api.call import Answer
-from api.envelope import CHALLENGE, envelope, request_id_of
+from api.envelope import request_id_of
 from api.gate import Allowance, GateRefusal
 from api.judgement import Judge
 from api.routes import Route
+from api.routing import allowed_by_rule, allowed_of, allowed_of_server, by_path, pattern_of, rule_of
 from api.services import Services
 from api.streaming import Application, Outflow, Request
 from api.table import ROUTES
@@ -46,33 +47,30 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     app.url_map.strict_slashes = True
     app.register_blueprint(services.ingestion)
     judge = Judge(services)
-    by_path: dict[str, list[Route]] = {}
     for route in routes:
-        by_path.setdefault(route.path, []).append(route)
         if route.handler is not None:
             app.add_url_rule(
-                _rule(route.path),
+                rule_of(route.path),
                 f"{route.method} {route.path}",
                 _view(judge, route, services),
                 methods=[route.method],
             )
-    templates = [_pattern(path) for path in by_path if "{" in path]
-    for path, here in by_path.items():
+    paths = by_path(routes)
+    templates = [pattern_of(path) for path in paths if "{" in path]
+    for path, here in paths.items():
         app.add_url_rule(
-            _rule(path), f"OPTIONS {path}", _options(_allowed(here)), methods=["OPTIONS"]
+            rule_of(path), f"OPTIONS {path}", _options(allowed_of(here)), methods=["OPTIONS"]
         )
         # A template matches a path that is a route of its own: it must not lend that one its methods.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
             app.add_url_rule(
-                _rule(path),
+                rule_of(path),
                 f"others {path}",
-                _not_allowed(_allowed(here)),
+                _not_allowed(allowed_of(here)),
                 methods=sorted(METHODS - {route.method for route in here}),
                 provide_automatic_options=False,
             )
-    _register_endings(
-        app, services, {_rule(path): _allowed(here) for path, here in by_path.items()}
-    )
+    _register_endings(app, services, allowed_by_rule(routes))
     return app
 
 
@@ -83,27 +81,11 @@ class _EventType(BaseConverter):
     part_isolating = False
 
 
-def _rule(path: str) -> str:
-    typed = path.replace("{eventType}", "<type:eventType>")
-    return typed.replace("{", "<").replace("}", ">")
-
-
-def _pattern(path: str) -> re.Pattern[str]:
-    return re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path)))
-
-
 def _not_allowed(allowed: str) -> Callable[..., Awaitable[Response]]:
     async def not_allowed(**_: str) -> Response:
         raise MethodNotAllowed(allowed.split(", "))
 
     return not_allowed
-
-
-def _allowed(routes: list[Route]) -> str:
-    methods = {route.method for route in routes} | {"OPTIONS"}
-    if "GET" in methods:
-        methods.add("HEAD")
-    return ", ".join(sorted(methods))
 
 
 def _view(judge: Judge, route: Route, services: Services) -> Callable[..., Awaitable[Response]]:
@@ -122,21 +104,8 @@ def _options(allowed: str) -> Callable[..., Awaitable[Response]]:
 
 
 def _response(answer: Answer) -> Response:
-    # Answers hold secrets and what changes by the second: nobody on the way is to keep one.
-    headers = {
-        "Content-Type": answer.content_type,
-        "Cache-Control": "no-store",
-        "X-Content-Type-Options": "nosniff",
-    }
-    if answer.content_type.startswith("text/html"):
-        headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    if answer.retry_after_s is not None:
-        headers["Retry-After"] = str(answer.retry_after_s)
-    body = answer.rendered() if answer.chunks is None else b""
-    response = Response(body, answer.status, headers)
-    for name, value in answer.headers:
-        response.headers[name] = value
-    return response
+    headers = dict(headers_of(answer))
+    return Response(answer.rendered() if answer.chunks is None else b"", answer.status, headers)
 
 
 def _streamed(answer: Answer, services: Services) -> Response:
@@ -159,16 +128,12 @@ def _streamed(answer: Answer, services: Services) -> Response:
 
 
 def _refused(refusal: Refusal) -> Response:
-    body = envelope(refusal.code, refusal.message, g.request_id, refusal.details)
-    response = _response(Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s))
-    if refusal.status == 401:
-        response.headers["WWW-Authenticate"] = CHALLENGE
-    return response
+    return _response(refused(refusal, g.request_id))
 
 
 def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str]) -> None:
     """Say what every request begins with, every answer ends with, and what errors become."""
-    every = ", ".join(sorted({method for each in allowed.values() for method in each.split(", ")}))
+    every = allowed_of_server(allowed)
 
     @app.before_request
     async def begin() -> Response | None:  # what is not async would cost a thread's hop
@@ -234,10 +199,8 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
 def _http_error(error: HTTPException) -> Response:
     """Return what the framework refuses in the API's words."""
     if isinstance(error, MethodNotAllowed):
-        response = _refused(Refusal("method_not_allowed", f"{request.method} is not allowed here"))
         allowed = set(error.valid_methods or ()) - {"*"}
-        response.headers["Allow"] = ", ".join(sorted(allowed))
-        return response
+        return _response(not_allowed(request.method, allowed, g.request_id))
     if isinstance(error, NotFound):
-        return _refused(Refusal("not_found", "no such path"))
+        return _response(no_such_path(g.request_id))
     return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

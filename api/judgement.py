@@ -9,18 +9,17 @@ from quart import g, request
 
 from api.bodies import counted, nothing, read_object, too_large
 from api.call import Answer, Call
-from api.cors import foreign_origin
+from api.entry import ENTRY, Entry, check_named, enter, held_to
 from api.gate import Admission, named_environment
-from api.policy import check_fields, check_route, withheld
+from api.policy import check_fields, withheld
 from api.queries import Query, parameters, read_query
-from api.routes import ANY_TYPE, Embed, Handler, Route
+from api.routes import ANY_TYPE, Handler, Route
 from api.services import Services
 from api.streaming import STREAM
 from engine.control.documents import read
-from engine.core.vocabulary import CredentialKind, Environment
+from engine.core.vocabulary import CredentialKind
 from engine.errors import Refusal
 from engine.models import EnvironmentModel
-from engine.workspace_settings import WorkspaceSettings
 
 BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2
 
@@ -33,8 +32,9 @@ class Judge:
 
     async def answer(self, route: Route, path: Mapping[str, str]) -> Answer:
         """Return the answer to the request at hand. Raises Refusal and StoreError."""
-        admission, named = self._admit(route)
-        settings = self._held_to(admission)
+        entry = self._entry(route)
+        admission, named = entry.admission, list(entry.named)
+        settings = held_to(self._services, admission)
         body = await self._body(route)
         reads = not route.streams and (route.body is not None or route.action)
         given = parameters(request.query_string)
@@ -44,7 +44,7 @@ class Judge:
         if reads:
             document = read_object(body) if body.strip() or route.body is not None else {}
             if isinstance(document.get("environment"), str):
-                self._check_named(admission, document["environment"])
+                check_named(admission, document["environment"])
             if settings is not None:
                 check_fields(route, settings, document)
             model = read(Query if route.body is None else route.body, document)
@@ -84,53 +84,14 @@ class Judge:
         async with share.place(g.workspace):
             return await handler(call)
 
-    # --- 401, 429, 403
-
-    def _admit(self, route: Route) -> tuple[Admission | None, list[str]]:
-        if route.scopes is None:
-            return None, []
-        authorizations = request.headers.getlist("Authorization")
-        if len(authorizations) > 1:
-            raise Refusal("invalid_request", "more than one Authorization header")
-        authorization = authorizations[0].encode("latin-1") if authorizations else None
-        admission = self._services.gate.admit(
-            authorization,
-            route.scopes,
-            ingestion=route.ingestion,
-            origin=foreign_origin(dict(request.scope["headers"])),
-        )
-        g.allowance = admission.allowance
-        g.workspace = admission.credential.workspace
-        settings = self._held_to(admission)
-        if settings is None and not route.in_grace and admission.credential.expires_at is not None:
-            raise Refusal(
-                "forbidden",
-                "this secret was rotated out: keys are managed with the key's new secret",
-            )
-        if settings is None and route.embed is Embed.ONLY:
-            raise Refusal("forbidden", "this is for embed sessions")
-        if settings is not None and route.embed is Embed.REFUSED:
-            raise Refusal("forbidden", "an embed session may not do this")
-        if settings is not None:
-            check_route(route, settings)
-        named = request.headers.getlist("X-Environment")
-        named += [value for name, value in _readable_parameters() if name == "environment"]
-        for name in named:
-            self._check_named(admission, name)
-        return admission, named
-
-    def _held_to(self, admission: Admission | None) -> WorkspaceSettings | None:
-        """Return what its workspace lets an embed session do; None for whoever is held to nothing."""
-        if admission is None or admission.credential.customer is None:
-            return None
-        return self._services.models.settings_of(admission.credential.workspace)
-
-    @staticmethod
-    def _check_named(admission: Admission | None, name: object) -> None:
-        """Refuse with 403 when the request names another environment than the key's own."""
-        own = None if admission is None else admission.environment
-        if own is not None and name in Environment.__members__ and name != own.name.name:
-            raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+    def _entry(self, route: Route) -> Entry:
+        """Return how the request came in: as the door judged its head, or judged here. Raises Refusal."""
+        entry: Entry | None = request.scope.get("state", {}).get(ENTRY)
+        if entry is None or entry.route is not route:
+            headers = list(request.scope["headers"])
+            entry = enter(self._services, route, request.query_string, headers)
+        g.allowance, g.workspace = entry.allowance, entry.workspace
+        return entry
 
     # --- 415, 413
 
@@ -200,11 +161,3 @@ def _headers() -> dict[str, str]:
         if text != "authorization":
             found[text] = f"{found[text]}, {given}" if text in found else given
     return found
-
-
-def _readable_parameters() -> list[tuple[str, str]]:
-    """Return the query's parameters; none where they are malformed, which is told later."""
-    try:
-        return parameters(request.query_string)
-    except Refusal:
-        return []

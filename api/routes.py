@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from api.bodies import BODY_BYTES
 from api.call import Answer, Call
 from api.queries import Query
+from api.services import Services
 from api.shares import Share
 from engine.core.vocabulary import Scope
 from engine.workspace_settings import Ability
@@ -54,6 +55,9 @@ class Route:
 
     `in_grace`: a key's former secret may ask for it, while it lives on after a rotation.
 
+    `at_once`: its answer, where nothing has to be waited for and nobody known: the door gives it, unless
+    it is None now.
+
     `share`: of what its workspace has places for; by its method where nothing is said.
 
     `ability`: what the workspace must let its customers do, in embed sessions; of some fields of its body
@@ -82,6 +86,7 @@ class Route:
     path_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     streams: bool = False
     share: Share | None = None
+    at_once: Callable[[Services], Answer | None] | None = None
     content_types: tuple[str, ...] = (JSON,)
     body_schemas: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     body_bytes: int = BODY_BYTES

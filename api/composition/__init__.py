@@ -10,13 +10,12 @@ from contextlib import suppress
 import structlog
 import trio
 
-from api.app import make_app
 from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
 from api.composition.carrying import Carrying
 from api.composition.collecting import collect_in_small_lots
-from api.composition.control_plane import services_of
+from api.composition.doorway import door_of
 from api.composition.filing import Filing
 from api.composition.intakes import intakes_of
 from api.composition.keyring import Keyring
@@ -205,8 +204,7 @@ class Server:
         self.uploads = self.filing.uploads(self, ingest, keys)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)
-        app = make_app(services_of(self, gate, ingestion))
-        return FrontDoor(settings, self.reactor, self.timers, ingestion, app, _report)
+        return door_of(self, gate, ingestion, _report)
 
     # --- its life
 

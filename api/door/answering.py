@@ -10,11 +10,12 @@ from api.door.body import Body
 from api.door.channel import Address, Channel, Owner
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
-from api.door.limits import NO_WORKSPACE
-from api.door.response import CONTINUE, connection_line, lines_of, render
+from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.response import CONTINUE, connection_line, lines_of, render, render_head
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
 from api.gate import Allowance
+from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
 from engine.errors import Refusal
 
@@ -28,10 +29,14 @@ DRAINING = "draining"  # answered; the rest of the request's body is read and dr
 LINGERING = "lingering"  # answered and half-closed; until the client closes, for a moment
 
 
+NOTHING = memoryview(b"")
+
+
 class Door(Owner, Protocol):
     """What a connection needs of the door."""
 
     ingestion: Ingestion
+    heads: Heads | None
     closing: bool
 
     def pass_on(self, exchange: Exchange, client: Address) -> None:
@@ -61,6 +66,7 @@ class Answering(Channel):
         "_invited",
         "_keep",
         "_last_raw",
+        "_left",
         "_pieces",
         "_request_id",
         "_scanned",
@@ -86,6 +92,7 @@ class Answering(Channel):
         self._exchange: Exchange | None = None
         self._invited = False  # 100 Continue was said, or is not waited for
         self._keep = True
+        self._left = NOTHING  # of the present answer's body, to be written as the client takes it
 
     def _give_back(self) -> None:
         drawn, self._drawn = self._drawn, 0
@@ -116,15 +123,50 @@ class Answering(Channel):
     def _refuse(self, refusal: Refusal, allowance: Allowance, keep: bool = True) -> None:
         """Answer before the body was read to its end."""
         self._give_back()
+        self._keep = self._pass_over() and keep and self.may_keep()
+        self._answer_refusal(refusal, allowance)
+
+    def _pass_over(self) -> bool:
+        """Drop what has come of a body that nobody wants; False where it is malformed."""
         body = self._body
         if body is not None and self._buffer:
             data, self._buffer = self._buffer, b""
             try:
                 body.feed(data)
             except MalformedError:
-                keep = False
-        self._keep = keep and self.may_keep()
-        self._answer_refusal(refusal, allowance)
+                return False
+        return True
+
+    def _tell(self, head: Head, told: Told) -> None:
+        """Answer what the door itself answers in the application's stead, as that would."""
+        self._keep = self._pass_over() and self.may_keep()
+        headers = told.headers
+        if head.origin is not None:
+            headers = headers + self._ingestion.cors.headers(
+                head.method, head.index, told.status, headers
+            )
+        if told.body:
+            headers = [*headers, (b"content-length", b"%d" % len(told.body))]
+            if head.method != b"HEAD":
+                self._left = memoryview(told.body)
+        data = render_head(told.status, headers, self._keep, head.minor, dated=False)
+        self._state = FLUSHING
+        self._reading = False
+        self._door.count(told.status)
+        self._write_on(data)
+
+    def _write_on(self, data: bytes = b"") -> None:
+        """Write on, a slice at a time: what the client does not take yet is not copied."""
+        while True:
+            piece = bytes(self._left[: SLICE_BYTES - len(data)])
+            self._left = self._left[len(piece) :]
+            if not self._write(data + piece):
+                return
+            if not self._left:
+                break
+            data = b""
+        self._left = NOTHING
+        self._next()
 
     def _malformed(self, error: MalformedError) -> None:
         self._refuse_connection(Refusal("invalid_request", str(error)))

@@ -88,7 +88,10 @@ class Connection(Passing):
     def _flushed(self) -> None:
         state = self._state
         if state is FLUSHING:
-            self._next()
+            if self._left:
+                self._write_on()
+            else:
+                self._next()
         elif state is HEAD:
             data, self._buffer = self._buffer, b""
             self._read_on(True)

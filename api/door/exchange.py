@@ -13,6 +13,7 @@ from api.cors import Headers
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
 from api.door.response import render_head
+from api.entry import Entry
 
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
@@ -65,8 +66,9 @@ class BrokenAnswerError(RuntimeError):
 class Exchange:
     """One passed request. Owner: its connection, until the application's task has ended."""
 
-    def __init__(self, side: Side, head: Head, request_id: str) -> None:
+    def __init__(self, side: Side, head: Head, request_id: str, entry: Entry | None = None) -> None:
         self.head = head
+        self.entry = entry  # how the door let it in; None: it did not judge
         self.request_id = request_id
         self.started = False  # bytes of the answer were written
         self.keep = False

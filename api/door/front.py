@@ -23,6 +23,8 @@ from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_socket
 from api.door.tls import server_context
 from api.door.transport import PlainTransport, TlsTransport, Transport
+from api.entry import ENTRY
+from api.heads import Heads
 from api.ingestion import Ingestion
 from api.streaming import STREAM
 from engine.errors import Refusal
@@ -62,7 +64,10 @@ class FrontDoor:
         app: App,
         on_error: Callable[[Exception], None],
         limits: Limits | None = None,
+        heads: Heads | None = None,
     ) -> None:
+        """`heads` judges what is not ingestion; without it `app` judges everything."""
+        self.heads = heads
         self.reactor = reactor
         self.timers = timers
         self.ingestion = ingestion
@@ -237,6 +242,8 @@ class FrontDoor:
                 exchange.head, exchange.request_id, client, self.address, self._tls is not None
             )
             scope["extensions"][STREAM] = exchange.stream
+            if exchange.entry is not None:
+                scope["state"][ENTRY] = exchange.entry
             failure = await exchange.run(self._app, scope)
             if failure is not None:
                 self._on_error(failure)

@@ -10,6 +10,8 @@ from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
 from api.door.limits import NO_WORKSPACE
 from api.door.progress import Progress
+from api.entry import Entry
+from api.heads import Told
 from api.ingestion import no_room
 from engine.errors import Refusal
 
@@ -24,9 +26,17 @@ class Passing(Answering):
     def _begin_passed(self, head: Head) -> None:
         body = self._body = decoder(head)
         self._admitted = None
+        entry: Entry | None = None
+        heads = self._door.heads
+        if heads is not None:
+            met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
+            if isinstance(met, Told):
+                self._tell(head, met)
+                return
+            entry = met
         self._progress = Progress(self._limits)
         self._state = PASSED
-        exchange = self._exchange = Exchange(self, head, self._request_id)
+        exchange = self._exchange = Exchange(self, head, self._request_id, entry)
         data, self._buffer = self._buffer, b""
         self._await_body()
         if data or body.complete:

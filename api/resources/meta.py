@@ -6,7 +6,8 @@ import trio
 
 from api import shapes
 from api.call import Answer, Call
-from api.routes import ANYONE, Embed, Route
+from api.routes import ANYONE, JSON, Embed, Route
+from api.services import Services
 from api.shapes import AnyDocument
 from engine.errors import Detail, Refusal
 
@@ -14,31 +15,56 @@ TAG = "Service"
 RETRY_S = 2  # about what a database that restarts is away
 
 
-async def livez(_: Call) -> Answer:
+def live(_: Services) -> Answer:
     """Answer, which is what it says."""
     return Answer(200, {"status": "ok"})
 
 
-async def readyz(call: Call) -> Answer:
-    """Say whether work can be taken, and if not, why."""
-    reasons = call.services.unready()
+def ready(services: Services) -> Answer:
+    """Say whether work can be taken, and if not, why. Raises Refusal 503."""
+    reasons = services.unready()
     if reasons:
         details = tuple(Detail("", reason) for reason in reasons)
         raise Refusal("overloaded", "; ".join(reasons), details, retry_after_s=RETRY_S)
     return Answer(200, {"status": "ok"})
 
 
+async def livez(call: Call) -> Answer:
+    """See `live`."""
+    return live(call.services)
+
+
+async def readyz(call: Call) -> Answer:
+    """See `ready`."""
+    return ready(call.services)
+
+
+class Page:
+    """What is the same for everybody and always, made when it is first asked for."""
+
+    def __init__(self, make: Callable[[], bytes], content_type: str) -> None:
+        self._make = make
+        self._content_type = content_type
+        self._made: Answer | None = None
+        self._making = trio.Lock()  # once: the others wait for it
+
+    def at_once(self, _: Services) -> Answer | None:
+        """Return it where it was made."""
+        return self._made
+
+    async def handler(self, _: Call) -> Answer:
+        """Make it, in a thread: it takes some 200 ms, in which events must go on coming in."""
+        async with self._making:
+            if self._made is None:
+                body = await trio.to_thread.run_sync(self._make)
+                self._made = Answer(200, body=body, content_type=self._content_type)
+        return self._made
+
+
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
     """Return these routes; the two functions render the document, which describes them as well."""
-
-    # In a thread: the first time they take some 200 ms, in which events must go on coming in.
-    async def openapi(_: Call) -> Answer:
-        return Answer(200, body=await trio.to_thread.run_sync(openapi_json))
-
-    async def docs(_: Call) -> Answer:
-        page = await trio.to_thread.run_sync(docs_html)
-        return Answer(200, body=page, content_type="text/html; charset=utf-8")
-
+    openapi = Page(openapi_json, JSON)
+    docs = Page(docs_html, "text/html; charset=utf-8")
     return (
         Route(
             method="GET",
@@ -49,6 +75,7 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             scopes=ANYONE,
             embed=Embed.SHARED,
             handler=livez,
+            at_once=live,
             responses={200: shapes.Live},
             environment=False,
         ),
@@ -62,6 +89,7 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             scopes=ANYONE,
             embed=Embed.SHARED,
             handler=readyz,
+            at_once=ready,
             responses={200: shapes.Live},
             environment=False,
         ),
@@ -73,7 +101,8 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             tag=TAG,
             scopes=ANYONE,
             embed=Embed.SHARED,
-            handler=openapi,
+            handler=openapi.handler,
+            at_once=openapi.at_once,
             responses={200: AnyDocument},
             environment=False,
         ),
@@ -85,7 +114,8 @@ def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) ->
             tag=TAG,
             scopes=ANYONE,
             embed=Embed.SHARED,
-            handler=docs,
+            handler=docs.handler,
+            at_once=docs.at_once,
             responses={200: AnyDocument},
             environment=False,
             content_type="text/html",

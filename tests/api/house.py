@@ -19,6 +19,7 @@ from api.budget import BodyBudget
 from api.door.front import FrontDoor
 from api.door.limits import LIMITS
 from api.gate import Gate
+from api.heads import Heads
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.openapi.operations import OCTETS
@@ -362,7 +363,8 @@ class House:
         self.reactor = Reactor(self.errors.append)
         self.timers = Timers(self.errors.append)
         self.shares = shares_of(Settings())
-        self.app = make_app(self.services())
+        services = self.services()
+        self.app = make_app(services)
         self.door = FrontDoor(
             Settings(bind="127.0.0.1:0"),
             self.reactor,
@@ -371,6 +373,7 @@ class House:
             self.app,
             self.errors.append,
             LIMITS,
+            Heads(services, self.app.url_map),
         )
 
     def services(self) -> Services:

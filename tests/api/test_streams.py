@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from api.app import make_app
 from api.call import Answer, Call
 from api.door.front import FrontDoor
+from api.heads import Heads
 from api.openapi import document
 from api.routes import ANYONE, MANAGE, Embed, Route
 from engine.errors import Refusal
@@ -118,10 +119,18 @@ class Routes:
 @asynccontextmanager
 async def opened(bridge: Bridge) -> AsyncIterator[tuple[House, Routes, Caller]]:
     house, routes = House(bridge), Routes()
-    app = make_app(house.services(), routes.table())
+    services = house.services()
+    app = make_app(services, routes.table())
+    heads = Heads(services, app.url_map, routes.table())
     settings = Settings(bind="127.0.0.1:0")
     house.door = FrontDoor(
-        settings, house.reactor, house.timers, house.ingestion, app, house.errors.append
+        settings,
+        house.reactor,
+        house.timers,
+        house.ingestion,
+        app,
+        house.errors.append,
+        heads=heads,
     )
     async with running(house):
         key = await house.key(await house.tenant("acme"))

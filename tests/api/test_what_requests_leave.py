@@ -24,6 +24,7 @@ ASKED = [
 @pytest.mark.usefixtures("uncollected")
 async def test_a_request_is_gone_once_it_was_answered(house: House, api: Caller) -> None:
     seen: list[weakref.ref[Any]] = []
+    house.door.heads = None  # the application answers all of them, as it does over HTTP/2
 
     @house.app.before_request
     async def look() -> None:

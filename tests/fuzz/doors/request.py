@@ -150,6 +150,7 @@ class _House:
         self.timers = Timers(_raise)
         self.limits = LIMITS
         self.closing = False
+        self.heads = None  # the application answers
         self.seen: list[Request] = []
         self.http2 = False
         self.bodies = BodyBudget(1 << 24, 1 << 24)

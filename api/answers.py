@@ -1,0 +1,55 @@
+"""The parts of a control-plane answer that both lanes write: its headers, and what a refusal becomes.
+
+Nothing here knows the framework or the framing of HTTP.
+"""
+
+from collections.abc import Iterable
+
+from api.call import Answer
+from api.envelope import CHALLENGE, envelope
+from engine.errors import Refusal
+
+# Nothing of a page is loaded from elsewhere, and no page shows it in a frame of its own: a key that
+# somebody types beside it is typed into nobody else's page. `frame-ancestors`, `base-uri` and
+# `form-action` do not fall back to `default-src`.
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'none'"
+)
+
+
+def headers_of(answer: Answer) -> list[tuple[str, str]]:
+    """Return the headers of an answer but for its length, its request's id and the rate."""
+    # Answers hold secrets and what changes by the second: nobody on the way is to keep one.
+    headers = {
+        "Content-Type": answer.content_type,
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if answer.content_type.startswith("text/html"):
+        headers["Content-Security-Policy"] = PAGE_POLICY
+        headers["X-Frame-Options"] = "DENY"  # for what does not know `frame-ancestors`
+        headers["Referrer-Policy"] = "no-referrer"
+    if answer.retry_after_s is not None:
+        headers["Retry-After"] = str(answer.retry_after_s)
+    headers.update(answer.headers)
+    return list(headers.items())
+
+
+def refused(refusal: Refusal, request_id: str) -> Answer:
+    """Return the answer that says what was refused."""
+    body = envelope(refusal.code, refusal.message, request_id, refusal.details)
+    headers = (("WWW-Authenticate", CHALLENGE),) if refusal.status == 401 else ()
+    return Answer(refusal.status, body=body, retry_after_s=refusal.retry_after_s, headers=headers)
+
+
+def no_such_path(request_id: str) -> Answer:
+    """Return the answer to a path that no route has."""
+    return refused(Refusal("not_found", "no such path"), request_id)
+
+
+def not_allowed(method: str, allowed: Iterable[str], request_id: str) -> Answer:
+    """Return the answer to a method that none of the path's routes has."""
+    refusal = Refusal("method_not_allowed", f"{method} is not allowed here")
+    answer = refused(refusal, request_id)
+    return Answer(answer.status, body=answer.body, headers=(("Allow", ", ".join(sorted(allowed))),))

@@ -1,0 +1,110 @@
+"""A request's entry: the route that it asks for, and who asks, as far as its head alone tells.
+
+The front door asks before anything of the request is kept; the application asks where no door did.
+Nothing here awaits.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from api.cors import foreign_origin
+from api.gate import Admission, Allowance
+from api.ingestion import at_gate
+from api.policy import check_route
+from api.queries import parameters
+from api.routes import Embed, Route
+from api.services import Services
+from engine.core.vocabulary import Environment
+from engine.errors import Refusal
+from engine.workspace_settings import WorkspaceSettings
+
+ENTRY = "entry"  # of a scope's `state`: how the door let the request in
+Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """A request that was let in. A route without credential has neither admission nor allowance."""
+
+    route: Route
+    admission: Admission | None
+    named: tuple[str, ...]  # the environments that the head names, as it names them
+    allowance: Allowance | None
+
+    @property
+    def workspace(self) -> str:
+        """The caller's workspace; none where nobody is known."""
+        return "" if self.admission is None else self.admission.credential.workspace
+
+    @property
+    def account(self) -> str | None:
+        """Whose share of the application the request counts on: a customer's in an embed session, else
+        its workspace's; None where nobody is known."""
+        if self.admission is None:
+            return None
+        customer = self.admission.credential.customer
+        return self.admission.credential.workspace if customer is None else customer.account
+
+
+def enter(services: Services, route: Route, query: bytes, fields: Fields) -> Entry:
+    """Judge who asks for a route: 401, 429, 403. Raises Refusal."""
+    if route.scopes is None:
+        return Entry(route, None, (), None)
+    authorizations = [value for name, value in fields if name == b"authorization"]
+    if len(authorizations) > 1:
+        raise Refusal("invalid_request", "more than one Authorization header")
+    admission = services.gate.admit(
+        authorizations[0] if authorizations else None,
+        route.scopes,
+        ingestion=route.ingestion,
+        origin=foreign_origin(dict(fields)),
+    )
+    try:
+        _check(services, route, admission)
+        named = [value.decode("latin-1") for name, value in fields if name == b"x-environment"]
+        named += [value for name, value in _readable(query) if name == "environment"]
+        for name in named:
+            check_named(admission, name)
+    except Refusal as refusal:
+        raise at_gate(refusal, admission.allowance) from None
+    return Entry(route, admission, tuple(named), admission.allowance)
+
+
+def _check(services: Services, route: Route, admission: Admission) -> None:
+    settings = held_to(services, admission)
+    if settings is None:
+        if not route.in_grace and admission.credential.expires_at is not None:
+            raise Refusal(
+                "forbidden",
+                "this secret was rotated out: keys are managed with the key's new secret",
+            )
+        if route.embed is Embed.ONLY:
+            raise Refusal("forbidden", "this is for embed sessions")
+        return
+    if route.embed is Embed.REFUSED:
+        raise Refusal("forbidden", "an embed session may not do this")
+    check_route(route, settings)
+
+
+def held_to(services: Services, admission: Admission | None) -> WorkspaceSettings | None:
+    """Return what its workspace lets an embed session do; None for whoever is held to nothing."""
+    if admission is None or admission.credential.customer is None:
+        return None
+    return services.models.settings_of(admission.credential.workspace)
+
+
+def check_named(admission: Admission | None, name: object) -> None:
+    """Refuse with 403 when the request names another environment than the key's own."""
+    own = None if admission is None else admission.environment
+    if own is not None and name in Environment.__members__ and name != own.name.name:
+        raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+
+
+def _readable(query: bytes) -> list[tuple[str, str]]:
+    """Return the query's parameters; none where they are malformed, which is told later."""
+    if not query:
+        return []
+    try:
+        return parameters(query)
+    except Refusal:
+        return []

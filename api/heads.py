@@ -1,0 +1,108 @@
+"""The judgement of heads at the door: what needs no more than a head is answered without the application.
+
+That is whatever path, method, credential and rate decide, and the routes that answer at once. The map
+that requests are looked up in is the application's own. Nothing here awaits.
+"""
+
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from msgspec import Struct
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+from werkzeug.routing import Map
+
+from api.answers import headers_of, no_such_path, not_allowed, refused
+from api.call import Answer
+from api.entry import Entry, Fields, enter
+from api.gate import Allowance, GateRefusal
+from api.queries import parameters, read_query
+from api.routes import Route
+from api.routing import allowed_by_rule, allowed_of_server
+from api.services import Services
+from api.table import ROUTES
+from engine.errors import Refusal
+
+_NO_BODY = frozenset({204, 304})
+
+
+class Told(Struct, frozen=True, gc=False):
+    """An answer of the door. `headers` are all but those of the connection, of CORS and the length."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+class Heads:
+    """See the module. `url_map` is that of an application made of the same `routes`."""
+
+    def __init__(self, services: Services, url_map: Map, routes: Sequence[Route] = ROUTES) -> None:
+        self._services = services
+        self._adapter = url_map.bind("")
+        self._routes = {f"{route.method} {route.path}": route for route in routes}
+        self._allowed = allowed_by_rule(routes)
+        self._every = allowed_of_server(self._allowed)
+
+    def meet(
+        self, method: bytes, path: bytes, query: bytes, fields: Fields, request_id: str
+    ) -> Told | Entry | None:
+        """Return the answer to a request, or how it enters the application; None: unjudged.
+
+        `path` is as it came, percent-encoded.
+        """
+        asked = method.decode("ascii")
+        try:
+            found = self._find(asked, unquote(path.decode("ascii")), request_id)
+            if not isinstance(found, Route):
+                return None if found is None else self._told(found, request_id)
+            entry = enter(self._services, found, query, fields)
+            if found.at_once is not None:
+                read_query(found.query, parameters(query))
+                answer = found.at_once(self._services)
+                return entry if answer is None else self._told(answer, request_id)
+        except GateRefusal as refusal:
+            return self._told(refused(refusal, request_id), request_id, refusal.allowance)
+        except Refusal as refusal:
+            return self._told(refused(refusal, request_id), request_id)
+        return entry
+
+    def _find(self, method: str, path: str, request_id: str) -> Route | Answer | None:
+        """Return the route, or what is said where there is none; None where the framework knows."""
+        if path.startswith("//"):  # which the framework takes for one slash
+            return no_such_path(request_id)
+        capitals = method.upper()
+        if path == "*":
+            return _allows(self._every) if method == "OPTIONS" else no_such_path(request_id)
+        try:
+            rule, _ = self._adapter.match(path, capitals, return_rule=True)
+        except MethodNotAllowed as error:
+            return not_allowed(capitals, set(error.valid_methods or ()) - {"*"}, request_id)
+        except NotFound:
+            return no_such_path(request_id)
+        except HTTPException:
+            return None
+        allowed = self._allowed.get(rule.rule, "")
+        kind = rule.endpoint.partition(" ")[0]
+        if method != capitals or kind == "others":  # methods are in capitals, and `get` is not GET
+            return not_allowed(capitals, allowed.split(", "), request_id)
+        if kind == "OPTIONS":
+            return _allows(allowed)
+        return self._routes.get(rule.endpoint)
+
+    def _told(self, answer: Answer, request_id: str, allowance: Allowance | None = None) -> Told:
+        silent = answer.status in _NO_BODY
+        headers = answer.headers if silent else headers_of(answer)
+        rate = allowance or self._services.gate.anonymous()
+        return Told(
+            answer.status,
+            [
+                *((name.lower().encode(), value.encode("latin-1")) for name, value in headers),
+                (b"x-request-id", request_id.encode()),
+                *rate.headers(),
+            ],
+            b"" if silent else answer.rendered(),
+        )
+
+
+def _allows(allowed: str) -> Answer:
+    return Answer(204, body=b"", headers=(("Allow", allowed),))

@@ -1,0 +1,252 @@
+"""What the door answers itself is what the application would have said: byte for byte, for any head.
+
+Two doors before one application, one of which judges heads.
+"""
+
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from itertools import product
+
+import pytest
+import trio
+
+from api.door.front import FrontDoor
+from api.entry import Entry
+from api.heads import Heads, Told
+from api.table import ROUTES
+from engine.control.records import Tenant
+from engine.core.vocabulary import Environment, Scope
+from engine.models import Customer
+from engine.settings import Settings
+from tests.api.house import House
+from tests.door.house import Client
+
+ORIGIN = "https://portal.example.com"
+METHODS = (
+    "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "get", "oPTIONS", "BREW",
+)  # fmt: skip
+# Paths that are nearly those of routes, and what frameworks read differently.
+ODD = (
+    "/", "/nope", "//", "//livez", "/livez/", "/livez?", "/livez?a=b", "/livez?a=%GG", "/%6civez",
+    "/LIVEZ", "/readyz;a", "/docs/", "/docs?x", "/openapi.json/", "/%2Flivez", "/events%2Fbatch",
+    "/%65vents", "/destinations/", "/destinations//health", "/destinations/a%2Fb", "/destinations/%00",
+    "/destinations/a/b/c", "/deliveries/%C3%A4", "/deliveries/%FF", "/schemas/types/a/b/versions",
+    "/schemas/types/a%2Fb/versions", "/schemas/types//versions", "/schemas/types/%0A/active",
+    "/routing-rules/preview", "/routing-rules/preview/", "/routing-rules?environment=STAGING",
+    "/routing-rules?environment=STAGING&environment=DEVELOPMENT", "/routing-rules?environment=%53TAGING",
+    "/routing-rules?%65nvironment=STAGING", "/a" * 4_000, "/" + "a" * 16_000, "*",
+    "http://localhost/nope", "http://localhost",
+)  # fmt: skip
+FIELDS: tuple[tuple[str, ...], ...] = (
+    (),
+    (f"Origin: {ORIGIN}",),
+    (f"Origin: {ORIGIN}", "Access-Control-Request-Method: POST"),
+    ("Origin: https://evil.example",),
+    ("X-Environment: STAGING",),
+    ("X-Environment: nowhere",),
+    ("Connection: close",),
+    ("X-Request-Id: not sane",),
+)
+BODIES = (
+    "Content-Length: 0\r\n\r\n",
+    "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
+    "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    "Expect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+)
+
+
+@pytest.fixture
+async def plain(house: House) -> AsyncIterator[FrontDoor]:
+    """A door that passes everything on."""
+    door = FrontDoor(
+        Settings(bind="127.0.0.1:0"),
+        house.reactor,
+        house.timers,
+        house.ingestion,
+        house.app,
+        house.errors.append,
+    )
+    async with trio.open_nursery() as nursery:
+        await nursery.start(door.run)
+        yield door
+        nursery.cancel_scope.cancel()
+
+
+class Doors:
+    """The two doors, and how their answers compare."""
+
+    def __init__(self, house: House, plain: FrontDoor) -> None:
+        self.house = house
+        self.ports = (plain.address[1], house.door.address[1])
+        self.told: Counter[int] = Counter()
+        self.passed = 0
+        self.wrong: list[str] = []
+        self._clients: dict[int, Client] = {}
+
+    def meets(self, method: str, target: str, fields: list[str]) -> Told | Entry | None:
+        """Return what the judgement says, without a request."""
+        heads = self.house.door.heads
+        assert heads is not None
+        path, _, query = target.removeprefix("http://localhost").partition("?")
+        pairs = [each.partition(": ") for each in fields]
+        given = [(name.lower().encode(), value.encode()) for name, _, value in pairs]
+        return heads.meet(method.encode(), path.encode() or b"/", query.encode(), given, "an-id")
+
+    async def compare(
+        self,
+        method: str,
+        target: str,
+        fields: list[str],
+        rest: str = BODIES[0],
+        version: str = "1.1",
+    ) -> None:
+        """Ask both where the door answers."""
+        if not isinstance(self.meets(method, target, ["Host: localhost", *fields]), Told):
+            self.passed += 1
+            return
+        lines = [f"{method} {target} HTTP/{version}", "Host: localhost", *fields]
+        if not any(field.startswith("X-Request-Id") for field in fields):
+            lines.append("X-Request-Id: an-id")
+        raw = ("\r\n".join(lines) + "\r\n" + rest).encode()
+        said = [await self.ask(port, raw, method == "HEAD") for port in self.ports]
+        self.told[int(said[1][9:12])] += 1
+        if len({self.constant(text) for text in said}) > 1:
+            self.wrong.append(f"{raw[:200]!r}:\n  {said[0][:900]!r}\n  {said[1][:900]!r}")
+
+    async def ask(self, port: int, raw: bytes, head_only: bool) -> bytes:
+        client = self._clients.pop(port, None)
+        if client is None:
+            stream = await trio.open_tcp_stream("127.0.0.1", port)
+            self.house.streams.append(stream)
+            client = Client(stream)
+        await client.send(raw)
+        head = await client.until(b"\r\n\r\n")
+        length = re.search(rb"\r\ncontent-length: (\d+)", head)
+        body = b""
+        if length and not head_only:
+            body = await client.exactly(int(length[1]))
+        if b"\r\nconnection: close" in head:
+            assert await client.closed(), (raw, head)
+        else:
+            self._clients[port] = client
+        return head + b"\r\n\r\n" + body
+
+    @staticmethod
+    def constant(text: bytes) -> bytes:
+        """Return an answer without what changes from one to the next: the date, what is left of the
+        rate, and ids that nobody asked for."""
+        text = re.sub(rb"\r\ndate: [^\r]+", b"", text)
+        text = re.sub(rb"(x-ratelimit-re[a-z]+): \d+", rb"\1", text)
+        return re.sub(rb'(x-request-id: |"requestId":")[0-9a-f]{10}-[0-9a-f]+', rb"\1", text)
+
+
+@pytest.fixture
+async def doors(house: House, plain: FrontDoor) -> Doors:
+    return Doors(house, plain)
+
+
+@pytest.fixture
+async def credentials(house: House, tenant: Tenant) -> dict[str, list[str]]:
+    """Header fields by the sort of credential."""
+    number = house.models.environment_of(tenant.workspace.id, Environment.DEVELOPMENT)
+    assert number is not None
+    token = house.tokens.sign(
+        number.number,
+        Customer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b11", "ada"),
+        int(house.clock.now() * 1000) + 86_400_000,
+    )
+    given = {
+        "read": await house.key(tenant, Scope.READ),
+        "ingest": await house.key(tenant, Scope.INGEST),
+        "manage": await house.key(tenant),
+        "MCP": await house.key(tenant, Scope.MANAGE, None),
+        "session": token,
+        "garbage": "garbage",
+        "forged session": "anges_" + "A" * 120,
+    }
+    found = {name: [f"Authorization: Bearer {secret}"] for name, secret in given.items()}
+    return {"none": [], "basic": ["Authorization: Basic YTpi"], **found}
+
+
+def path_of(template: str) -> str:
+    return re.sub(r"\{\w+\}", "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", template)
+
+
+async def test_every_route_method_and_credential(
+    doors: Doors, credentials: dict[str, list[str]]
+) -> None:
+    paths = dict.fromkeys(path_of(route.path) for route in ROUTES)
+    for path, method, fields in product(paths, METHODS, credentials.values()):
+        if method in ("GET", "POST", "PATCH", "DELETE") or not fields:
+            await doors.compare(method, path, fields)
+    assert doors.wrong == [], "\n".join(doors.wrong[:5])
+    assert {200, 204, 401, 403, 405} <= set(doors.told)
+    assert doors.passed < sum(doors.told.values())
+
+
+async def test_odd_paths(doors: Doors, credentials: dict[str, list[str]]) -> None:
+    for target, method, who in product(ODD, METHODS, ("none", "read", "manage")):
+        if (target == "*") <= (method == "OPTIONS"):
+            await doors.compare(method, target, credentials[who])
+    assert doors.wrong == [], "\n".join(doors.wrong[:5])
+    assert doors.told[404] > 200
+
+
+async def test_fields_bodies_and_versions(
+    doors: Doors, credentials: dict[str, list[str]], house: House, tenant: Tenant
+) -> None:
+    api = await house.caller(await house.key(tenant))
+    await api("PATCH", "/workspace", {"origins": [ORIGIN]}, check=False)
+    asked = (
+        ("GET", "/nope"), ("POST", "/nope"), ("PUT", "/deliveries"), ("GET", "/deliveries"),
+        ("POST", "/routing-rules"), ("OPTIONS", "/deliveries"), ("OPTIONS", "*"), ("HEAD", "/livez"),
+        ("GET", "/readyz"),
+    )  # fmt: skip
+    for (method, path), fields, rest, version in product(asked, FIELDS, BODIES, ("1.1", "1.0")):
+        if version == "1.0" and "Transfer-Encoding" in rest:
+            continue
+        for who in ("none", "garbage", "ingest", "manage"):
+            await doors.compare(method, path, [*credentials[who], *fields], rest, version)
+    assert doors.wrong == [], "\n".join(doors.wrong[:5])
+
+
+async def test_what_is_not_ready_and_what_cannot_be_checked(
+    doors: Doors, credentials: dict[str, list[str]], house: House
+) -> None:
+    house.unready = ["the database is away"]
+    for path, who in product(("/readyz", "/deliveries"), ("none", "manage")):
+        await doors.compare("GET", path, credentials[who])
+    assert doors.wrong == []
+    assert doors.told == {503: 2, 401: 1}
+
+
+async def test_pages_come_from_the_door_once_they_are_made(doors: Doors, house: House) -> None:
+    for path in ("/docs", "/openapi.json"):
+        raw = f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+        made = await doors.ask(doors.ports[1], raw, False)
+        assert isinstance(doors.meets("GET", path, []), Told)
+        for method in ("GET", "HEAD"):
+            await doors.compare(method, path, [])
+        assert await doors.ask(doors.ports[1], raw, False) != b""
+        assert len(made) > 100_000
+    assert doors.wrong == []
+    assert doors.told == {200: 4}
+
+
+async def test_the_door_does_not_spend_a_rate_twice(
+    doors: Doors, house: House, tenant: Tenant
+) -> None:
+    api = await house.caller(await house.key(tenant))
+    before = int((await api("GET", "/deliveries")).headers["x-ratelimit-remaining"])
+    after = int((await api("GET", "/deliveries")).headers["x-ratelimit-remaining"])
+    assert before - after == 1
+
+
+async def test_a_map_and_its_routes_belong_together(house: House) -> None:
+    heads = Heads(house.services(), house.app.url_map)
+    for route in ROUTES:
+        met = heads.meet(
+            route.method.encode(), path_of(route.path).encode(), b"", [(b"host", b"x")], "an-id"
+        )
+        assert met is None or not isinstance(met, Told) or met.status in (200, 401), route.path
