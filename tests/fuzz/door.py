@@ -22,6 +22,10 @@ class Door(Struct, frozen=True):
     watched: tuple[str, ...]  # packages whose branches guide the fuzzer
     seeds: tuple[bytes, ...]  # where it begins
     words: tuple[bytes, ...] = ()  # what it may put in
+    largest: int = (
+        16 * 1024
+    )  # bytes that the door accepts, or that its check can be given in a second
+    most_lines: int = 50_000  # of our code for one input of that size: see `tests.fuzz.dearest`
 
     def corpus(self) -> Iterator[Path]:
         """Yield the inputs that are kept: those that found something, by its name, and those that reach

@@ -7,7 +7,7 @@ from engine.control.origins import normalised
 from engine.errors import Refusal
 from engine.files.data_uri import read_data_uri
 from engine.wire.head import render_head
-from engine.wire.target import parse_target
+from engine.wire.target import URL_LIMIT, parse_target
 from tests.fuzz.door import Door
 
 ENDS = b"\r\n"
@@ -38,7 +38,9 @@ def _check_target(text: str) -> None:
     assert head.split(ENDS)[0].count(b" ") == 2
     assert head.isascii()
     assert 1 <= target.port <= 65_535
-    assert parse_target(_written(target.tls, target.authority, target.path)) == target
+    again = _written(target.tls, target.authority, target.path)
+    if len(again) <= URL_LIMIT:  # with all of it escaped it can be longer than what was given
+        assert parse_target(again) == target
     if text.isascii():
         found = urlsplit(text)
         assert (found.hostname or "").rstrip(".") == target.host.rstrip(".") or ":" in target.host

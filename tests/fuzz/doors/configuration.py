@@ -116,4 +116,5 @@ DOOR = Door(
         b"[[[[[[[[", b"]]]]]]]]", b'"name":', b'"url":', b'"config":', b'"headers":', b'"delivery":',
         b'"***"', b"9" * 30, b"\r\n", b'"templateId":"github"', b"\x00", b"\xed\xa0\x80", b'"":',
     ),
+    most_lines=100_000,
 )  # fmt: skip

@@ -10,7 +10,14 @@ from msgspec import UNSET
 from api.envelope import envelope
 from engine.core.records import Event
 from engine.errors import Refusal
-from engine.event_json import BATCH_EVENTS, EventInput, check_type, read_batch, read_event
+from engine.event_json import (
+    BATCH_EVENTS,
+    EVENT_BYTES,
+    EventInput,
+    check_type,
+    read_batch,
+    read_event,
+)
 from engine.filters import facts_of
 from engine.filters.parser import FIELDS
 from engine.instants import iso
@@ -139,4 +146,6 @@ DOOR = Door(
         b"]]]]", b"1e999", b"-0", b"99999999999999999999", b'"attachments":[', b" - at `$", b"`", b"\\\\",
         b'"kind":"URL\\n"', b"\xf0\x9f\x98\x80", b"\xed\xa0\x80", b"{}", b",", b"null",
     ),
+    largest=EVENT_BYTES,
+    most_lines=3_000,
 )  # fmt: skip

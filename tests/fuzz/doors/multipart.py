@@ -72,4 +72,6 @@ DOOR = Door(
         b'"', b"filename=", b"filename*=UTF-8''", b"%E2%82%AC", b"; ", b"boundary=", b"\r\n\r\n", b"\\",
         b"\xff", b"Content-Type: ", b" ", b"\t", b"*0=",
     ),
+    largest=2_048,
+    most_lines=400_000,  # of up to 2,048 steps: each piece is waited for
 )  # fmt: skip

@@ -56,4 +56,5 @@ DOOR = Door(
         b"[plans.", b"]", b"= ", b"9" * 50, b"1_0", b"0x10", b"inf", b"nan", b"1.0", b"true", b"[[[[",
         b"{", b'"', b"'''", b"\\ud800", b"\xd9\xa3", b":", b"*", b"/", b"1979-05-27",
     ),
+    largest=2_048,
 )  # fmt: skip

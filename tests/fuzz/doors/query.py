@@ -118,6 +118,7 @@ DOOR = Door(
         b"-23:59", b"0001-01-01T00:00:00", b"9999-12-31T23:59:59", b"environment=", b"STAGING", b"=",
         b"isReplay=", b"period=", b"granularity=", b"minute", b"%", b" ", b"%20",
     ),
+    most_lines=130_000,
 )  # fmt: skip
 # What stands in the table, so that none of these is forgotten when it is made of other routes.
 assert {AnalyticsQuery, AuditQuery, DlqQuery, FileQuery, ReplayQuery} <= set(MODELS)

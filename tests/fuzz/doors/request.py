@@ -287,4 +287,5 @@ DOOR = Door(
         b"+1", b"1_0", b"0x10", b"chunked, identity", b"Content-Length : 1\r\n", b"GET / HTTP/1.1\r\n",
         b"/events/batch", b"?environment=STAGING", b"Content-Encoding: gzip\r\n",
     ),
+    largest=1_000,
 )  # fmt: skip
