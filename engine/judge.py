@@ -17,7 +17,7 @@ from engine.key_lookup import KeyedRefusal
 from engine.models import PayloadCheck
 from engine.receipts import Accepted
 from engine.router import Choice, Route
-from engine.slices import Slices
+from engine.slices import Slices, no_pause
 from engine.turns import Turns
 
 # After a slice so many times its duration are left to others, where there are any: with them evaluations
@@ -82,7 +82,7 @@ class Judge:
         """The same however long it takes."""
         began = self._begin(event)
         try:
-            self._check(route.check, event)
+            self._check(route.check, event, no_pause)
             return route.choices(event)
         finally:
             self._charge(event, self._judging.cpu() - began)
@@ -143,18 +143,18 @@ class Judge:
 
     def _evaluation(self, route: Route, event: Event) -> Slices[tuple[Choice, ...]]:
         def evaluate(pause: Callable[[], None]) -> tuple[Choice, ...]:
-            self._check(route.check, event)
+            self._check(route.check, event, pause)
             filters = route.filters
             return route.choices(event) if filters is None else filters.choices(event, pause)
 
         return Slices(evaluate)
 
     @staticmethod
-    def _check(check: PayloadCheck | None, event: Event) -> None:
+    def _check(check: PayloadCheck | None, event: Event, pause: Callable[[], None]) -> None:
         if check is None:
             return
         try:
-            check.check(event.payload)
+            check.check(event.payload, pause)
         except Refusal as refusal:
             if event.idempotency_key is None:
                 raise

@@ -7,13 +7,14 @@ here awaits.
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.core.destination import Destination
 from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
+from engine.slices import no_pause
 from engine.workspace_settings import WorkspaceSettings
 
 
@@ -73,8 +74,11 @@ class Rule(Struct, frozen=True, kw_only=True):
 class PayloadCheck(Protocol):
     """The active schema of an event type, compiled."""
 
-    def check(self, payload: bytes) -> None:
-        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform."""
+    def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
+        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
+
+        `pause` is called between the steps of what takes milliseconds.
+        """
 
 
 def digest_of(secret: bytes) -> bytes:

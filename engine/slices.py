@@ -39,6 +39,10 @@ class Slices(Generic[T]):
         return self._results[0]
 
 
+def no_pause() -> None:
+    """Give way to nobody: the `pause` of work that is not done in slices."""
+
+
 def _pause() -> None:
     owner = getcurrent().parent
     assert owner is not None

@@ -6,7 +6,7 @@ some twenty times as large, and bounded here.
 
 import json
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import structlog
 
@@ -14,6 +14,7 @@ from engine.errors import Refusal
 from engine.models import Models
 from engine.schemas.active import ActiveSchema
 from engine.schemas.compiled import CompiledSchema
+from engine.slices import no_pause
 
 log = structlog.get_logger("angarium.schemas")
 COMPILED_BYTES = 8 << 20  # of the texts of those that are compiled at a time
@@ -29,12 +30,15 @@ class SchemaCheck:
         self._compiler = compiler
         self._compiled: CompiledSchema | None = None
 
-    def check(self, payload: bytes) -> None:
-        """Raise Refusal `schema_violation` where a payload does not conform."""
+    def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
+        """Raise Refusal `schema_violation` where a payload does not conform.
+
+        See `CompiledSchema.check`.
+        """
         compiled = self._compiled
         if compiled is None:
             compiled = self._compiled = self._compiler.compile(self)
-        compiled.check(payload)
+        compiled.check(payload, pause)
 
     @property
     def compiled(self) -> bool:

@@ -6,6 +6,7 @@ here.
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -15,10 +16,12 @@ import msgspec
 from engine.control.documents import MAX_DETAILS, invalid
 from engine.errors import Detail, Refusal
 from engine.json_members import deepest, without_surrogates
+from engine.schemas.numbers import Prices, may_hold_long, price, prices
 from engine.schemas.outline import outline
 from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, pattern_size, patterns_of
 from engine.schemas.places import DIALECT, read_places
 from engine.schemas.weight import weigh
+from engine.slices import no_pause
 
 SCHEMA_BYTES = 64 * 1024
 # What one event may cost, in units of the weight: 12 ms at the worst of what was tried, and as much again
@@ -27,13 +30,21 @@ MAX_WORK = 200_000
 # The validator lists every error or the first: all of a large event take seconds, and of alternatives
 # the first as well, which has an error for everything in each of them, once for each level.
 ALL_ERRORS_WORK = 5_000
-ALTERNATIVES_WORK = 20_000  # times the depth
+ALTERNATIVES_WORK = 8_000  # times the depth
+ERRORS_A_NUMBER = 20  # to tell what is wrong compares a long number as often, and shows it
+EACH = 0  # name of an object: what `propertyNames` may complain of
 BYTES_A_UNIT = 32  # of text, beside the values
+# A payload from here on is decoded, judged and complained of in steps: each takes milliseconds at worst.
+STEPS_BYTES = 16 * 1024
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 _REGEX_BYTES = 1 << 20  # of one compiled pattern, and of what its matching may remember
 # More digits than programs write of a float. It begins with what is rare, which makes it quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
+# The decoder takes 13 us for a float near the ends of its range, a thousandth of that for any other: from
+# here on a payload is searched for them, and decoded by another.
+_EXPONENTS_BYTES = 4 * 1024
+_LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; beyond, the interpreter refuses to make an int of them
 _decode = msgspec.json.Decoder().decode
 # Formats are held to, but for those that say nothing of a value or whose check compiles what it is given.
@@ -71,44 +82,70 @@ def _meet_meta_schema(schema: Any) -> None:
 class CompiledSchema:
     """Checks payloads. Raises Refusal 400 where a schema cannot be compiled."""
 
-    __slots__ = ("_free_bytes", "_outline", "_schema", "_validator", "weight")
+    __slots__ = (
+        "_free_bytes",
+        "_names",
+        "_outline",
+        "_prices",
+        "_schema",
+        "_validator",
+        "weight",
+    )
 
     def __init__(self, schema: Any, weight: int) -> None:
         self.weight = max(weight, 1)
         # A value takes two bytes at least: up to here nothing needs to be counted.
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
+        self._prices: Prices = prices(schema, self.weight)
+        self._names = _names_complained_of(schema)
         self._validator = _validator(schema)
         self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
 
-    def check(self, payload: bytes) -> None:
-        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform."""
+    def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
+        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
+
+        `pause` is called between the steps of a large payload's check, and may give way to others.
+        """
+        large = len(payload) >= STEPS_BYTES
         if len(payload) > self._free_bytes and self._work(payload) > MAX_WORK:
-            raise Refusal(
-                "schema_violation",
-                "the payload has too many values for a schema as complex as its type's",
-                (Detail("payload", "has too many values for its schema"),),
-            )
-        value = decode(payload)
+            raise _too_much("values")
+        value, exact = _read(payload)
+        if large:
+            pause()
+        long_numbers = self._long_numbers(payload, value, exact=exact)
+        if long_numbers > MAX_WORK:
+            raise _too_much("long numbers")
         if not self._validator.is_valid(value):
-            raise self._violation(value, payload, "payload")
+            if large:
+                pause()
+            raise self._violation(value, payload, long_numbers, "payload")
 
     def check_example(self, example: Any) -> None:
         """Raise Refusal 400 where an example does not conform."""
         text = json.dumps(example).encode()
         if self._work(text) > MAX_WORK:
             raise invalid("example", "has too many values for its schema")
+        long_numbers = self._long_numbers(text, example, exact=False)
+        if long_numbers > MAX_WORK:
+            raise invalid("example", "has too many long numbers for its schema")
         if not self._validator.is_valid(example):
-            violation = self._violation(example, text, "example")
+            violation = self._violation(example, text, long_numbers, "example")
             raise Refusal("invalid_request", violation.message, violation.details)
+
+    def _long_numbers(self, payload: bytes, value: Any, *, exact: bool) -> float:
+        """Return what the long numbers of a payload cost."""
+        if not (exact or self._prices.divides or may_hold_long(payload)):
+            return 0.0
+        return price(value, self._prices, MAX_WORK)
 
     def _work(self, payload: bytes) -> int:
         values = payload.count(b",") + payload.count(b"{") + payload.count(b"[") + 1
         return (values + len(payload) // BYTES_A_UNIT) * self.weight
 
-    def _violation(self, value: Any, payload: bytes, name: str) -> Refusal:
+    def _violation(self, value: Any, payload: bytes, long_numbers: float, name: str) -> Refusal:
         try:
-            errors = self._errors(value, payload)
+            errors = self._errors(value, payload, long_numbers)
         except (
             ValueError
         ):  # a number too long to be told of, which the validator judges but cannot give
@@ -119,9 +156,13 @@ class CompiledSchema:
         first = details[0]
         return Refusal("schema_violation", f"{first.path}: {first.message}", details)
 
-    def _errors(self, value: Any, payload: bytes) -> list[jsonschema_rs.ValidationError]:
+    def _errors(
+        self, value: Any, payload: bytes, long_numbers: float
+    ) -> list[jsonschema_rs.ValidationError]:
         """Return what is wrong, as much of it as can be told in some milliseconds."""
         work = self._work(payload)
+        names = work // self.weight if self._names == EACH else self._names
+        work = work * names + int(long_numbers) * ERRORS_A_NUMBER
         if work <= ALTERNATIVES_WORK and work * deepest(payload) <= ALTERNATIVES_WORK:
             return list(self._validator.iter_errors(value))
         if self._outline is None:
@@ -133,6 +174,25 @@ class CompiledSchema:
         except jsonschema_rs.ValidationError as error:
             return [error]
         return []
+
+
+def _names_complained_of(schema: Any) -> int:
+    """Return how many names of one object may each be complained of, every time with the whole object:
+    the longest `required`, or `EACH` that is there."""
+    most = 1
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            if "propertyNames" in value:
+                return EACH
+            required = value.get("required")
+            if isinstance(required, list):
+                most = max(most, len(required))
+            waiting += value.values()
+    return most
 
 
 def _outlined(schema: Any) -> jsonschema_rs.Draft202012Validator:
@@ -163,14 +223,29 @@ def _validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
 def decode(payload: bytes) -> Any:
     """Return well-formed JSON as values that a schema can judge. Of a name that is given twice the last
     value counts, as with most readers."""
+    return _read(payload)[0]
+
+
+def _read(payload: bytes) -> tuple[Any, bool]:
+    """Return the same, and whether its fractions were kept with every digit."""
+    if len(payload) >= _EXPONENTS_BYTES and _LARGE_EXPONENT.search(payload) is not None:
+        return _exact(payload), True
     try:
         value = _decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _exact(payload)
+        return _exact(payload), True
     # b"." is asked first since it is nearly free
     if b"." in payload and _LONG_NUMBER.search(payload) is not None:
-        return _exact(payload)
-    return value
+        return _exact(payload), True
+    return value, False
+
+
+def _too_much(what: str) -> Refusal:
+    return Refusal(
+        "schema_violation",
+        f"the payload has too many {what} for a schema as complex as its type's",
+        (Detail("payload", f"has too many {what} for its schema"),),
+    )
 
 
 def _refuse_retrieval(uri: str) -> Any:
@@ -194,7 +269,7 @@ def _cut(message: str) -> str:
 
 def _exact(payload: bytes) -> Any:
     """Decode with every digit. A lone surrogate counts as the one unknown character that it is."""
-    text = without_surrogates(payload, b"\\ufffd").decode()
+    text = (without_surrogates(payload, b"\\ufffd") if b"\\u" in payload else payload).decode()
     return json.loads(text, parse_int=_integer, parse_float=Decimal)
 
 

@@ -15,6 +15,7 @@ from engine.schemas.places import Place
 MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
 ALTERNATIVE = 2  # that one costs, or a `contains`, beside what is in it: measured
+_PLAIN = (1e-20, 1e20)  # of a `multipleOf`: measured
 MAX_STEPS = 20_000  # of this very reckoning: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 _ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where something refers to them
@@ -234,7 +235,8 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        own += 14  # done in fractions of whole numbers, since floats would be wrong
+        # done in fractions of whole numbers, since floats would be wrong; those grow with the exponent
+        own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # normalised as names are, code point by code point
     if isinstance(pattern := schema.get("pattern"), str):
@@ -245,7 +247,7 @@ def _own(schema: dict[str, Any]) -> int:
 
 def _options(options: list[Any]) -> int:
     """Return what comparing with each of some values costs: measured, of the validator's own way."""
-    if all(type(each) is str for each in options) or all(type(each) is int for each in options):
+    if all(type(each) is str for each in options) or all(map(_short, options)):
         return 0  # looked up
     scalars = floats = containers = 0
     waiting = list(options)
@@ -254,8 +256,13 @@ def _options(options: list[Any]) -> int:
         if isinstance(value, dict | list):
             containers += 1
             waiting += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, float):
+        elif isinstance(value, float) or (type(value) is int and not _short(value)):
             floats += 1
         else:
             scalars += 1
     return floats * 15 + (containers + scalars) * 2 if containers else floats * 15 + scalars // 8
+
+
+def _short(value: Any) -> bool:
+    """Tell whether a value is a number that the validator keeps as one: it compares others as texts."""
+    return type(value) is int and -(2**63) <= value < 2**63

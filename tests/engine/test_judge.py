@@ -3,7 +3,7 @@
 import gc
 import json
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -25,7 +25,7 @@ from engine.models import EnvironmentModel, Models
 from engine.receipts import Reply
 from engine.router import Router
 from engine.settings import Settings
-from engine.slices import Slices
+from engine.slices import Slices, no_pause
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_router import destination, rule
 
@@ -172,7 +172,7 @@ async def test_a_repetition_that_its_schema_refuses_in_turn_is_told_of_the_first
     autojump_clock: MockClock,
 ) -> None:
     class Refusing:
-        def check(self, payload: bytes) -> None:
+        def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
             raise Refusal("schema_violation", "no")
 
     async with opened() as place:

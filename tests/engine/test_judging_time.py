@@ -1,6 +1,7 @@
 """Time for schemas and filters: what is ordinary is free, what goes on too long has to wait."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 import trio
@@ -15,6 +16,7 @@ from engine.judging_time import BURST_S, FREE_S, FREE_S_A_BYTE, SHARE, JudgingTi
 from engine.models import EnvironmentModel, Models
 from engine.router import Router
 from engine.settings import Settings
+from engine.slices import no_pause
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 
 
@@ -31,7 +33,7 @@ class Slow:
     def __init__(self, clock: Clock, takes_s: float) -> None:
         self.clock, self.takes_s, self.checked = clock, takes_s, 0
 
-    def check(self, payload: bytes) -> None:
+    def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
         self.checked += 1
         self.clock.used += self.takes_s
 

@@ -1,6 +1,6 @@
 """Keys of refused events: looked up a few at a time, and never answered with a guess."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from engine.key_lookup import AT_ONCE, MAX_WAITING, KeyLookup
 from engine.models import Models
 from engine.ports import Claimed, StoreAwayError, StoreError
 from engine.router import Router
+from engine.slices import no_pause
 from tests.engine.test_ingest import ENVIRONMENT
 
 EVENT = b'{"eventType":"e","payload":{},"idempotencyKey":"k%d"}'
@@ -22,7 +23,7 @@ EVENT = b'{"eventType":"e","payload":{},"idempotencyKey":"k%d"}'
 class Refusing:
     """A schema that nothing conforms to."""
 
-    def check(self, payload: bytes) -> None:
+    def check(self, payload: bytes, pause: Callable[[], None] = no_pause) -> None:
         raise Refusal("schema_violation", "payload: no")
 
 

@@ -1,0 +1,139 @@
+"""The price of long numbers: those beyond 64 bits, which a validator keeps and compares as decimal texts.
+
+One comparison of two long numbers takes as long as a hundred of short ones, and grows with their digits.
+`uniqueItems` compares each long number with every other that is the same float. The unit is that of the
+weight, a tenth of a microsecond. Every constant here was measured, and rounded up.
+"""
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from msgspec import Struct
+
+# Of one long number, whatever the schema says of it: to convert it, and to tell whether it is an integer.
+BASE = 15
+COMPARED = 10  # with one bound or one number of an `enum` or a `const`
+DIVIDED = 300  # by a `multipleOf` that is no integer: done in fractions of whole numbers
+# What the digits of one long number add, as parts of its price: their number, and its square.
+DIGITS, SQUARE = 64, 20_000
+# Of two long numbers that `uniqueItems` compares, and what the digits of one of them add.
+PAIR, PAIR_DIGITS, PAIR_SQUARE = 4.0, 10, 400
+EXACT_DIGITS = (
+    10_000  # from here on the validator compares the size of numbers, and not their digits
+)
+SHORT_DIGITS = 17  # of a fraction that a float holds
+SHORT_EXPONENT = 18  # of ten, on either side: a float beyond is divided as a long number is
+_BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_MOST = 2**63  # and above: the validator keeps an unsigned number of 64 bits as a text, too
+# Every digit becomes a zero, so that a run of digits is found as fast as memory is read.
+_RUNS = bytes(0x30 if 0x30 <= byte <= 0x39 else byte for byte in range(256))
+_RUN = b"0" * 19  # digits of the least long integer
+
+
+class Prices(Struct, frozen=True):
+    """What one schema asks of long numbers."""
+
+    each: int  # units of one long number of few digits
+    unique: int  # how often it may be compared with all others
+    divides: bool  # whether a float of large or small exponent is long, too
+
+
+def prices(schema: Any, weight: int) -> Prices:
+    """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
+    compared = divided = unique = refers = 0
+    for each in _objects(schema):
+        options = each.get("enum")
+        numbers = _numbers(options) if isinstance(options, list) else 0
+        if "const" in each:
+            numbers += _numbers([each["const"]])
+        compared += numbers + sum(keyword in each for keyword in _BOUNDS)
+        divided += "multipleOf" in each
+        unique += each.get("uniqueItems") is True
+        refers += "$ref" in each or "$dynamicRef" in each
+    units = BASE + COMPARED * compared + DIVIDED * divided
+    # What is referred to applies as often as the weight says, at most; all else applies once to a
+    # value, or twice where the validator asks again what was evaluated.
+    times = weight if refers else min(weight, 2)
+    return Prices(units * times, unique * times, bool(divided))
+
+
+def may_hold_long(payload: bytes) -> bool:
+    """Tell whether a payload may hold a long integer. A string of 19 digits looks like one."""
+    return _RUN in payload.translate(_RUNS)
+
+
+def price(value: Any, asked: Prices, most: int) -> float:
+    """Return what the long numbers of a decoded payload cost. It stops above `most`."""
+    total = 0.0
+    # `uniqueItems` compares only numbers that are the same float.
+    alike: dict[float, tuple[int, float]] = {}
+    for digits, rounded in _long(value, asked.divides):
+        square = digits * digits if digits < EXACT_DIGITS else 0
+        total += asked.each * (1 + digits // DIGITS + square / SQUARE)
+        if asked.unique:
+            number, price_of_one = alike.get(rounded, (0, 0.0))
+            price_of_one = max(price_of_one, PAIR + digits / PAIR_DIGITS + square / PAIR_SQUARE)
+            total += asked.unique * price_of_one * number
+            alike[rounded] = (number + 1, price_of_one)
+        if total > most:
+            break
+    return total
+
+
+def _rounded(number: int | Decimal) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
+
+
+def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
+    """Yield each long number: its digits, those that its exponent stands for included, and its float."""
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        kind = type(each)
+        if kind is dict:
+            waiting += each.values()
+        elif kind is list:
+            waiting += each
+        elif kind is int:
+            if not -_MOST <= each < _MOST:
+                yield each.bit_length() * 3 // 10, _rounded(each)
+        elif kind is float:
+            if divides and each and not 10.0**-SHORT_EXPONENT < abs(each) < 10.0**SHORT_EXPONENT:
+                yield SHORT_EXPONENT, each
+        elif kind is Decimal:
+            digits, exponent = len(each.as_tuple().digits), abs(each.adjusted())
+            if digits > SHORT_DIGITS or exponent > SHORT_EXPONENT:
+                written = digits + exponent if exponent < EXACT_DIGITS else digits
+                yield written, _rounded(each)
+
+
+def _numbers(values: list[Any]) -> int:
+    """Return how many numbers there are in some values, at any depth."""
+    count = 0
+    waiting = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        else:
+            count += isinstance(value, int | float) and not isinstance(value, bool)
+    return count
+
+
+def _objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object of a document: the subschemas, and others that only make the price higher."""
+    waiting = [schema]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
