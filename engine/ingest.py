@@ -15,7 +15,7 @@ from engine.claiming import claim_of
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
 from engine.errors import Refusal
-from engine.event_json import EVENT_BYTES, EventInput, read_batch, read_event
+from engine.event_json import EVENT_BYTES, EventInput, check_type, read_batch, read_event
 from engine.files.attaching import NOTHING_ATTACHED, Attached, Attaching
 from engine.identity import MAX_FANOUT, Identity, delivery_id
 from engine.json_members import MAX_DEPTH
@@ -66,7 +66,7 @@ class Ingest:
         """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
         place for attachments, and events keep them as they came. `beside` tells whether another
         environment than this has sent lately."""
-        self._judge = Judge(router.judging, beside)  # one for all that is judged of an event
+        self.judge = Judge(router, beside)  # one for all that is judged of an event
         self._router = router
         self._submit = submit
         self._identity = identity
@@ -100,7 +100,7 @@ class Ingest:
         """Finish an event's judgement, then submit it."""
         unfinished, size = given
         try:
-            choices = await self._judge.finish(unfinished)
+            choices = await self.judge.finish(unfinished)
         except KeyedRefusal as refusal:
             await self._refused_single(environment, refusal, done)
             return
@@ -207,7 +207,7 @@ class Ingest:
     async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
         until = trio.current_time() + SLICE_S
-        judge = self._judge
+        judge = self.judge
         checks = judge.checks
         for index, part in enumerate(parts):
             if index % SLICE_EVENTS == 0 or judge.checks != checks:
@@ -265,23 +265,26 @@ class Ingest:
         if len(body) > EVENT_BYTES:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
-        route = self._router.route(environment, given.eventType)
         event = self._event(environment, given, payload)
-        if route.check is None and route.filters is None:
-            choices = route.choices(event)
-        else:
-            choices = self._judge.choices(route, event)
-        return _accepted(event, choices)
+        return _accepted(event, self._choices(event))
 
-    def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
+    def _choices(self, event: Event) -> tuple[Choice, ...]:
+        """Return where an event goes. Raises Refusal, and Unfinished."""
+        route = self._router.known(event.environment, event.type, event.customer)
+        if route is None:
+            check_type(event.type)
+        elif route.check is None and route.filters is None:
+            return route.plain
+        return self.judge.choices(route, event)
+
+    async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
         """Check and route an event that did not come as one; `digest` is what its key stands for.
         Raises Refusal."""
-        route = self._router.route(event.environment, event.type)
         try:
-            if route.check is None and route.filters is None:
-                choices = route.choices(event)
-            else:
-                choices = self._judge.choices_at_once(route, event)
+            try:
+                choices = self._choices(event)
+            except Unfinished as unfinished:
+                choices = await self.judge.finish(unfinished)
         except KeyedRefusal as refusal:
             if refusal.accepted.claim is not None:
                 refusal.accepted.claim.digest = digest

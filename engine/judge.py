@@ -1,23 +1,24 @@
-"""Holds events to the schema and the filters of their types; what takes long in slices, in turns.
+"""Judges events by the rules, schema and filters of their types; what takes long in slices, in turns.
 
-Most are judged within microseconds. A filter that looks at thousands of things gives way after half a
-millisecond, and goes on when other tasks have run: one event's at a time, environments in turn.
+Most are judged within microseconds. A filter that looks at thousands of things, and a search among
+patterns that are made to be alike, give way after half a millisecond and go on when other tasks have
+run: one event of an environment at a time, and slice by slice the environments in turn.
 """
 
 from collections import Counter
 from collections.abc import Callable
+from typing import TypeVar
 
 import trio
 
 from engine.claiming import claim_of
 from engine.core.records import Event
 from engine.errors import Refusal
-from engine.judging_time import JudgingTime
 from engine.key_lookup import KeyedRefusal
 from engine.models import PayloadCheck
 from engine.receipts import Accepted
-from engine.router import Choice, Route
-from engine.slices import Slices, no_pause
+from engine.router import Choice, Route, Router
+from engine.slices import Slices
 from engine.turns import Turns
 
 # After a slice so many times its duration are left to others, where there are any: with them evaluations
@@ -31,6 +32,8 @@ WAITING = 1_000  # events of an environment whose evaluation waits its turn; pas
 # environment, and of all, an evaluation does not begin before its turn.
 HALF_WAY_EACH = 4
 HALF_WAY = 32
+
+T = TypeVar("T")
 
 
 class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
@@ -50,18 +53,21 @@ class Judge:
     """Owner of the turns. `beside` tells whether another environment has sent lately."""
 
     def __init__(
-        self, judging: JudgingTime, beside: Callable[[int], bool] = lambda _environment: False
+        self, router: Router, beside: Callable[[int], bool] = lambda _environment: False
     ) -> None:
-        self._judging = judging
+        self._router = router
+        self._judging = router.judging
         self._beside = beside
-        self._turns = Turns(1, 1, WAITING)
+        self._turns = Turns(HALF_WAY, 1, WAITING)  # at being gone on with
+        self._slices = Turns(1, 1)  # at the next slice
         self._slow: set[int] = set()  # environments whose last event took longer than `SLOW_S`
         self._half_way: Counter[int] = Counter()  # begun and not ended, by environment
         self._last_s = 0.0  # that the last slice took
-        self.checks = 0  # payloads that were held to a schema or to filters: some take long
+        self.checks = 0  # events that were held to a schema or filters, or had their route compiled
 
-    def choices(self, route: Route, event: Event) -> tuple[Choice, ...]:
-        """Return where an event goes. Raises Refusal, `overloaded` too, and Unfinished."""
+    def choices(self, route: Route | None, event: Event) -> tuple[Choice, ...]:
+        """Return where an event goes; `route` None: it is to be compiled. Raises Refusal, `overloaded`
+        too, and Unfinished."""
         began = self._begin(event)
         slices = self._evaluation(route, event)
         if self._in_turn(event.environment):
@@ -78,38 +84,49 @@ class Judge:
         self._half_way[event.environment] += 1
         raise Unfinished(event, slices, used_s)
 
-    def choices_at_once(self, route: Route, event: Event) -> tuple[Choice, ...]:
-        """The same however long it takes."""
-        began = self._begin(event)
-        try:
-            self._check(route.check, event, no_pause)
-            return route.choices(event)
-        finally:
-            self._charge(event, self._judging.cpu() - began)
-
     async def finish(self, unfinished: Unfinished) -> tuple[Choice, ...]:
         """Go on with a judgement to its end, in its turn. Raises Refusal."""
         unfinished.__traceback__ = None  # of whose frames one holds it, and the request's body
         event, slices, used_s = unfinished.event, unfinished.slices, unfinished.used_s
-        half_way = used_s is not None
+        spent = _Spent(used_s)
         try:
-            async with self._turns.turn(event.environment):
-                ended, self._last_s = False, max(self._last_s, used_s or 0.0)
+            await self._go_on(event.environment, slices, spent)
+        finally:
+            if used_s is not None:
+                self._ended(event.environment)
+            if spent.seconds is not None:
+                self._charge(event, spent.seconds)
+        return slices.result
+
+    async def work(self, environment: int, size: int, work: Callable[[Callable[[], None]], T]) -> T:
+        """Do what is no event's judgement but takes as long: in slices, in its turn, and charged to the
+        environment as that of an event of `size` bytes is. Raises Refusal."""
+        self._judging.admit(environment)
+        slices, spent = Slices(work), _Spent(None)
+        try:
+            await self._go_on(environment, slices, spent)
+        finally:
+            self._judging.charge(environment, spent.seconds or 0.0, size)
+        return slices.result
+
+    async def _go_on(self, environment: int, slices: Slices[T], spent: "_Spent") -> None:
+        """Work slice by slice to the end. What takes seconds keeps another environment waiting for the
+        slice that is under way alone."""
+        self._last_s = max(self._last_s, spent.seconds or 0.0)
+        ended = False
+        try:
+            async with self._turns.turn(environment):
                 while not ended:
-                    await self._give_way(event.environment)
-                    began = self._judging.cpu()
-                    try:
-                        ended = slices.go_on()
-                    finally:
-                        self._last_s = self._judging.cpu() - began
-                        used_s = (used_s or 0.0) + self._last_s
+                    async with self._slices.turn(environment):
+                        await self._give_way(environment)
+                        began = self._judging.cpu()
+                        try:
+                            ended = slices.go_on()
+                        finally:
+                            self._last_s = self._judging.cpu() - began
+                            spent.seconds = (spent.seconds or 0.0) + self._last_s
         finally:
             slices.give_up()  # who is refused, or not waited for, must hold nothing any more
-            if half_way:
-                self._ended(event.environment)
-            if used_s is not None:
-                self._charge(event, used_s)
-        return slices.result
 
     def _in_turn(self, environment: int) -> bool:
         """Whether an event is not to be begun before its turn."""
@@ -141,11 +158,13 @@ class Judge:
         else:
             self._slow.discard(event.environment)
 
-    def _evaluation(self, route: Route, event: Event) -> Slices[tuple[Choice, ...]]:
+    def _evaluation(self, route: Route | None, event: Event) -> Slices[tuple[Choice, ...]]:
         def evaluate(pause: Callable[[], None]) -> tuple[Choice, ...]:
-            self._check(route.check, event, pause)
-            filters = route.filters
-            return route.choices(event) if filters is None else filters.choices(event, pause)
+            found = route
+            if found is None:
+                found = self._router.route(event.environment, event.type, event.customer, pause)
+            self._check(found.check, event, pause)
+            return found.choices(event, pause)
 
         return Slices(evaluate)
 
@@ -160,3 +179,12 @@ class Judge:
                 raise
             claim = claim_of(event, event.idempotency_key, 0)
             raise KeyedRefusal(refusal, Accepted(event, [], claim)) from None
+
+
+class _Spent:
+    """Seconds of the CPU that one piece of work took, None before it begins."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds

@@ -7,13 +7,14 @@ here awaits.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol
 
 from msgspec import Struct
 
 from engine.core.destination import Destination
 from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
+from engine.pattern_index import PatternIndex
 from engine.slices import no_pause
 from engine.workspace_settings import WorkspaceSettings
 
@@ -97,9 +98,12 @@ class Models:
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
-        self._rules_of: dict[int, dict[str, Rule]] = {}
+        # By environment, then by the customer whose events may match: None for everybody's.
+        self._indexes: dict[int, dict[str | None, PatternIndex[Rule]]] = {}
+        # By destination: rules that came before it, since who it is tied to decides where they belong.
+        self._unplaced: dict[str, dict[str, Rule]] = {}
         self._destinations_of: dict[int, dict[str, Destination]] = {}
-        self._routing_versions: dict[int, int] = {}  # by environment
+        self._routing_versions: dict[tuple[int, str | None], int] = {}
         self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
         self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
         self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
@@ -172,20 +176,51 @@ class Models:
             return
         self.destinations[destination.id] = destination
         self._destinations_of.setdefault(destination.environment, {})[destination.id] = destination
-        self._reroute(destination.environment)
+        for rule in self._unplaced.pop(destination.id, {}).values():
+            self._place(rule, destination)
+        self._reroute(destination.environment, destination.customer)
 
     def put_rule(self, rule: Rule) -> None:
         """Add or replace a rule."""
+        present = self.rules.get(rule.id)
+        if present is not None and present.destination != rule.destination:
+            self._displace(present)
         self.rules[rule.id] = rule
-        self._rules_of.setdefault(rule.environment, {})[rule.id] = rule
-        self._reroute(rule.environment)
+        destination = self.destinations.get(rule.destination)
+        if destination is None:
+            self._unplaced.setdefault(rule.destination, {})[rule.id] = rule
+        else:
+            self._place(rule, destination)
 
     def remove_rule(self, rule_id: str) -> None:
         """Forget a rule; harmless when it is unknown."""
         rule = self.rules.pop(rule_id, None)
         if rule is not None:
-            self._rules_of[rule.environment].pop(rule_id, None)
-            self._reroute(rule.environment)
+            self._displace(rule)
+
+    def _place(self, rule: Rule, destination: Destination) -> None:
+        """Index a rule; whom its destination is tied to never changes."""
+        indexes = self._indexes.setdefault(rule.environment, {})
+        index = indexes.get(destination.customer)
+        if index is None:
+            index = indexes[destination.customer] = PatternIndex()
+        index.put(rule.id, rule.event_types, rule)
+        self._reroute(rule.environment, destination.customer)
+
+    def _displace(self, rule: Rule) -> None:
+        destination = self.destinations.get(rule.destination)
+        if destination is None:
+            unplaced = self._unplaced[rule.destination]
+            del unplaced[rule.id]
+            if not unplaced:
+                del self._unplaced[rule.destination]
+            return
+        indexes = self._indexes[rule.environment]
+        index = indexes[destination.customer]
+        index.remove(rule.id)
+        if not index:
+            del indexes[destination.customer]
+        self._reroute(rule.environment, destination.customer)
 
     # --- schemas
 
@@ -203,17 +238,24 @@ class Models:
 
     # --- what routes are made of
 
-    def rules_of(self, environment: int) -> Iterable[Rule]:
-        """All rules of an environment."""
-        return self._rules_of.get(environment, {}).values()
+    def index_of(self, environment: int, customer: str | None) -> PatternIndex[Rule] | None:
+        """The rules of destinations that are tied to a customer, or to none; None where no rule is."""
+        indexes = self._indexes.get(environment)
+        return None if indexes is None else indexes.get(customer)
+
+    def indexes_of(self, environment: int) -> Collection[PatternIndex[Rule]]:
+        """All rules of an environment, in one index for each customer and one for everybody."""
+        return self._indexes.get(environment, {}).values()
 
     def destinations_of(self, environment: int) -> Iterable[Destination]:
         """All destinations of an environment, archived ones too."""
         return self._destinations_of.get(environment, {}).values()
 
-    def routing_version(self, environment: int) -> int:
-        """Return a number that rises with every change of where an environment's events go."""
-        return self._routing_versions.get(environment, 0)
+    def routing_version(self, environment: int, customer: str | None = None) -> int:
+        """Return a number that rises with every change of where an environment's events go, but to
+        destinations that are tied to a customer; with `customer`, to those that are tied to this one."""
+        return self._routing_versions.get((environment, customer), 0)
 
-    def _reroute(self, environment: int) -> None:
-        self._routing_versions[environment] = self._routing_versions.get(environment, 0) + 1
+    def _reroute(self, environment: int, customer: str | None = None) -> None:
+        key = (environment, customer)
+        self._routing_versions[key] = self._routing_versions.get(key, 0) + 1

@@ -7,6 +7,7 @@ raises into whoever announces.
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -21,7 +22,8 @@ from engine.errors import Refusal
 from engine.event_json import NAME_LENGTH as KEY_MOST
 from engine.identity import Identity
 from engine.ingest import deliveries_of
-from engine.router import Router
+from engine.router import Choice, Router
+from engine.slices import worked_off
 from engine.submission import Fate, Submission
 
 WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
@@ -148,13 +150,13 @@ class OwnEvents:
             if number and number % SLICE == 0:
                 await trio.lowlevel.checkpoint()
             self._open += 1
-            self._submit_one(self._waiting.popleft(), again)
+            await self._submit_one(self._waiting.popleft(), again)
         while self._open:
             self._told = trio.Event()
             await self._told.wait()
         return again
 
-    def _submit_one(self, announced: Announcement, again: list[Announcement]) -> None:
+    async def _submit_one(self, announced: Announcement, again: list[Announcement]) -> None:
         def settle(fate: Fate) -> None:
             if fate.refusal is None:
                 self._entered += 1
@@ -179,14 +181,17 @@ class OwnEvents:
             origin=Origin.OWN,
         )
         try:
-            route = self._router.own_route(event.environment, event.type)
-            deliveries = deliveries_of(event, route.choices(event))
+            deliveries = deliveries_of(event, await worked_off(partial(self._choices, event)))
         except Refusal:  # more destinations than an event can have
             self._give_up(announced)
             self._settled()
             return
         claim = claim_of(event, announced.key.ljust(KEY_LENGTH), len(deliveries))
         self._submit(Submission([event], deliveries, [claim], len(event.payload), settle))
+
+    def _choices(self, event: Event, pause: Callable[[], None]) -> tuple[Choice, ...]:
+        route = self._router.own_route(event.environment, event.type, event.customer, pause)
+        return route.choices(event, pause)
 
     def _settled(self) -> None:
         self._open -= 1

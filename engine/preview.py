@@ -1,20 +1,25 @@
 """What would become of an event: which rules name its type, what each says of it, and where it would go.
 
-It decides by the same functions as the router does, and changes nothing.
+It decides by the same functions as the router does, and changes nothing. Nothing here awaits: who asks
+for a preview works it off in slices, as events are judged.
 """
 
+from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
-import trio
 from msgspec import Struct
 
 from engine.core.destination import Destination
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.errors import Refusal
-from engine.filters import EvaluationError, facts_of
-from engine.models import Models, Rule
-from engine.router import filter_of, matching_pattern
+from engine.filters import EvaluationError, Facts, facts_of
+from engine.models import Customer, Models, Rule
+from engine.pattern_index import Steps
+from engine.router import FILTER_STEPS, filter_of, matching_pattern
+
+_ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a filter reads them
 
 
 class Reason(Enum):
@@ -58,68 +63,86 @@ class Preview(Struct, frozen=True, kw_only=True):
     others: int  # rules that name other types only
 
 
-async def preview(
-    models: Models, event: Event, account: str | None, trial: Rule | None = None
+def preview(
+    models: Models,
+    event: Event,
+    customer: Customer | None,
+    trial: Rule | None,
+    pause: Callable[[], None],
 ) -> Preview:
-    """Judge an event by all rules of its environment; with `account`, by those of destinations that are
-    tied to it. `trial` is a rule that is not there yet."""
+    """Judge an event by all rules of its environment; with `customer`, by those of destinations that are
+    tied to it. `trial` is a rule that is not there yet. `pause` is called after each slice of work."""
+    refusal = _refusal(models, event, pause)
+    steps = Steps(pause)
+    if customer is None:
+        indexes = list(models.indexes_of(event.environment))
+    else:
+        own = models.index_of(event.environment, customer.external_id)
+        indexes = [] if own is None else [own]
+    judge = _Judge(event, pause)
     judgements: list[Judgement] = []
-    others = 0
-    for rule in sorted(models.rules_of(event.environment), key=lambda rule: rule.id):
-        destination = models.destinations.get(rule.destination)
-        if destination is None or (account is not None and destination.customer_account != account):
-            continue
-        judgement = _judged(rule, destination, event)
-        if judgement.pattern is None:
-            others += 1
-        else:
-            judgements.append(judgement)
-        if rule.filter is not None:
-            await trio.lowlevel.checkpoint()  # some milliseconds at the worst
+    everything = 0
+    for index in indexes:
+        everything += len(index)
+        for rule in index.find(event.type, steps):
+            # A rule's patterns are tried one by one, to tell which it was. A filter pauses by itself.
+            steps.spend(len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
+            judgements.append(judge.judged(rule, models.destinations.get(rule.destination)))
+    judgements.sort(key=lambda judgement: judgement.rule.id)
+    others = everything - len(judgements)
     if trial is not None:
-        judgements.append(_judged(trial, models.destinations.get(trial.destination), event))
-    refusal = _refusal(models, event)
+        judgements.append(judge.judged(trial, models.destinations.get(trial.destination)))
     reached = _reached(judgements) if refusal is None else []
     return Preview(refusal=refusal, reached=reached, judgements=judgements, others=others)
 
 
-def _judged(rule: Rule, destination: Destination | None, event: Event) -> Judgement:
-    pattern = matching_pattern(rule.event_types, event.type)
-    tied = None if destination is None else destination.customer
-    value, error = _filtered(rule, event) if pattern is not None else (None, None)
-    if pattern is None:
-        reason = Reason.OTHER_TYPE
-    elif not rule.enabled:
-        reason = Reason.RULE_DISABLED
-    elif destination is not None and destination.status is DestinationStatus.ARCHIVED:
-        reason = Reason.DESTINATION_ARCHIVED
-    elif tied not in (None, event.customer):
-        reason = Reason.OTHER_CUSTOMER
-    elif error is not None:
-        reason = Reason.FILTER_FAILED
-    elif value is False:
-        reason = Reason.FILTER_FALSE
-    else:
-        reason = Reason.MATCHES
-    return Judgement(
-        rule=rule,
-        destination=destination,
-        pattern=pattern,
-        customer_matches=tied in (None, event.customer),
-        filter_value=value,
-        filter_error=error,
-        reason=reason,
-    )
+class _Judge:
+    """One event, held to rule after rule. What filters read of it is decoded once."""
 
+    def __init__(self, event: Event, pause: Callable[[], None]) -> None:
+        self._event = event
+        self._pause = pause
+        self._fields: dict[str, Any] | None = None
 
-def _filtered(rule: Rule, event: Event) -> tuple[bool | None, str | None]:
-    compiled = filter_of(rule)
-    if compiled is None:
-        return None, None
-    try:
-        return compiled.matches(facts_of(event, compiled.fields)), None
-    except EvaluationError as error:
-        return None, str(error)
+    def judged(self, rule: Rule, destination: Destination | None) -> Judgement:
+        event = self._event
+        pattern = matching_pattern(rule.event_types, event.type)
+        tied = None if destination is None else destination.customer
+        value, error = self._filtered(rule) if pattern is not None else (None, None)
+        if pattern is None:
+            reason = Reason.OTHER_TYPE
+        elif not rule.enabled:
+            reason = Reason.RULE_DISABLED
+        elif destination is not None and destination.status is DestinationStatus.ARCHIVED:
+            reason = Reason.DESTINATION_ARCHIVED
+        elif tied not in (None, event.customer):
+            reason = Reason.OTHER_CUSTOMER
+        elif error is not None:
+            reason = Reason.FILTER_FAILED
+        elif value is False:
+            reason = Reason.FILTER_FALSE
+        else:
+            reason = Reason.MATCHES
+        return Judgement(
+            rule=rule,
+            destination=destination,
+            pattern=pattern,
+            customer_matches=tied in (None, event.customer),
+            filter_value=value,
+            filter_error=error,
+            reason=reason,
+        )
+
+    def _filtered(self, rule: Rule) -> tuple[bool | None, str | None]:
+        compiled = filter_of(rule)
+        if compiled is None:
+            return None, None
+        if self._fields is None:
+            self._fields = facts_of(self._event, _ALL_FIELDS).fields
+        try:
+            return compiled.matches(Facts(self._fields, self._pause)), None
+        except EvaluationError as error:
+            return None, str(error)
 
 
 def _reached(judgements: list[Judgement]) -> list[Reached]:
@@ -134,12 +157,12 @@ def _reached(judgements: list[Judgement]) -> list[Reached]:
     return list(best.values())
 
 
-def _refusal(models: Models, event: Event) -> Refusal | None:
+def _refusal(models: Models, event: Event, pause: Callable[[], None]) -> Refusal | None:
     check = models.check_of(event.environment, event.type)
     if check is None:
         return None
     try:
-        check.check(event.payload)
+        check.check(event.payload, pause)
     except Refusal as refusal:
         return refusal
     return None

@@ -1,11 +1,11 @@
-"""Where an event goes: rules compiled per environment and event type, looked up in memory.
+"""Where an event goes: rules compiled per environment, event type and customer, looked up in memory.
 
-A compiled route is thrown away when anything of its environment changes. Where no rule of a type has a
-filter, the choice depends on the customer alone. Nothing here awaits.
+A compiled route is not used again once anything changed that it was made of. It is made of the rules
+that an index finds for the type, in steps that pause. Nothing here awaits.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from msgspec import Struct
@@ -18,12 +18,16 @@ from engine.core.vocabulary import (
     DestinationStatus,
     Priority,
 )
-from engine.event_json import check_type
 from engine.filters import EvaluationError, Facts, Filter, FilterError, compile_filter, facts_of
 from engine.judging_time import JudgingTime
 from engine.models import Models, PayloadCheck, Rule
+from engine.pattern_index import SLICE_STEPS, PatternIndex, Steps
+from engine.route_cache import RouteCache
 
-COMPILED_ROUTES = 10_000  # tenants choose event types: a bound, about 10 MB, then all start over
+FILTER_STEPS = SLICE_STEPS // 2  # of compiling a filter, which takes up to 6 ms: two a slice
+ORDERED = (
+    20_000  # rules of one type, within some 5 ms; an event cannot have a delivery for each of more
+)
 _EVERYTHING = "*"
 _OWN = "angarium."
 
@@ -69,38 +73,29 @@ class Candidate(Struct, frozen=True):
 class Filters(Struct, frozen=True):
     """Where events of one type may go, where that depends on the event. `fields`: those that are read."""
 
-    everyone: tuple[Candidate, ...]
-    of_customer: dict[str, tuple[Candidate, ...]]
+    candidates: tuple[Candidate, ...]
     fields: frozenset[str]
     failed: Failed
 
     def choices(self, event: Event, pause: Callable[[], None] | None = None) -> tuple[Choice, ...]:
         """Return the destinations of an event. Each filter ends within a bounded number of steps, and
         calls `pause` after some of them."""
-        candidates = self.everyone
-        if event.customer is not None and self.of_customer:
-            candidates += self.of_customer.get(event.customer, ())
         facts = facts_of(event, self.fields, pause)
-        found = (candidate.choice(facts, self.failed) for candidate in candidates)
+        found = (candidate.choice(facts, self.failed) for candidate in self.candidates)
         return tuple(choice for choice in found if choice is not None)
 
 
 class Route(Struct, frozen=True):
-    """Where events of one type go: to `everyone`'s always, to a customer's own besides; where a rule of
-    the type has a filter, as `filters` say."""
+    """Where a customer's events of one type go, or those of no customer: to all of `plain`, or where a
+    rule has a filter, as `filters` say."""
 
-    everyone: tuple[Choice, ...]
-    of_customer: dict[str, tuple[Choice, ...]]
+    plain: tuple[Choice, ...]
     check: PayloadCheck | None = None  # the active schema of the type
     filters: Filters | None = None
 
-    def choices(self, event: Event) -> tuple[Choice, ...]:
+    def choices(self, event: Event, pause: Callable[[], None] | None = None) -> tuple[Choice, ...]:
         """Return the destinations of an event."""
-        if self.filters is not None:
-            return self.filters.choices(event)
-        if event.customer is None or not self.of_customer:
-            return self.everyone
-        return self.everyone + self.of_customer.get(event.customer, ())
+        return self.plain if self.filters is None else self.filters.choices(event, pause)
 
 
 def names(pattern: str, event_type: str) -> bool:
@@ -156,85 +151,104 @@ class Router:
         self._models = models
         self.judging = judging or JudgingTime()
         self._failed = failed or _unheard
-        self._routes: dict[tuple[int, str], tuple[int, Route]] = {}
-        self._own_routes: dict[tuple[int, str], tuple[int, Route]] = {}
+        self._routes: RouteCache[Route] = RouteCache()
+        self._own_routes: RouteCache[Route] = RouteCache()
 
-    def route(self, environment: int, event_type: str) -> Route:
-        """Return where events of a type go, compiling it when it is new or out of date.
-
-        Raises Refusal for what is no event type, or one of the service's own, and `overloaded`.
-        """
-        version = self._models.routing_version(environment)
-        known = self._routes.get((environment, event_type))
+    def known(self, environment: int, event_type: str, customer: str | None) -> Route | None:
+        """Return where events of a type go, None where that is to be compiled first."""
+        if customer is None:
+            version = self._models.routing_version(environment)
+        else:
+            customer, version = self._audience(environment, customer)
+        known = self._routes.found.get((environment, event_type, customer))
         if known is not None and known[0] == version:
             return known[1]
-        check_type(event_type)
-        judging = self.judging
-        judging.admit(environment)
-        if len(self._routes) >= COMPILED_ROUTES:
-            self._routes.clear()
-        began = judging.cpu()
-        route = self._compile(environment, event_type)
-        judging.charge(environment, judging.cpu() - began, 0)
-        self._routes[environment, event_type] = (version, route)
-        return route
+        return None
 
-    def own_route(self, environment: int, event_type: str) -> Route:
-        """Return where the service's own events of a type go."""
-        version = self._models.routing_version(environment)
-        known = self._own_routes.get((environment, event_type))
-        if known is not None and known[0] == version:
-            return known[1]
-        if len(self._own_routes) >= COMPILED_ROUTES:
-            self._own_routes.clear()
-        route = self._compile(environment, event_type)
-        self._own_routes[environment, event_type] = (version, route)
-        return route
-
-    def _compile(self, environment: int, event_type: str) -> Route:
-        found: dict[str, list[Rule]] = {}
-        for rule in self._models.rules_of(environment):
-            if rule.enabled and matching_pattern(rule.event_types, event_type) is not None:
-                found.setdefault(rule.destination, []).append(rule)
-        everyone: list[Candidate] = []
-        of_customer: dict[str, list[Candidate]] = {}
-        for identifier, rules in found.items():
-            destination = self._models.destinations.get(identifier)
-            if destination is None or destination.status is DestinationStatus.ARCHIVED:
-                continue
-            candidate = _candidate(destination, rules)
-            if destination.customer is None:
-                everyone.append(candidate)
-            else:
-                of_customer.setdefault(destination.customer, []).append(candidate)
-        return self._route(
-            tuple(everyone),
-            {key: tuple(value) for key, value in of_customer.items()},
-            self._models.check_of(environment, event_type),
-        )
-
-    def _route(
+    def route(
         self,
-        everyone: tuple[Candidate, ...],
-        of_customer: dict[str, tuple[Candidate, ...]],
-        check: PayloadCheck | None,
+        environment: int,
+        event_type: str,
+        customer: str | None = None,
+        pause: Callable[[], None] | None = None,
     ) -> Route:
-        fields: set[str] = set()
-        filtered = False
-        for candidates in (everyone, *of_customer.values()):
-            for option in (option for each in candidates for option in each.options):
-                if option.filter is not None:
-                    filtered = True
-                    fields |= option.filter.fields
-        if filtered:
-            return Route(
-                (), {}, check, Filters(everyone, of_customer, frozenset(fields), self._failed)
-            )
-        return Route(
-            _firsts(everyone),
-            {key: _firsts(candidates) for key, candidates in of_customer.items()},
-            check,
-        )
+        """Return the same, compiling it where it is new or out of date; `pause` is called after each
+        slice of that."""
+        known = self.known(environment, event_type, customer)
+        if known is not None:
+            return known
+        return self._compiled(self._routes, environment, event_type, customer, Steps(pause))
+
+    def own_route(
+        self,
+        environment: int,
+        event_type: str,
+        customer: str | None = None,
+        pause: Callable[[], None] | None = None,
+    ) -> Route:
+        """Return where the service's own events of a type go. Their routes are kept apart, since a client
+        cannot send such a type."""
+        audience, version = self._audience(environment, customer)
+        known = self._own_routes.found.get((environment, event_type, audience))
+        if known is not None and known[0] == version:
+            return known[1]
+        return self._compiled(self._own_routes, environment, event_type, customer, Steps(pause))
+
+    def _audience(self, environment: int, customer: str | None) -> tuple[str | None, int]:
+        """Return the customer, None where no rules are for its events alone, and the routes' version."""
+        models = self._models
+        version = models.routing_version(environment)
+        if customer is None or models.index_of(environment, customer) is None:
+            return None, version
+        return customer, version + models.routing_version(environment, customer)
+
+    def _compiled(
+        self,
+        cache: RouteCache[Route],
+        environment: int,
+        event_type: str,
+        customer: str | None,
+        steps: Steps,
+    ) -> Route:
+        """Compile a route and keep it, under the version of when it began: it may pause."""
+        models = self._models
+        audience, version = self._audience(environment, customer)
+        check = models.check_of(environment, event_type)
+        indexes = [models.index_of(environment, None)]
+        if audience is not None:
+            indexes.append(models.index_of(environment, audience))
+        candidates = [
+            candidate
+            for index in indexes
+            if index is not None
+            for candidate in self._candidates(index, event_type, steps)
+        ]
+        options = [option for each in candidates for option in each.options]
+        filters = [option.filter for option in options if option.filter is not None]
+        if filters:
+            fields = frozenset[str]().union(*(each.fields for each in filters))
+            route = Route((), check, Filters(tuple(candidates), fields, self._failed))
+        else:
+            route = Route(tuple(each.options[0].choice for each in candidates), check)
+        cache.put((environment, event_type, audience), version, route, len(options))
+        return route
+
+    def _candidates(
+        self, index: PatternIndex[Rule], event_type: str, steps: Steps
+    ) -> Iterator[Candidate]:
+        found: dict[str, list[Rule]] = {}
+        matching = index.find(event_type, steps)
+        if len(matching) <= ORDERED:
+            matching.sort(
+                key=lambda rule: rule.id
+            )  # so that processes agree on the order of deliveries
+        for rule in matching:
+            if rule.enabled:
+                found.setdefault(rule.destination, []).append(rule)
+        for identifier, rules in found.items():
+            destination = self._models.destinations[identifier]
+            if destination.status is not DestinationStatus.ARCHIVED:
+                yield _candidate(destination, rules, steps)
 
 
 def matching_pattern(patterns: Iterable[str], event_type: str) -> str | None:
@@ -260,18 +274,17 @@ def filter_of(rule: Rule) -> Filter | None:
         return Filter(rule.filter, refused, frozenset())
 
 
-def _candidate(destination: Destination, rules: list[Rule]) -> Candidate:
+def _candidate(destination: Destination, rules: list[Rule], steps: Steps) -> Candidate:
     options: list[Option] = []
+    steps.spend(len(rules))
     for rule in sorted(rules, key=lambda rule: (-rule.priority, rule.filter is not None, rule.id)):
+        if rule.filter is not None:
+            steps.spend(FILTER_STEPS)
         choice = Choice(destination, rule.priority, CLASS_OF_PRIORITY[rule.priority])
         options.append(Option(rule, filter_of(rule), choice))
         if rule.filter is None:
             break
     return Candidate(tuple(options))
-
-
-def _firsts(candidates: tuple[Candidate, ...]) -> tuple[Choice, ...]:
-    return tuple(candidate.options[0].choice for candidate in candidates)
 
 
 def _unheard(rule: Rule, message: str) -> None:

@@ -1,12 +1,13 @@
 """Work in slices: what is deep in calls when its time is up goes on later, on a stack of its own.
 
 An evaluation cannot be left and taken up again by what Python has: generators would cost each of its
-steps as much as the step itself. Nothing here awaits.
+steps as much as the step itself. Only `worked_off` awaits.
 """
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+import trio
 from greenlet import getcurrent, greenlet
 
 T = TypeVar("T")
@@ -41,6 +42,14 @@ class Slices(Generic[T]):
 
 def no_pause() -> None:
     """Give way to nobody: the `pause` of work that is not done in slices."""
+
+
+async def worked_off(work: Callable[[Callable[[], None]], T]) -> T:
+    """Return what `work` does; others have their turn after each slice."""
+    slices = Slices(work)
+    while not slices.go_on():
+        await trio.lowlevel.checkpoint()
+    return slices.result
 
 
 def _pause() -> None:

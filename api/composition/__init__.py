@@ -201,6 +201,7 @@ class Server:
             self.carrying.attaching,
             self.intake.company.beside,
         )
+        self.judge = ingest.judge
         self.uploads = self.filing.uploads(self, ingest, keys)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
         ingestion = Ingestion(gate, models, ingest, bodies)

@@ -47,6 +47,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     return Services(
         gate=gate,
         models=models,
+        judge=server.judge,
         commands=server.commands,
         destinations=server.destinations,
         rules=RoutingRules(

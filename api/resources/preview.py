@@ -1,6 +1,7 @@
 """What the routing rules would do with an event, without sending it."""
 
 import json
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET
@@ -46,8 +47,8 @@ async def show(call: Call) -> Answer:
     """Tell what would become of an event."""
     event = event_of(call)
     trial = _trial(call)
-    account = None if call.customer is None else call.customer.account
-    found = await preview(call.services.models, event, account, trial)
+    work = partial(preview, call.services.models, event, call.customer, trial)
+    found = await call.services.judge.work(call.number, len(event.payload), work)
     return Answer(200, _view(event, found))
 
 

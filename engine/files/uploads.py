@@ -89,7 +89,7 @@ class Uploads:
         )
         digest = _digest(fields, file)
         try:
-            accepted = self._ingest.routed(event, DeliveryKind.FILE, digest)
+            accepted = await self._ingest.routed(event, DeliveryKind.FILE, digest)
         except KeyedRefusal as refusal:  # its key comes before its schema
             holder = (await self._keys.holders(environment, [refusal])).get(refusal.key)
             if holder is None:

@@ -60,6 +60,7 @@ from engine.entrance import Entry
 from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Done, Reply
+from engine.judge import Judge
 from engine.models import EnvironmentModel, Models
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
@@ -67,6 +68,7 @@ from engine.plans import BUILT_IN, Horizon, Plans, overridden
 from engine.ports import StoreAwayError, Transmission
 from engine.reactor import Reactor
 from engine.replay.job import ReplayJob
+from engine.router import Router
 from engine.settings import Settings
 from engine.templates.catalog import read_catalog
 from engine.templates.renderer import Renderer
@@ -380,6 +382,7 @@ class House:
         return Services(
             gate=self.gate,
             models=self.models,
+            judge=Judge(Router(self.models)),
             commands=self.commands,
             destinations=self.destinations,
             rules=self.rules,

@@ -3,11 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.core.destination import Destination, Target
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.errors import Refusal
+from engine.judge import Judge
 from engine.judging_time import JudgingTime
 from engine.models import Models, Rule
 from engine.router import Router, compile_pattern, names
@@ -90,12 +92,14 @@ def test_who_sends_ever_new_types_to_very_many_patterns_has_to_wait() -> None:
     models, used = Models(), iter(range(1_000_000))
     judging = JudgingTime(lambda: 0.0, lambda: float(next(used)))  # a second for each route
     router = Router(models, judging=judging)
-    known = router.route(1, "first")
+    judge = Judge(router)
+    judge.choices(None, event(type_="first"))
     with pytest.raises(Refusal) as refusal:
-        router.route(1, "second")
+        judge.choices(None, event(type_="second"))
     assert refusal.value.code == "overloaded"
-    assert router.route(1, "first") is known
-    router.route(2, "second")
+    assert router.known(1, "first", None) is not None
+    assert router.known(1, "second", None) is None
+    judge.choices(None, replace(event(type_="second"), environment=2))
     router.own_route(1, "angarium.destination.disabled")
 
 
@@ -116,14 +120,16 @@ def test_a_customers_events_go_to_its_destinations_and_to_those_tied_to_none() -
     models.put_destination(destination("other", customer="c2"))
     for each in ("all", "mine", "other"):
         models.put_rule(rule("r-" + each, each, "*"))
-    route = Router(models).route(1, "order.created")
+    router = Router(models)
 
     def chosen(customer: str | None) -> set[str]:
+        route = router.route(1, "order.created", customer)
         return {choice.destination.id for choice in route.choices(event(customer))}
 
     assert chosen(None) == {"all"}
     assert chosen("c1") == {"all", "mine"}
     assert chosen("c3") == {"all"}
+    assert router.known(1, "order.created", "c4") is router.known(1, "order.created", None)
 
 
 def test_a_change_is_seen_by_the_next_event_and_only_in_its_environment() -> None:
@@ -142,3 +148,43 @@ def test_a_change_is_seen_by_the_next_event_and_only_in_its_environment() -> Non
     assert router.route(1, "t").choices(event()) == ()
     models.remove_rule("r1")
     assert router.route(1, "t").choices(event()) == ()
+
+
+def test_a_change_of_one_customers_rules_leaves_all_other_routes_as_they_are() -> None:
+    models, router = Models(), None
+    models.put_destination(destination("all"))
+    models.put_destination(destination("mine", customer="c1"))
+    models.put_destination(destination("other", customer="c2"))
+    for each in ("all", "mine", "other"):
+        models.put_rule(rule("r-" + each, each, "*"))
+    router = Router(models)
+    for customer in (None, "c1", "c2"):
+        router.route(1, "t", customer)
+    models.put_rule(rule("r-mine", "mine", "u"))
+    assert router.known(1, "t", "c1") is None
+    assert router.known(1, "t", None) is not None
+    assert router.known(1, "t", "c2") is not None
+    assert [each.destination.id for each in router.route(1, "t", "c1").choices(event("c1"))] == [
+        "all"
+    ]
+    models.remove_rule("r-other")
+    assert router.known(1, "t", "c2") is router.known(1, "t", None)
+    models.put_rule(rule("r-all", "all", "u"))
+    assert [router.known(1, "t", each) for each in (None, "c1", "c2")] == [None] * 3
+
+
+def test_a_rule_follows_its_destination_when_that_comes_later_or_is_another_one() -> None:
+    models = Models()
+    router = Router(models)
+    models.put_rule(rule("r", "mine", "t"))
+    models.put_rule(rule("s", "never", "t"))
+    models.remove_rule("s")
+    assert router.route(1, "t", "c1").plain == ()
+    models.put_destination(destination("mine", customer="c1"))
+    assert len(router.route(1, "t", "c1").plain) == 1
+    models.put_destination(destination("all"))
+    models.put_rule(rule("r", "all", "t", version=2))
+    assert [each.destination.id for each in router.route(1, "t").plain] == ["all"]
+    assert models.index_of(1, "c1") is None
+    models.put_rule(rule("r", "gone", "t", version=3))
+    assert router.route(1, "t").plain == ()

@@ -5,12 +5,13 @@ from engine.core import minutes
 from engine.entrance import Entrance
 from engine.intake import Intake
 from engine.intake_hands import Hands
+from engine.models import Models
 from engine.recorder import Recorder
 from engine.replay import runner
 from engine.replay.entry import ChunkEntry
 from engine.replay.runner import ReplayRunner
 from engine.requeue import RequeueEntry
-from engine.router import Route, Router
+from engine.router import Router
 from engine.wire.signing import Signer
 from tests.sim.mutants.planting import mutant
 from tests.sim.store import settle
@@ -91,17 +92,17 @@ INTAKE = (
     mutant(
         "routes are never compiled anew",
         "A change of the rules acts on types that were never seen only.",
-        (Router, "route", "if known is not None and known[0] == version:", "if known is not None:"),
+        (Router, "known", "if known is not None and known[0] == version:", "if known is not None:"),
         needs="rules",
     ),
     mutant(
         "customers are not told apart",
         "An event of no customer goes to the destinations of all customers.",
         (
-            Route,
-            "choices",
-            "return self.everyone\n    return",
-            "return sum(self.of_customer.values(), self.everyone)\n    return",
+            Models,
+            "_place",
+            "index.put(rule.id, rule.event_types, rule)",
+            "index = indexes.setdefault(None, index)\n    index.put(rule.id, rule.event_types, rule)",
         ),
         needs="customer",
     ),

@@ -1,0 +1,45 @@
+"""Compiled routes are bounded by what they weigh, and a flood of types displaces the sender's own."""
+
+import pytest
+
+from engine import route_cache
+from engine.route_cache import RouteCache
+
+
+@pytest.fixture
+def cache(monkeypatch: pytest.MonkeyPatch) -> RouteCache[str]:
+    monkeypatch.setattr(route_cache, "MOST", 100)
+    monkeypatch.setattr(route_cache, "MOST_EACH", 40)
+    return RouteCache()
+
+
+def test_an_environment_displaces_its_own_oldest_routes_first(cache: RouteCache[str]) -> None:
+    cache.put((2, "kept", None), 1, "route", 3)
+    for number in range(1_000):
+        cache.put((1, f"t{number}", None), 1, "route", 3)
+        assert cache.weight <= 44
+    assert (2, "kept", None) in cache.found
+    assert {key[1] for key in cache.found if key[0] == 1} == {f"t{n}" for n in range(990, 1_000)}
+
+
+def test_all_environments_together_have_a_bound(cache: RouteCache[str]) -> None:
+    for number in range(1_000):
+        cache.put((number % 7, f"t{number}", None), 1, "route", number % 5)
+        assert cache.weight <= 100
+    assert {key[0] for key in cache.found} == set(range(7))
+
+
+def test_a_route_that_is_compiled_anew_takes_the_place_of_the_former(
+    cache: RouteCache[str],
+) -> None:
+    for version in range(50):
+        cache.put((1, "t", "c"), version, f"route {version}", 9)
+    assert cache.found == {(1, "t", "c"): (49, "route 49")}
+    assert cache.weight == 10
+
+
+def test_a_route_that_is_more_than_an_environment_may_keep_is_not_kept(
+    cache: RouteCache[str],
+) -> None:
+    cache.put((1, "t", None), 1, "route", 40)
+    assert (cache.found, cache.weight) == ({}, 0)
