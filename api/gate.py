@@ -13,13 +13,13 @@ from msgspec import Struct
 from engine.control.sessions import PREFIX as SESSION_PREFIX
 from engine.core.vocabulary import Environment, Scope
 from engine.errors import Refusal
+from engine.limits import limits_of
 from engine.models import Credential, EnvironmentModel, Models, digest_of
-from engine.plans import Plan, Plans
+from engine.plans import Plans
 
 WINDOW_S = (
     60  # limits are stated by the minute; a fixed window lets the reset be told to the second
 )
-CUSTOMER_SHARE = 10  # the embed sessions of one customer get a tenth of their workspace's limit
 
 
 @dataclass(slots=True)
@@ -171,7 +171,8 @@ class Gate:
             limit = plan.ingest_per_minute if ingestion else plan.control_per_minute
         else:  # one window for each customer, whichever lane it tries
             whose = (credential.customer.account, False)
-            limit = customer_share(plan)
+            quotas = self._models.quotas_of(credential.customer.account)
+            limit = limits_of(plan, quotas).requests_per_minute
         window = self._windows.get(whose)
         if window is None or window.limit != limit:
             spent = 0 if window is None else window.limit - window.remaining + window.over
@@ -195,11 +196,6 @@ class Gate:
         refusal = GateRefusal(code, message)
         refusal.allowance = allowance
         return refusal
-
-
-def customer_share(plan: Plan) -> int:
-    """Return how many requests a minute the sessions of one customer have."""
-    return max(1, plan.control_per_minute // CUSTOMER_SHARE)
 
 
 def named_environment(value: str) -> Environment:

@@ -15,8 +15,11 @@ from msgspec import Struct
 from engine.core.destination import Destination
 from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
 from engine.pattern_index import PatternIndex
+from engine.quotas import CustomerAccount, Quotas
 from engine.slices import no_pause
 from engine.workspace_settings import WorkspaceSettings
+
+NO_QUOTAS = Quotas()
 
 
 class Workspace(Struct, frozen=True):
@@ -107,6 +110,7 @@ class Models:
         self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
         self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
         self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
+        self._customers: dict[str, CustomerAccount] = {}  # of which anything was said, by account
 
     # --- workspaces and environments
 
@@ -143,6 +147,17 @@ class Models:
     def is_listed(self, origin: bytes) -> bool:
         """Whether any workspace lists an origin."""
         return origin in self._listed
+
+    def put_customer(self, account: CustomerAccount) -> None:
+        """Add or replace what is said of an account; an older version is ignored."""
+        present = self._customers.get(account.id)
+        if present is None or present.version < account.version:
+            self._customers[account.id] = account
+
+    def quotas_of(self, account: str) -> Quotas:
+        """Return the quotas of a customer's account that are its own."""
+        known = self._customers.get(account)
+        return NO_QUOTAS if known is None else known.quotas
 
     # --- credentials
 

@@ -14,6 +14,7 @@ from engine.models import Models
 FALLBACK = "free"  # of a workspace whose plan is no longer there
 FIRST = "scale"  # of the first workspace, and of callers that nobody knows yet
 DAY_MS = 86_400_000
+CUSTOMER_PART = 10  # one part in so many of an overridden rate is what one customer has
 
 log = structlog.get_logger("angarium.plans")
 
@@ -26,7 +27,13 @@ class Plan(Struct, frozen=True, kw_only=True):
     ingest_per_minute: int  # requests that send events
     transforms: int  # transform scripts of the workspace
     destinations: int  # of one environment, archived ones left out
+    rules: int  # routing rules of one environment
     retention_days: int  # that events and deliveries are shown
+    # Of one customer's account, where the account has no quota of its own (`engine.quotas`).
+    customer_destinations: int = 20
+    customer_rules: int = 100
+    customer_transforms: int = 20
+    customer_per_minute: int = 120  # requests of all embed sessions of the customer
 
 
 # Retention: the default retry schedule runs for 76 hours, and twice that, so that a dead delivery can be
@@ -42,6 +49,7 @@ BUILT_IN: Mapping[str, Plan] = MappingProxyType(
                 ingest_per_minute=6_000,
                 transforms=0,
                 destinations=20,
+                rules=200,
                 retention_days=7,
             ),
             Plan(
@@ -50,6 +58,7 @@ BUILT_IN: Mapping[str, Plan] = MappingProxyType(
                 ingest_per_minute=600_000,
                 transforms=10,
                 destinations=1_000,
+                rules=20_000,
                 retention_days=14,
             ),
             Plan(
@@ -58,7 +67,9 @@ BUILT_IN: Mapping[str, Plan] = MappingProxyType(
                 ingest_per_minute=60_000_000,
                 transforms=1_000,
                 destinations=100_000,
+                rules=1_000_000,
                 retention_days=30,
+                customer_per_minute=1_200,
             ),
         )
     }
@@ -78,6 +89,8 @@ def overridden(
         "retention_days": retention_days,
     }
     changes = {name: value for name, value in given.items() if value is not None}
+    if control_per_minute is not None:
+        changes["customer_per_minute"] = max(1, control_per_minute // CUSTOMER_PART)
     return {name: structs.replace(plan, **changes) for name, plan in plans.items()}
 
 

@@ -3,25 +3,39 @@
 [plans.free]
 destinations = 5            # what is left out of a built-in plan stays
 
-[plans.enterprise]          # a plan of one's own says everything
+[plans.enterprise]          # a plan of one's own says everything, but for what is in `LATER`
 control_per_minute = 60000
 ...
 """
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 from msgspec import structs
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from engine.plans import BUILT_IN, Plan, overridden
+from engine.plans import BUILT_IN, FIRST, Plan, overridden
 from engine.settings import Settings
 from engine.toml_file import read
 
 # Ten years: longer, and the days before the epoch of ids come into reach of a wrong clock.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
+# What files that were written for an earlier release do not say of plans of their own: as `scale` has it.
+LATER: Mapping[str, int] = MappingProxyType(
+    {
+        name: getattr(BUILT_IN[FIRST], name)
+        for name in (
+            "rules",
+            "customer_destinations",
+            "customer_rules",
+            "customer_transforms",
+            "customer_per_minute",
+        )
+    }
+)
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
@@ -42,7 +56,12 @@ class _Entry(BaseModel):
     ingest_per_minute: Rate | None = None
     transforms: Count | None = None
     destinations: Count | None = None
+    rules: Count | None = None
     retention_days: Days | None = None
+    customer_destinations: Count | None = None
+    customer_rules: Count | None = None
+    customer_transforms: Count | None = None
+    customer_per_minute: Rate | None = None
 
 
 class _File(BaseModel):
@@ -82,6 +101,6 @@ def _plan(path: Path, name: str, entry: _Entry) -> Plan:
     if known is not None:
         return structs.replace(known, **fields)
     for field in _Entry.model_fields:
-        if field not in fields:
+        if field not in fields and field not in LATER:
             raise PlansFileError(f"{path}: plans.{name}.{field}: is required of a plan of your own")
-    return Plan(name=name, **fields)
+    return Plan(name=name, **{**LATER, **fields})

@@ -21,6 +21,29 @@ _TYPES = (
     "bytea",
     "text",
 )
+_COLUMNS = (
+    "workspace",
+    "id",
+    "environment",
+    "action",
+    "object_type",
+    "object_id",
+    "actor_type",
+    "actor_id",
+    "request_id",
+    "changes",
+    "previous_fingerprint",
+)
+
+
+def entry_columns(prefix: str = "") -> str:
+    """Return the columns of an entry, in the order of `values`."""
+    return ", ".join(f"{prefix}{name}" for name in _COLUMNS)
+
+
+def entry_arrays(first: int) -> str:
+    """Return the arguments from `$first` on as arrays: the values of several entries, by the column."""
+    return ", ".join(f"${first + index}::{type_}[]" for index, type_ in enumerate(_TYPES))
 
 
 def witnessed(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
@@ -39,8 +62,7 @@ def witnessed(change: str, first: int, kind: str, also: str = "", before: str = 
         changed AS ({change}),
         {further}
         audited AS (
-            INSERT INTO audit_log (workspace, id, environment, action, object_type, object_id,
-                                   actor_type, actor_id, request_id, changes, previous_fingerprint)
+            INSERT INTO audit_log ({entry_columns()})
             SELECT {arguments} FROM changed
         )
         SELECT id, pg_notify('{CHANNEL}', json_build_object('kind', '{kind}', 'id', id)::text)

@@ -10,6 +10,7 @@ from engine.control.ports import Known
 from engine.control.records import Configuration
 from storage.bridge import Pool
 from storage.connection import Connection
+from storage.customers import SELECT_CUSTOMERS, Customers, customer_account
 from storage.destinations import SELECT_DESTINATIONS, Destinations
 from storage.keys import ORDER_KEYS, SELECT_KEYS, Keys, key_records
 from storage.rules import SELECT_RULES, Rules, rule_record
@@ -41,6 +42,7 @@ class ConfigurationTables:
         self.schemas = Schemas(pool)
         self.transforms = Transforms(pool)
         self.settings = SettingsTable(pool)
+        self.customers = Customers(pool)
 
     async def load(self, known: Known | None = None) -> Configuration:
         """Read everything, as of one instant, but for destinations and rules whose present version is
@@ -56,6 +58,7 @@ class ConfigurationTables:
             rules = await _paged(reading, SELECT_RULES, newer)
             schemas = await reading.fetch(SELECT_ACTIVE_SCHEMAS)
             settings = await reading.fetch(SELECT_SETTINGS)
+            customers = await reading.fetch(SELECT_CUSTOMERS)
         return Configuration(
             tenants=tenants(workspaces),
             keys=key_records(keys),
@@ -64,6 +67,7 @@ class ConfigurationTables:
             schemas=[active_schema(row) for row in schemas],
             settings=[settings_record(row) for row in settings],
             rule_ids=[row["id"] for row in ruled],
+            customers=await _made(customer_account, customers),
         )
 
 

@@ -10,8 +10,10 @@ from engine.control.headers import is_secret
 from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.destination import SigningKey, Template, Transform
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+from engine.quotas import CustomerTally
 from storage.audit import values, witnessed
 from storage.bridge import Pool
+from storage.customers import own_tally, tally_values
 from storage.secretbox import SecretBox
 from storage.writing import write
 
@@ -52,10 +54,14 @@ _DISCARDING = """, discarding AS (
         ON CONFLICT (environment, destination) DO NOTHING
     )"""
 # Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
-_ROOM = """room AS (
+_ROOM = (
+    own_tally(37)  # noqa: S608 - made of constants only
+    + """, room AS (
         UPDATE environments SET destinations = destinations + 1
-        WHERE number = $1::integer AND destinations < $36::integer RETURNING number
+        WHERE number = $1::integer AND destinations < $36::integer
+          AND ($37::uuid IS NULL OR EXISTS (SELECT FROM own)) RETURNING number
     )"""
+)
 _LEFT = """, departed AS (
         UPDATE environments e SET destinations = e.destinations - 1 FROM changed
         WHERE e.number = $1::integer AND $4::smallint = 3
@@ -142,11 +148,16 @@ class Destinations:
         self._pool = pool
         self._box = box
 
-    async def create(self, destination: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
-        """Add the first version of a destination, unless the environment has `at_most` of them that
-        are not archived."""
-        columns = self._columns(destination)
-        return bool(await write(self._pool, _CREATE, *columns, *values(audit), at_most))
+    async def create(
+        self,
+        destination: DestinationRecord,
+        at_most: int,
+        audit: AuditEntry,
+        customer: CustomerTally | None = None,
+    ) -> bool:
+        """Add the first version of a destination; see the port."""
+        columns = (*self._columns(destination), *values(audit), at_most)
+        return bool(await write(self._pool, _CREATE, *columns, *tally_values(customer)))
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""

@@ -9,8 +9,11 @@ from engine.control.records import AuditEntry, FilteredRules, FilterErrors, Filt
 from engine.core.vocabulary import Priority
 from engine.identity import created_at_ms
 from engine.models import Rule
-from storage.audit import values, witnessed
+from engine.quotas import CustomerTally
+from storage.audit import entry_arrays, entry_columns, values, witnessed
 from storage.bridge import Pool
+from storage.changes import NOTIFY
+from storage.customers import own_tally, tally_values
 from storage.writing import write
 
 SELECT_RULES = """
@@ -18,7 +21,8 @@ SELECT_RULES = """
            filter, priority, enabled, updated_at_ms
     FROM routing_rules
 """
-# The environment's tally is taken before a rule, always: two writers wait for each other in one place.
+# Rows are taken in one order by all statements: the account, the destination, the environment's tally, a
+# rule. So two writers wait for each other in one place, and no rule joins an archived destination.
 _CREATE = witnessed(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,
@@ -28,10 +32,16 @@ _CREATE = witnessed(
         FROM tally
         RETURNING id
     """,
-    13,
+    15,
     "rule",
-    before="""tally AS (
-            INSERT INTO routing_tallies AS t (environment, rules) VALUES ($1::integer, 1)
+    before=own_tally(13)  # noqa: S608 - made of constants only
+    + """, target AS MATERIALIZED (
+            SELECT id FROM destinations
+            WHERE environment = $1::integer AND id = $4::uuid AND status <> 3
+              AND ($13::uuid IS NULL OR EXISTS (SELECT FROM own)) FOR SHARE
+        ), tally AS (
+            INSERT INTO routing_tallies AS t (environment, rules) SELECT $1::integer, 1 FROM target
+            WHERE $11::integer > 0
             ON CONFLICT (environment) DO UPDATE SET rules = t.rules + 1, version = t.version + 1
             WHERE t.rules < $11::integer AND ($12::bigint IS NULL OR t.version = $12::bigint)
             RETURNING environment
@@ -53,10 +63,13 @@ _REPLACE = witnessed(
             WHERE f.environment = $1::integer AND f.rule = changed.id AND r.environment = $1::integer
               AND r.id = changed.id AND r.filter IS DISTINCT FROM $7
         )""",  # it sees the row as it was
-    before="""tally AS (
-            UPDATE routing_tallies SET version = version + 1
-            WHERE environment = $1::integer AND ($11::bigint IS NULL OR version = $11::bigint)
-            RETURNING environment
+    before="""target AS MATERIALIZED (
+            SELECT id FROM destinations
+            WHERE environment = $1::integer AND id = $4::uuid AND status <> 3 FOR SHARE
+        ), tally AS (
+            UPDATE routing_tallies t SET version = version + 1 FROM target
+            WHERE t.environment = $1::integer AND ($11::bigint IS NULL OR t.version = $11::bigint)
+            RETURNING t.environment
         )""",
 )
 _REMOVE = witnessed(
@@ -79,6 +92,34 @@ _REMOVE = witnessed(
             SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
         )""",
 )
+# As `_REMOVE`, of several rules, each with an entry of its own.
+_REMOVE_ALL = f"""
+    WITH tally AS MATERIALIZED (
+        SELECT environment FROM routing_tallies WHERE environment = $1::integer FOR UPDATE
+    ), doomed AS (
+        SELECT * FROM unnest($2::uuid[], $3::integer[], {entry_arrays(4)})
+            AS d (id, version, {entry_columns("entry_")})
+    ), gone AS (
+        DELETE FROM routing_rules r USING tally, doomed
+        WHERE r.environment = $1::integer AND r.id = doomed.id AND r.version = doomed.version
+        RETURNING r.id
+    ), counted AS (
+        UPDATE routing_tallies SET rules = rules - (SELECT count(*) FROM gone), version = version + 1
+        WHERE environment = $1::integer AND EXISTS (SELECT FROM gone)
+    ), forgotten AS (
+        DELETE FROM filter_failures f USING gone WHERE f.environment = $1::integer AND f.rule = gone.id
+    ), audited AS (
+        INSERT INTO audit_log ({entry_columns()})
+        SELECT {entry_columns("doomed.entry_")} FROM gone JOIN doomed USING (id)
+    )
+    SELECT id::text AS id, {NOTIFY.format(kind="'rule'", id="id")} FROM gone
+"""  # noqa: S608 - made of constants only
+_LEFT_BEHIND = """
+    SELECT DISTINCT r.environment, r.destination::text AS destination
+    FROM routing_rules r
+    JOIN destinations d ON d.environment = r.environment AND d.id = r.destination AND d.status = 3
+    LIMIT $1
+"""
 _PAGE = (
     SELECT_RULES  # noqa: S608 - made of constants only
     + """
@@ -90,12 +131,19 @@ _PAGE = (
     ORDER BY id DESC LIMIT $5
 """
 )
+_COUNT = "SELECT rules FROM routing_tallies WHERE environment = $1"
 _FILTERED = """
-    SELECT t.rules, t.version, r.id::text AS id, r.event_types
+    SELECT t.rules, t.version, f.id::text AS id, f.event_types
     FROM routing_tallies t
-    LEFT JOIN routing_rules r ON r.environment = t.environment AND r.filter IS NOT NULL
+    LEFT JOIN (
+        SELECT r.environment, r.id, r.event_types FROM routing_rules r
+        JOIN destinations d ON d.environment = r.environment AND d.id = r.destination
+        WHERE r.environment = $1 AND r.filter IS NOT NULL AND d.customer_account {tied}
+    ) f ON f.environment = t.environment
     WHERE t.environment = $1
 """
+_FILTERED_OF = _FILTERED.format(tied="= $2::uuid")
+_FILTERED_OF_NONE = _FILTERED.format(tied="IS NULL")
 _FAILURES = """
     SELECT rule::text AS rule, failures, last_at_ms, last_message
     FROM filter_failures WHERE environment = $1 AND rule = ANY($2::uuid[])
@@ -123,19 +171,31 @@ class Rules:
         self._pool = pool
 
     async def create(
-        self, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None = None
+        self,
+        rule: Rule,
+        at_most: int,
+        audit: AuditEntry,
+        tally: int | None = None,
+        customer: CustomerTally | None = None,
     ) -> bool:
         """Add a rule, unless the environment has `at_most` of them; see the port."""
-        columns = _columns(rule)
-        return bool(await write(self._pool, _CREATE, *columns, at_most, tally, *values(audit)))
+        arguments = (*_columns(rule), at_most, tally, *tally_values(customer), *values(audit))
+        return bool(await write(self._pool, _CREATE, *arguments))
 
     async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version, if the present one is its predecessor; see the port."""
         return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
 
-    async def filtered(self, environment: int) -> FilteredRules:
-        """Return which rules have a filter, and the tally that this holds for."""
-        rows = await self._pool.fetch(_FILTERED, environment)
+    async def count(self, environment: int) -> int:
+        """Return how many rules an environment has."""
+        return int(await self._pool.fetch_value(_COUNT, environment) or 0)
+
+    async def filtered(self, environment: int, account: str | None) -> FilteredRules:
+        """Return which rules of an account's destinations have a filter; see the port."""
+        if account is None:
+            rows = await self._pool.fetch(_FILTERED_OF_NONE, environment)
+        else:
+            rows = await self._pool.fetch(_FILTERED_OF, environment, account)
         if not rows:
             return FilteredRules(rules=0, tally=0, patterns={})
         patterns = {row["id"]: tuple(row["event_types"]) for row in rows if row["id"] is not None}
@@ -168,6 +228,24 @@ class Rules:
             self._pool, _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
         )
         return bool(rows)
+
+    async def remove_all(self, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+        """Remove the versions that are given, of one environment; see the port."""
+        entries = zip(*map(values, audits), strict=True)
+        rows = await write(
+            self._pool,
+            _REMOVE_ALL,
+            rules[0].environment,
+            [rule.id for rule in rules],
+            [rule.version for rule in rules],
+            *map(list, entries),
+        )
+        return [row["id"] for row in rows]
+
+    async def left_behind(self, limit: int) -> list[tuple[int, str]]:
+        """Return archived destinations, by environment and id, that still have rules."""
+        rows = await self._pool.fetch(_LEFT_BEHIND, limit)
+        return [(row["environment"], row["destination"]) for row in rows]
 
     async def get(self, environment: int, rule: str) -> Rule | None:
         """Return a rule."""

@@ -3,8 +3,10 @@
 from asyncpg import Record
 
 from engine.control.records import AuditEntry, TransformPage, TransformScript, TransformStatus
+from engine.quotas import CustomerTally
 from storage.audit import values, witnessed
 from storage.bridge import Pool
+from storage.customers import own_tally, tally_values
 from storage.writing import write
 
 _SELECT = """
@@ -16,15 +18,15 @@ _SELECT = """
     FROM transform_scripts s
     JOIN destinations d ON d.environment = s.environment AND d.id = s.destination
 """
-# Everybody takes rows in this order: the script, its destination, the workspace. Whoever comes second
-# waits, and then sees how many there are: versions have no gaps, and the plan's number is exact.
+# Everybody takes rows in this order: the account, the script, its destination, the workspace. Whoever
+# comes second waits, and then sees how many there are: versions have no gaps, the plan's number is exact.
 _CREATE = witnessed(
     """
         UPDATE destinations d SET transforms = d.transforms + 1, scripts = d.scripts + 1
         FROM room WHERE d.environment = $1::integer AND d.id = $3::uuid
         RETURNING $2::uuid AS id, d.transforms AS version
     """,
-    8,
+    10,
     "transform_script",
     """
         added AS (
@@ -32,10 +34,12 @@ _CREATE = witnessed(
             SELECT $1::integer, $2::uuid, $3::uuid, version, $4::text, $5::bytea FROM changed
         )
     """,
-    """
-        target AS (
+    own_tally(8)  # noqa: S608 - made of constants only
+    + """
+        , target AS (
             SELECT id FROM destinations
-            WHERE environment = $1::integer AND id = $3::uuid AND status <> 3 FOR UPDATE
+            WHERE environment = $1::integer AND id = $3::uuid AND status <> 3
+              AND ($8::uuid IS NULL OR EXISTS (SELECT FROM own)) FOR UPDATE
         ), room AS (
             UPDATE workspaces w SET transforms = w.transforms + 1 FROM target
             WHERE w.id = $6::uuid AND w.transforms < $7::integer RETURNING w.id
@@ -92,7 +96,12 @@ class Transforms:
         self._pool = pool
 
     async def create(
-        self, script: TransformScript, workspace: str, at_most: int, audit: AuditEntry
+        self,
+        script: TransformScript,
+        workspace: str,
+        at_most: int,
+        audit: AuditEntry,
+        customer: CustomerTally | None = None,
     ) -> bool:
         """Add the next version of a destination; see the port."""
         rows = await write(
@@ -105,6 +114,7 @@ class Transforms:
             script.source.encode(),
             workspace,
             at_most,
+            *tally_values(customer),
             *values(audit),
         )
         return bool(rows)

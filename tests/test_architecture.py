@@ -99,6 +99,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.files.ports",
         "engine.files.records",
         "engine.observability",
+        "engine.quotas",
         "engine.replay.job",
         "engine.replay.ports",
         "engine.requeue",

@@ -21,6 +21,7 @@ from api.composition.intakes import intakes_of
 from api.composition.keyring import Keyring
 from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
+from api.composition.routing import routing_of
 from api.composition.sharing import Sharing
 from api.door.front import FrontDoor
 from api.gate import Gate
@@ -31,11 +32,11 @@ from engine.actors.waker import Waker
 from engine.background import Background
 from engine.clock import Clock
 from engine.control.commands import Commands
-from engine.control.destinations import Destinations
 from engine.control.keys import Keys, NewKey
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
+from engine.control.rooms import Rooms
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.destination import Destination
 from engine.errors import Refusal
@@ -99,6 +100,7 @@ class Server:
         self.models = Models()
         self.plans = Plans(self.models, plans_of(settings))
         self.identity = Identity()
+        self.background = Background()
         self.clock = Clock()
         self.timers = Timers(_report)
         self.reactor = Reactor(_report)
@@ -152,15 +154,8 @@ class Server:
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.keyring = Keyring(self, box)
         self.changes = Changes(bridge, self._changed, self.keyring.reload)
-        self.destinations = Destinations(
-            self.tables.destinations,
-            self.commands,
-            self.projection,
-            self.identity,
-            now,
-            self.plans,
-            self.catalog,
-        )
+        self.rooms = Rooms(self.tables.customers, self.models, self.plans)
+        self.destinations, self.rules = routing_of(self)
         self.destinations.on_disabled = witness.disabled
         self.keys = Keys(
             self.tables.tenants,
@@ -176,7 +171,6 @@ class Server:
         self.housekeeping = Housekeeping(
             self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
         )
-        self.background = Background()
         self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
         self.door = self._door()
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)

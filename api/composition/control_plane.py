@@ -11,7 +11,6 @@ from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.replays import Replays
-from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
 from engine.control.sessions import EmbedSessions
 from engine.control.transforms import TransformScripts
@@ -50,14 +49,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         judge=server.judge,
         commands=server.commands,
         destinations=server.destinations,
-        rules=RoutingRules(
-            tables.rules,
-            tables.destinations,
-            server.commands,
-            server.projection,
-            server.identity,
-            now,
-        ),
+        rules=server.rules,
         inspections=Inspections(
             models,
             tables.destinations,
@@ -109,6 +101,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.projection,
             server.identity,
             server.plans,
+            server.rooms,
             now,
         ),
         transform_store=tables.transforms,

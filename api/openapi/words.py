@@ -136,8 +136,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "EmbedContext": {"locale": "en", "expiresAt": "2026-11-20T12:05:00.000Z"},
     "EmbedLimits": {
         "requestsPerMinute": 1_200,
-        "destinations": 100_000,
-        "transforms": 1_000,
+        "destinations": 20,
+        "rules": 100,
+        "transforms": 20,
         "retentionDays": 30,
     },
     "DestinationTemplate": {

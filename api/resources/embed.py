@@ -3,7 +3,6 @@
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.gate import customer_share
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.credentials import EmbedSession
 from api.shapes.workspace import EmbedContext
@@ -11,6 +10,7 @@ from engine.control.drafts import Document, Name
 from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
 from engine.control.workspace_settings import branding_document
 from engine.instants import iso
+from engine.limits import limits_of
 from engine.workspace_settings import Ability
 
 LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation
@@ -57,8 +57,9 @@ async def context(call: Call) -> Answer:
     assert expires_at is not None
     models, plan = call.services.models, call.services.plans.of(credential.workspace)
     settings = models.settings_of(credential.workspace)
+    limits = limits_of(plan, models.quotas_of(customer.account))
     permissions = {ability.value: settings.allows(ability) for ability in Ability}
-    permissions[Ability.MANAGE_TRANSFORMS.value] &= plan.transforms > 0
+    permissions[Ability.MANAGE_TRANSFORMS.value] &= limits.transforms > 0
     branding = branding_document(settings)
     return Answer(
         200,
@@ -72,9 +73,10 @@ async def context(call: Call) -> Answer:
             "locale": branding["locale"] or LOCALE,
             "permissions": permissions,
             "limits": {
-                "requestsPerMinute": customer_share(plan),
-                "destinations": plan.destinations,
-                "transforms": plan.transforms,
+                "requestsPerMinute": limits.requests_per_minute,
+                "destinations": limits.destinations,
+                "rules": limits.rules,
+                "transforms": limits.transforms,
                 "retentionDays": plan.retention_days,
             },
         },
@@ -88,8 +90,9 @@ ROUTES = (
         name="createEmbedSession",
         summary="Open an embed session",
         description="The token is a credential for one end-customer's browser: it sees and changes only "
-        "what belongs to that customer's account in this environment, and has a rate limit of its own, a "
-        "tenth of the workspace's. It travels in the fragment of `url`, which no browser sends on.",
+        "what belongs to that customer's account in this environment, and has quotas of its own: "
+        "destinations, rules, scripts, requests a minute. It travels in the fragment of `url`, which no "
+        "browser sends on.",
         tag="Embed",
         scopes=MANAGE,
         embed=Embed.REFUSED,

@@ -121,9 +121,10 @@ ROUTES = (
         name="createRoutingRule",
         summary="Create a routing rule",
         description="Several matching rules of one destination make one delivery, of the highest "
-        "priority. An environment has at most 1,000 rules, and at most 20 with a filter for any one "
-        "event type. A filter that cannot be evaluated for an event does not match; `filterErrors` "
-        "counts that.",
+        "priority. For any one event type at most 100 rules with a filter may be those of one customer's "
+        "destinations, and 100 those of destinations tied to no customer. A filter that cannot be "
+        "evaluated for an event does not match; `filterErrors` counts that. 402 where the plan, or the "
+        "quota of the session's customer, has no room for another rule.",
         tag=TAG,
         scopes=MANAGE,
         embed=Embed.OWN,
@@ -131,7 +132,7 @@ ROUTES = (
         handler=create,
         body=RuleDraft,
         responses={201: RoutingRule},
-        refusals=(404, 409),
+        refusals=(402, 404, 409),
         example=RULE_EXAMPLE,
     ),
     Route(

@@ -20,11 +20,14 @@ class Workspace(SettingsDraft):
 
 
 class EmbedLimits(Document):
-    """What the workspace's plan leaves to a customer."""
+    """What the workspace leaves to a customer."""
 
     requests_per_minute: int = Field(description="Of all sessions of this customer together.")
-    destinations: int = Field(description="Of the whole environment, archived ones left out.")
-    transforms: int = Field(description="Transform scripts of the whole workspace; 0: none.")
+    destinations: int = Field(description="Of this customer, archived ones left out.")
+    rules: int = Field(description="Routing rules of this customer's destinations.")
+    transforms: int = Field(
+        description="Transform scripts of this customer's destinations; 0: none."
+    )
     retention_days: int = Field(description="How long events and deliveries are shown.")
 
 

@@ -4,7 +4,7 @@ Each reads the present version, decides, writes the next one and shows it; when 
 between, it begins again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from engine.control.documents import invalid
 from engine.control.headers import MASK
 from engine.control.ports import DestinationStore
 from engine.control.records import DestinationRecord
+from engine.control.rooms import Rooms
 from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.shaping import Draft, drafted, patched, receiver_of
 from engine.control.showing import Projection
@@ -27,6 +28,7 @@ from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 from engine.identity import Identity
 from engine.plans import Plans
+from engine.quotas import Quota
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
 
@@ -35,6 +37,7 @@ ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug
 _PLAN_ENDS = "the plan {plan.name} has at most {plan.destinations} destinations in an environment"
 
 Change = Callable[[DestinationRecord], DestinationRecord]
+Archived = Callable[[Actor, int, str], Awaitable[None]]  # its environment and id
 Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, GONE or CALLER
 
 
@@ -49,11 +52,14 @@ class Destinations:
         identity: Identity,
         now: Callable[[], float],
         plans: Plans,
+        rooms: Rooms,
         catalog: Catalog,
         make_key: Make = new_key,
     ) -> None:
         self._make_key = make_key
         self._plans = plans
+        self._rooms = rooms
+        self.on_archived: Archived = _without_rules
         self._catalog = catalog
         self.on_disabled: Disabled = _unheard
         self._store = store
@@ -68,8 +74,8 @@ class Destinations:
     ) -> tuple[DestinationRecord, str | None]:
         """Add a destination; return it with the secret that is shown once (None for Ed25519).
 
-        Raises Refusal: 400 for what the draft says, 402 where the plan has no room for another, 404
-        for a template or an account that is unknown.
+        Raises Refusal: 400 for what the draft says, 402 where the plan, or the quota of the customer
+        whose session asks, has no room for another, 404 for a template or an account that is unknown.
         """
         headers = own_headers.created(draft.headers)
         receiver = receiver_of(draft, self._catalog)
@@ -94,10 +100,15 @@ class Destinations:
                 actor, "destination.create", record.id, differences({}, _audited(record))
             )
             plan = self._plans.of_environment(environment)
-            if not await written(self._store.create(record, plan.destinations, entry)):
-                raise Refusal("plan_limit", _PLAN_ENDS.format(plan=plan))
-            self._projection.destination(record)
-            return record, shown_secret(keys[0])
+            for _ in range(ATTEMPTS):
+                tally = await self._rooms.of(actor, environment, Quota.DESTINATIONS)
+                adding = self._store.create(record, plan.destinations, entry, tally)
+                if await written(adding):
+                    self._projection.destination(record)
+                    return record, shown_secret(keys[0])
+                if not await self._rooms.is_past(environment, tally):
+                    raise Refusal("plan_limit", _PLAN_ENDS.format(plan=plan))
+            raise Refusal("conflict", "the account is being changed by others: try again")
 
         return await self._commands.run(command)
 
@@ -125,8 +136,11 @@ class Destinations:
         return await self._set(actor, environment, identifier, DestinationStatus.DISABLED)
 
     async def archive(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
-        """End a destination for good; what waits is discarded. Harmless when it is archived already."""
-        return await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
+        """End a destination for good: what waits is discarded, its rules are removed. Harmless when it
+        is archived already."""
+        record = await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
+        await self.on_archived(actor, environment, identifier)
+        return record
 
     async def disable_gone(self, destination: Destination, *, quiet: bool = False) -> None:
         """Disable a destination whose receiver answered 410. Waits for a store that is away. A `quiet`
@@ -264,6 +278,10 @@ class Destinations:
 
 def _audited(record: DestinationRecord) -> dict[str, Any]:
     return {**destination_document(record), "status": record.status.name}
+
+
+async def _without_rules(actor: Actor, environment: int, destination: str) -> None:
+    """Do nothing: where there are no rules."""
 
 
 def _unheard(destination: str, environment: int, at_ms: int, reason: str) -> None:

@@ -42,6 +42,7 @@ class Loader:
             "rule": self._rule,
             "schema": self._schema,
             "settings": self._settings,
+            "customer": self._customer,
         }
 
     async def load(self) -> None:
@@ -56,6 +57,9 @@ class Loader:
                 projection.tenant(tenant)
             for settings in configuration.settings:
                 projection.settings(settings)
+                await breaks.when_due()
+            for customer in configuration.customers:
+                projection.customer(customer)
                 await breaks.when_due()
             for key in configuration.keys:
                 projection.key(key)
@@ -125,6 +129,11 @@ class Loader:
 
     async def _settings(self, identifier: str) -> None:
         self._projection.settings(await self._store.settings.get(identifier))
+
+    async def _customer(self, identifier: str) -> None:
+        account = await self._store.customers.find(identifier)
+        if account is not None:
+            self._projection.customer(account)
 
 
 class Breaks:

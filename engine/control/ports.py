@@ -23,6 +23,7 @@ from engine.control.records import (
 )
 from engine.core.vocabulary import DestinationStatus
 from engine.models import Rule, Workspace
+from engine.quotas import CustomerAccount, CustomerTally, Used
 from engine.schemas.records import SchemaStore
 from engine.workspace_settings import WorkspaceSettings
 
@@ -77,9 +78,15 @@ class KeyStore(Protocol):
 class DestinationStore(Protocol):
     """Destinations, their versions and the accounts that they are tied to."""
 
-    async def create(self, destination: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
+    async def create(
+        self,
+        destination: DestinationRecord,
+        at_most: int,
+        audit: AuditEntry,
+        customer: CustomerTally | None = None,
+    ) -> bool:
         """Add the first version of a destination, unless the environment has `at_most` of them that
-        are not archived."""
+        are not archived, or the customer's account is past the tally that is given."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""
@@ -114,10 +121,15 @@ class TransformStore(Protocol):
     """Transform scripts."""
 
     async def create(
-        self, script: TransformScript, workspace: str, at_most: int, audit: AuditEntry
+        self,
+        script: TransformScript,
+        workspace: str,
+        at_most: int,
+        audit: AuditEntry,
+        customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the next version of its destination (`version` is not looked at), unless that is archived
-        or the workspace has `at_most` scripts."""
+        """Add the next version of its destination (`version` is not looked at), unless that is archived,
+        the workspace has `at_most` scripts, or the customer's account is past the tally that is given."""
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
         """Remove a version that is not live, of a destination that is not archived."""
@@ -140,20 +152,53 @@ class TransformStore(Protocol):
         """Return how many scripts of a workspace its plan counts."""
 
 
+class CustomerStore(Protocol):
+    """Customers' accounts: what is said of them, and what they have."""
+
+    async def get(self, environment: int, external_id: str) -> CustomerAccount | None:
+        """Return an account."""
+
+    async def find(self, account: str) -> CustomerAccount | None:
+        """Return an account of which anything was said, of whatever environment: for read models only."""
+
+    async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
+        """Write the next version of what is said, if the present one is its predecessor."""
+
+    async def used(self, environment: int, account: str, at_most: int) -> Used | None:
+        """Return what an account has, counted as far as `at_most`; None where it is unknown."""
+
+
 class RuleStore(Protocol):
     """Routing rules."""
 
     async def create(
-        self, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None = None
+        self,
+        rule: Rule,
+        at_most: int,
+        audit: AuditEntry,
+        tally: int | None = None,
+        customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule, unless the environment has `at_most` of them, or is past `tally`."""
+        """Add a rule, unless its destination is archived, the environment has `at_most` rules or is past
+        `tally`, or the customer's account is past its own."""
 
     async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version, if the present one is its predecessor and the environment not past
         `tally`."""
 
-    async def filtered(self, environment: int) -> FilteredRules:
-        """Return which rules have a filter, and the tally that this holds for."""
+    async def remove_all(self, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+        """Remove the versions that are given, of one environment, each with its entry; return the ids of
+        those that were removed."""
+
+    async def left_behind(self, limit: int) -> list[tuple[int, str]]:
+        """Return archived destinations, by environment and id, that still have rules."""
+
+    async def count(self, environment: int) -> int:
+        """Return how many rules an environment has."""
+
+    async def filtered(self, environment: int, account: str | None) -> FilteredRules:
+        """Return which rules of an account's destinations (None: of those tied to none) have a filter,
+        and the tally that this holds for."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return what is recorded of filters that could not be evaluated, by rule."""
@@ -225,6 +270,10 @@ class ConfigurationStore(Protocol):
     @property
     def schemas(self) -> SchemaStore:
         """Event schemas."""
+
+    @property
+    def customers(self) -> CustomerStore:
+        """Customers' accounts."""
 
     @property
     def settings(self) -> SettingsStore:

@@ -11,6 +11,7 @@ from engine.core.destination import MOST_CONCURRENCY, Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
 from engine.errors import Refusal
 from engine.models import Credential, Models, Rule
+from engine.quotas import CustomerAccount
 from engine.schemas.active import ActiveSchema
 from engine.schemas.checks import ActiveSchemas
 from engine.templates.catalog import Catalog
@@ -107,6 +108,10 @@ class ModelProjection:
     def settings(self, settings: WorkspaceSettings) -> None:
         """Act on this version of a workspace's settings."""
         self._models.put_settings(settings)
+
+    def customer(self, account: CustomerAccount) -> None:
+        """Act on this version of what is said of a customer's account."""
+        self._models.put_customer(account)
 
     def absent_schemas(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
         """Return the event types that are held to a schema here and are not among `present`."""

@@ -17,6 +17,7 @@ from engine.core.vocabulary import (
     SigningAlgorithm,
 )
 from engine.models import EnvironmentModel, Rule, Workspace
+from engine.quotas import CustomerAccount
 from engine.schemas.active import ActiveSchema
 from engine.workspace_settings import WorkspaceSettings
 
@@ -112,11 +113,11 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
 
 
 class FilteredRules(Struct, frozen=True, kw_only=True):
-    """Which of an environment's rules have a filter, and the state of its rules that this holds for."""
+    """Rules of an environment with a filter, and the state of its rules that this holds for."""
 
     rules: int  # with and without one
     tally: int  # rises with every write of a rule
-    patterns: dict[str, tuple[str, ...]]  # by rule: its event types
+    patterns: dict[str, tuple[str, ...]]  # of the rules asked for, by rule: its event types
 
 
 class FilterErrors(Struct, frozen=True):
@@ -168,3 +169,4 @@ class Configuration(Struct):
     schemas: list[ActiveSchema]
     settings: list[WorkspaceSettings]
     rule_ids: list[str]  # of all that there are
+    customers: list[CustomerAccount] = []  # of which anything was said

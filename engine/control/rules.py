@@ -12,15 +12,22 @@ from engine.control.documents import invalid, merged, read
 from engine.control.drafts import RuleDraft
 from engine.control.overlap import too_many_at_once
 from engine.control.ports import DestinationStore, RuleStore
+from engine.control.rooms import Rooms
 from engine.control.showing import Projection
 from engine.control.views import rule_document
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 from engine.identity import Identity, created_at_ms
 from engine.models import Rule
+from engine.plans import Plans
+from engine.quotas import Quota
 
-MAX_RULES = 1_000  # of an environment
-MAX_FILTERS = 20  # that one event can meet: each takes at most some 3 ms
+# That one event can meet, of one customer's destinations, and as many of those tied to no customer: each
+# takes at most some 3 ms, in parts.
+MAX_FILTERS = 100
+AT_ONCE = (
+    50  # rules that one statement removes of an archived destination: a millisecond of the loop
+)
 ATTEMPTS = 5  # as with destinations
 BUSY = "the rules are being changed by others: try again"
 
@@ -36,7 +43,11 @@ class RoutingRules:
         projection: Projection,
         identity: Identity,
         now: Callable[[], float],
+        plans: Plans,
+        rooms: Rooms,
     ) -> None:
+        self._plans = plans
+        self._rooms = rooms
         self._store = store
         self._destinations = destinations
         self._commands = commands
@@ -46,23 +57,27 @@ class RoutingRules:
         self._now = now
 
     async def create(self, actor: Actor, environment: int, draft: RuleDraft) -> Rule:
-        """Add a rule. Raises Refusal 404 or 409 for its destination, 400 past the limits."""
+        """Add a rule. Raises Refusal 404 or 409 for its destination, 402 where the plan, or the quota of
+        the customer whose session asks, has no room for another, 400 past the number of filters."""
 
         async def command() -> Rule:
-            await self._require_destination(actor, environment, draft.destination_id)
             identifier = self._identity.other()
             now_ms = created_at_ms(identifier)
             rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
             changes = differences({}, rule_document(rule))
             entry = self._auditor.entry(actor, "routing_rule.create", identifier, changes)
+            plan = self._plans.of_environment(environment)
             for _ in range(ATTEMPTS):
-                tally = await self._tally(rule, None)
-                if await written(self._store.create(rule, MAX_RULES, entry, tally)):
+                account = await self._account(actor, environment, draft.destination_id)
+                own = await self._rooms.of(actor, environment, Quota.RULES)
+                tally = await self._tally(rule, None, account)
+                if await written(self._store.create(rule, plan.rules, entry, tally, own)):
                     self._projection.rule(rule)
                     return rule
-                if (await self._store.filtered(environment)).rules >= MAX_RULES:
+                if await self._store.count(environment) >= plan.rules:
                     raise Refusal(
-                        "invalid_request", f"an environment has at most {MAX_RULES} rules"
+                        "plan_limit",
+                        f"the plan {plan.name} has at most {plan.rules} rules in an environment",
                     )
                 await trio.lowlevel.checkpoint()
             raise Refusal("conflict", BUSY)
@@ -107,6 +122,27 @@ class RoutingRules:
 
         await self._commands.run(command)
 
+    async def remove_all_of(self, actor: Actor, environment: int, destination: str) -> None:
+        """Remove the rules of an archived destination, which gets no new ones: a few at a time, beside
+        other commands, since there may be as many as the plan has."""
+
+        async def work() -> bool:
+            rules = await self._store.page(environment, destination, None, None, AT_ONCE)
+            if not rules:
+                return False
+            entries = [
+                self._auditor.entry(
+                    actor, "routing_rule.delete", rule.id, differences(rule_document(rule), {})
+                )
+                for rule in rules
+            ]
+            for gone in await written(self._store.remove_all(rules, entries)):
+                self._projection.rule_removed(gone)
+            return True
+
+        while await self._commands.run_beside(work):
+            pass
+
     async def _switch(
         self,
         actor: Actor,
@@ -133,8 +169,7 @@ class RoutingRules:
             for _ in range(ATTEMPTS):
                 present = await self._get(actor, environment, identifier)
                 draft = change(present)
-                if draft.destination_id != present.destination:
-                    await self._require_destination(actor, environment, draft.destination_id)
+                account = await self._account(actor, environment, draft.destination_id)
                 same = _drafted(
                     draft, identifier, environment, present.version, present.updated_at_ms
                 )
@@ -146,7 +181,7 @@ class RoutingRules:
                 )
                 changes = differences(rule_document(present), rule_document(rule))
                 entry = self._auditor.entry(actor, f"routing_rule.{action}", identifier, changes)
-                tally = await self._tally(rule, present)
+                tally = await self._tally(rule, present, account)
                 if await written(self._store.replace(rule, entry, tally)):
                     self._projection.rule(rule)
                     return rule
@@ -155,22 +190,28 @@ class RoutingRules:
 
         return await self._commands.run(command)
 
-    async def _tally(self, rule: Rule, present: Rule | None) -> int | None:
+    async def _tally(self, rule: Rule, present: Rule | None, account: str | None) -> int | None:
         """Return the tally at which the rule's filter is one of few enough, None where that is no
-        question. Raises Refusal where there are too many."""
+        question. Raises Refusal where there are too many of the rule's customer, or of none."""
         if rule.filter is None:
             return None
-        filtered_before = present is not None and present.filter is not None
-        if filtered_before and present is not None and present.event_types == rule.event_types:
+        if (
+            present is not None
+            and present.filter is not None
+            and present.event_types == rule.event_types
+            and present.destination == rule.destination
+        ):
             return None
-        known = await self._store.filtered(rule.environment)
+        known = await self._store.filtered(rule.environment, account)
         others = {key: types for key, types in known.patterns.items() if key != rule.id}
         # In a thread: a thousand rules of a hundred patterns take half a second.
         if len(others) >= MAX_FILTERS and await trio.to_thread.run_sync(
             too_many_at_once, rule.event_types, others, MAX_FILTERS
         ):
             raise invalid(
-                "filter", f"one event type would meet more than {MAX_FILTERS} rules with a filter"
+                "filter",
+                f"one event type would meet more than {MAX_FILTERS} rules with a filter, of "
+                f"{'one customer' if account else 'no customer'}",
             )
         return known.tally
 
@@ -184,12 +225,14 @@ class RoutingRules:
             raise Refusal("not_found", "no such routing rule")
         return rule
 
-    async def _require_destination(self, actor: Actor, environment: int, identifier: str) -> None:
+    async def _account(self, actor: Actor, environment: int, identifier: str) -> str | None:
+        """Return the account that a rule's destination is tied to. Raises Refusal 404 or 409."""
         destination = await self._destinations.get(environment, identifier)
         if destination is None or not actor.sees(destination.customer_account):
             raise Refusal("not_found", "destinationId: no such destination")
         if destination.status is DestinationStatus.ARCHIVED:
             raise Refusal("conflict", "destinationId: the destination is archived")
+        return destination.customer_account
 
 
 def _drafted(

@@ -4,6 +4,7 @@ from typing import Protocol
 
 from engine.control.records import DestinationRecord, KeyRecord, Tenant
 from engine.models import Rule
+from engine.quotas import CustomerAccount
 from engine.schemas.active import ActiveSchema
 from engine.workspace_settings import WorkspaceSettings
 
@@ -32,6 +33,9 @@ class Projection(Protocol):
     def settings(self, settings: WorkspaceSettings) -> None:
         """A workspace's settings have a new version."""
 
+    def customer(self, account: CustomerAccount) -> None:
+        """Something else is said of a customer's account."""
+
 
 class NoProjection:
     """For a process without read models, such as the command line."""
@@ -55,4 +59,7 @@ class NoProjection:
         """Do nothing."""
 
     def settings(self, settings: WorkspaceSettings) -> None:
+        """Do nothing."""
+
+    def customer(self, account: CustomerAccount) -> None:
         """Do nothing."""

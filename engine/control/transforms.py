@@ -17,6 +17,7 @@ from engine.control.documents import invalid
 from engine.control.drafts import Document, Name, Uuid
 from engine.control.ports import DestinationStore, TransformStore
 from engine.control.records import DestinationRecord, TransformScript, TransformStatus
+from engine.control.rooms import Rooms
 from engine.control.showing import Projection
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus
@@ -24,6 +25,7 @@ from engine.errors import Refusal
 from engine.identity import Identity
 from engine.outbound.ports import Trying
 from engine.plans import Plan, Plans
+from engine.quotas import Quota
 
 T = TypeVar("T")
 ATTEMPTS = 5  # as with destinations
@@ -59,8 +61,10 @@ class TransformScripts:
         projection: Projection,
         identity: Identity,
         plans: Plans,
+        rooms: Rooms,
         now: Callable[[], float],
     ) -> None:
+        self._rooms = rooms
         self._store = store
         self._destinations = destinations
         self._transforms = transforms
@@ -77,7 +81,8 @@ class TransformScripts:
         """Add the next version of a destination's script, as a draft.
 
         Raises Refusal: 413 for a source that is too large, 400 for one that does not compile, 404 for the
-        destination, 402 where the plan has no room for another, 409 where the destination is archived.
+        destination, 402 where plan or quota have no room for another, 409 where the destination is
+        archived.
         """
         if len(draft.source.encode()) > SOURCE_BYTES:
             raise Refusal("payload_too_large", f"the source is larger than {SOURCE_BYTES} bytes")
@@ -89,9 +94,6 @@ class TransformScripts:
             identifier = self._identity.other()
             destination = await self._destination(actor, environment, draft.destination_id)
             plan = self._plans.of_environment(environment)
-            if await self._store.used(actor.workspace) >= plan.transforms:
-                raise _plan_ends(plan)
-            _refuse_archived(destination)
             script = TransformScript(
                 id=identifier,
                 environment=environment,
@@ -106,12 +108,16 @@ class TransformScripts:
             # The source itself is not repeated: no version of it ever changes.
             changes = differences({}, {"destinationId": destination.id, "name": draft.name})
             entry = self._auditor.entry(actor, "transform_script.create", identifier, changes)
-            adding = self._store.create(script, actor.workspace, plan.transforms, entry)
-            if not await written(adding):
-                # Others came between: the one or the other is so now.
+            most, workspace = plan.transforms, actor.workspace
+            for _ in range(ATTEMPTS):
+                if await self._store.used(workspace) >= most:
+                    raise _plan_ends(plan)
+                # Others may have come between: the account or the destination is another then.
                 _refuse_archived(await self._destination(actor, environment, destination.id))
-                raise _plan_ends(plan)
-            return await self._get(actor, environment, identifier)
+                own = await self._rooms.of(actor, environment, Quota.TRANSFORMS)
+                if await written(self._store.create(script, workspace, most, entry, own)):
+                    return await self._get(actor, environment, identifier)
+            raise Refusal("conflict", "the scripts are being changed by others: try again")
 
         return await self._commands.run(command)
 

@@ -39,6 +39,7 @@ from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.records import Tenant
 from engine.control.replays import Replays
+from engine.control.rooms import Rooms
 from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
 from engine.control.sessions import PURPOSE, EmbedSessions, SessionTokens
@@ -341,6 +342,7 @@ class House:
         self.ingestion = Ingestion(
             self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
         )
+        self.rooms = Rooms(self.tables.customers, self.models, self.plans)
         self.destinations = Destinations(
             self.tables.destinations,
             self.commands,
@@ -348,6 +350,7 @@ class House:
             self.identity,
             now,
             self.plans,
+            self.rooms,
             CATALOG,
         )
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
@@ -358,7 +361,10 @@ class House:
             self.projection,
             self.identity,
             now,
+            self.plans,
+            self.rooms,
         )
+        self.destinations.on_archived = self.rules.remove_all_of
         self.schemas = EventSchemas(
             self.tables.schemas, self.commands, self.projection, self.identity
         )
@@ -447,6 +453,7 @@ class House:
                 self.projection,
                 self.identity,
                 self.plans,
+                self.rooms,
                 self.clock.now,
             ),
             transform_store=self.tables.transforms,

@@ -12,6 +12,7 @@ from engine.control.records import AuditEntry, DestinationRecord, Tenant
 from engine.core.vocabulary import DestinationStatus
 from engine.errors import Refusal
 from engine.ports import StoreAwayError
+from engine.quotas import CustomerTally
 from storage.bridge import Bridge
 from storage.connection import Connection
 from tests.api.house import HOOK, Caller, House
@@ -216,8 +217,10 @@ async def test_a_write_whose_outcome_is_unknown_is_not_called_refused(
     store = house.tables.destinations
     create = store.create
 
-    async def lost(record: DestinationRecord, at_most: int, audit: AuditEntry) -> None:
-        await create(record, at_most, audit)
+    async def lost(
+        record: DestinationRecord, at_most: int, audit: AuditEntry, customer: CustomerTally | None
+    ) -> None:
+        await create(record, at_most, audit, customer)
         raise StoreAwayError("the answer was lost")
 
     monkeypatch.setattr(store, "create", lost)

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from engine.control import rules as control
 from engine.core.vocabulary import Priority
+from engine.plans import BUILT_IN
 from tests.api.house import Caller, House
 from tests.api.test_destinations import make as make_destination
 
@@ -137,13 +138,14 @@ async def test_lists_filter_and_page(api: Caller) -> None:
 
 
 async def test_an_environment_has_a_limited_number_of_rules(
-    api: Caller, staging: Caller, monkeypatch: pytest.MonkeyPatch
+    house: House, api: Caller, staging: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "MAX_RULES", 2)
+    plans = {"scale": structs.replace(BUILT_IN["scale"], rules=2)}
+    monkeypatch.setattr(house.plans, "_plans", plans)
     destination = (await make_destination(api))["id"]
     made = [await make(api, destinationId=destination) for _ in range(2)]
     body = {"name": "r", "destinationId": destination, "eventTypes": ["a"]}
-    assert (await api("POST", "/routing-rules", body)).code == "invalid_request"
+    assert (await api("POST", "/routing-rules", body)).code == "plan_limit"
     await make(staging)
     await api("DELETE", f"/routing-rules/{made[0]['id']}")
     assert (await api("POST", "/routing-rules", body)).status == 201

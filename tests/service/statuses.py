@@ -231,6 +231,13 @@ PARTICULAR = [
     ),
     Case(
         operation="POST /routing-rules",
+        status=402,
+        code="plan_limit",
+        caller="small",
+        body={**RULE, "destinationId": "{smalls}"},
+    ),
+    Case(
+        operation="POST /routing-rules",
         status=409,
         code="conflict",
         body={**RULE, "destinationId": "{archived}"},

@@ -29,7 +29,7 @@ from tests.service.statuses import (
     table,
 )
 
-# A plan that is used up by its first request, and one that has room for one destination.
+# A plan that is used up by its first request, and one that has room for one destination and one rule.
 PLANS = """
 [plans.free]
 control_per_minute = 1
@@ -38,6 +38,7 @@ ingest_per_minute = 1
 [plans.pro]
 control_per_minute = 100000
 destinations = 1
+rules = 1
 transforms = 0
 """
 NO_RETRY: dict[str, list[int]] = {"retrySchedule": []}
@@ -133,7 +134,7 @@ class World:
         for name in ("destination", "spare", "archived", "other"):
             self.ids[name] = await destination(api, url, ["never"])
         rules = (await api("GET", "/routing-rules")).json["items"]
-        self.ids["rule"], self.ids["spare_rule"] = rules[0]["id"], rules[1]["id"]
+        self.ids["rule"], self.ids["spare_rule"] = rules[0]["id"], rules[-1]["id"]
         body = {**SCRIPT, "destinationId": self.ids["archived"]}
         self.ids["archived_script"] = await self._made("/transform-scripts", body)
         assert (await api("DELETE", f"/destinations/{self.ids['archived']}")).status == 200

@@ -255,8 +255,9 @@ async def test_a_portal_learns_whose_session_it_is_and_what_to_offer(
         "permissions": {ability.value: True for ability in Ability},
         "limits": {
             "requestsPerMinute": 1_200,
-            "destinations": 100_000,
-            "transforms": 1_000,
+            "destinations": 20,
+            "rules": 100,
+            "transforms": 20,
             "retentionDays": 30,
         },
     }
@@ -278,8 +279,9 @@ async def test_a_plan_without_scripts_offers_none(bridge: Bridge) -> None:
         shown = (await (await browser_of(house, api))("GET", "/embed/context")).json
         assert shown["permissions"]["manageTransforms"] is False
         assert shown["limits"] == {
-            "requestsPerMinute": 12,
-            "destinations": 20,
+            "requestsPerMinute": 120,
+            "destinations": 10,
+            "rules": 100,
             "transforms": 0,
             "retentionDays": 7,
         }

@@ -41,7 +41,9 @@ async def test_each_rule_that_names_the_type_says_why(house: ServiceHouse, api: 
         ids[name] = made.json["id"]
     await api("DELETE", f"/destinations/{archived}")
     await api("POST", f"/destinations/{held}/disable", {})
-    found = (await preview(api)).json
+    trial = {"name": "archived", "destinationId": archived, "eventTypes": ["order.*"]}
+    found = (await preview(api, rule=trial)).json
+    assert ids["archived"] not in {each["ruleId"] for each in found["rules"]}
     assert (found["accepted"], found["refusal"], found["otherRules"]) == (True, None, 1)
     by_name = {each["name"]: each for each in found["rules"]}
     assert {name: each["reason"] for name, each in by_name.items()} == {

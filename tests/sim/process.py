@@ -21,6 +21,7 @@ from engine.control.dlq import DeadLetters
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.replays import Replays
+from engine.control.rooms import Rooms
 from engine.control.rules import RoutingRules
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
@@ -154,6 +155,7 @@ class Process:
     def _build_control(self, make_bytes: Callable[[int], bytes]) -> None:
         stores, now = self.stores, self.clock.now
         plans = Plans(self.models)
+        rooms = Rooms(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
         self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
         self.projection.most_concurrency = AUTO_MOST
         self.commands = Commands()
@@ -166,6 +168,7 @@ class Process:
             self.identity,
             now,
             plans,
+            rooms,
             CATALOG,
             lambda _: make_bytes(32),
         )
@@ -174,8 +177,10 @@ class Process:
             self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
             self.destinations.on_disabled = witness.disabled
         self.rules = RoutingRules(
-            stores.rules, stores.destinations, self.commands, self.projection, self.identity, now
-        )
+            stores.rules, stores.destinations, self.commands, self.projection, self.identity, now,
+            plans, rooms,
+        )  # fmt: skip
+        self.destinations.on_archived = self.rules.remove_all_of
         self.dead_letters = DeadLetters(
             NO_LOG, stores.dead, stores.requeue, self.intake.entrance, self.commands, self.identity
         )

@@ -12,6 +12,7 @@ from engine.control.records import AuditEntry, Configuration, KeyRecord, Tenant
 from engine.core.vocabulary import Environment
 from engine.models import EnvironmentModel, Workspace
 from engine.ports import Claimed, PoisonError
+from engine.quotas import CustomerAccount
 from engine.workspace_settings import WorkspaceSettings
 from tests.sim.store.connection import Pool
 from tests.sim.store.destinations import SimulatedDestinations
@@ -82,6 +83,15 @@ class DefaultSettings:
         return WorkspaceSettings(workspace=workspace)
 
 
+class SilentCustomers:
+    """`engine.control.ports.CustomerStore` as the loader knows it: nothing was said of any account."""
+
+    async def find(self, account: str) -> CustomerAccount | None:
+        """Return None."""
+        del account
+        return None
+
+
 class SimulatedConfiguration:
     """`engine.control.ports.ConfigurationStore`, as far as `engine.control.loading.Loader` needs it."""
 
@@ -94,6 +104,7 @@ class SimulatedConfiguration:
         self.rules = SimulatedRules(tables, pool)
         self.schemas = NoSchemas()
         self.settings = DefaultSettings()
+        self.customers = SilentCustomers()
 
     async def load(self, known: Known | None = None) -> Configuration:
         """Read everything, as of one instant, what is known too."""

@@ -6,6 +6,7 @@ from functools import partial
 from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.vocabulary import DestinationStatus
 from engine.ports import PoisonError
+from engine.quotas import CustomerTally
 from engine.shards import shard_of
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import StoredBacklog
@@ -69,8 +70,15 @@ class SimulatedDestinations:
         self._tables = tables
         self._pool = pool
 
-    async def create(self, destination: DestinationRecord, at_most: int, audit: AuditEntry) -> bool:
-        """Add the first version of a destination; see the port."""
+    async def create(
+        self,
+        destination: DestinationRecord,
+        at_most: int,
+        audit: AuditEntry,
+        customer: CustomerTally | None = None,
+    ) -> bool:
+        """Add the first version of a destination; see the port. No customer's session asks for one."""
+        assert customer is None
         work = partial(create, self._tables, destination, at_most, audit)
         return await self._pool.write("create destination", work)
 

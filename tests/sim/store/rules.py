@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.control.records import AuditEntry, FilteredRules, FilterErrors, FilterFailure
+from engine.core.vocabulary import DestinationStatus
 from engine.models import Rule
 from engine.ports import PoisonError
+from engine.quotas import CustomerTally
 from tests.sim.store.connection import Pool
 from tests.sim.store.tables import Tables, require_text
 
@@ -13,6 +15,8 @@ from tests.sim.store.tables import Tables, require_text
 def create(tables: Tables, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None) -> bool:
     """Add a rule, where there is room and the environment is not past `tally`."""
     _require_texts(rule)
+    if not _is_open(tables, rule) or at_most == 0:
+        return False
     known = tables.tallies.get(rule.environment)
     if known is not None and (known[0] >= at_most or tally not in (None, known[1])):
         return False
@@ -28,7 +32,7 @@ def replace(tables: Tables, rule: Rule, audit: AuditEntry, tally: int | None) ->
     """Write the next version, if the present one is its predecessor; the tally moves whenever it may."""
     _require_texts(rule)
     known = tables.tallies.get(rule.environment)
-    if known is None or tally not in (None, known[1]):
+    if known is None or tally not in (None, known[1]) or not _is_open(tables, rule):
         return False
     present = tables.rules.get((rule.environment, rule.id))
     if present is not None and present.version == rule.version - 1:
@@ -56,6 +60,18 @@ def remove(tables: Tables, rule: Rule, audit: AuditEntry) -> bool:
     tables.add_audit(audit)
     tables.on_ruled(present, False)
     return True
+
+
+def remove_all(tables: Tables, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+    """Remove the versions that are given, each with its entry."""
+    pairs = zip(rules, audits, strict=True)
+    return [rule.id for rule, audit in pairs if remove(tables, rule, audit)]
+
+
+def _is_open(tables: Tables, rule: Rule) -> bool:
+    """Whether a rule's destination is there and not archived."""
+    found = tables.destinations.get((rule.environment, rule.destination))
+    return found is not None and found.status is not DestinationStatus.ARCHIVED
 
 
 def _require_texts(rule: Rule) -> None:
@@ -95,9 +111,15 @@ class SimulatedRules:
         self._pool = pool
 
     async def create(
-        self, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None = None
+        self,
+        rule: Rule,
+        at_most: int,
+        audit: AuditEntry,
+        tally: int | None = None,
+        customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule; see the port."""
+        """Add a rule; see the port. No customer's session asks for one."""
+        assert customer is None
         work = partial(create, self._tables, rule, at_most, audit, tally)
         return await self._pool.write("create rule", work)
 
@@ -110,15 +132,45 @@ class SimulatedRules:
         """Remove the version that is given."""
         return await self._pool.write("remove rule", partial(remove, self._tables, rule, audit))
 
-    async def filtered(self, environment: int) -> FilteredRules:
-        """Return which rules have a filter, and the tally that this holds for."""
+    async def remove_all(self, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+        """Remove the versions that are given; see the port."""
+        work = partial(remove_all, self._tables, list(rules), list(audits))
+        return await self._pool.write("remove rules", work)
+
+    async def left_behind(self, limit: int) -> list[tuple[int, str]]:
+        """Return archived destinations that still have rules; see the port."""
+
+        def work() -> list[tuple[int, str]]:
+            rules = self._tables.rules.values()
+            found = {
+                (rule.environment, rule.destination)
+                for rule in rules
+                if not _is_open(self._tables, rule)
+            }
+            return sorted(found)[:limit]
+
+        return await self._pool.read("rules left behind", work)
+
+    async def count(self, environment: int) -> int:
+        """Return how many rules an environment has."""
+        return await self._pool.read(
+            "number of rules", lambda: self._tables.tallies.get(environment, (0, 0))[0]
+        )
+
+    async def filtered(self, environment: int, account: str | None) -> FilteredRules:
+        """Return which rules of an account's destinations have a filter; see the port."""
 
         def work() -> FilteredRules:
             rules, version = self._tables.tallies.get(environment, (0, 0))
+            tied = {
+                each.id
+                for each in self._tables.destinations.values()
+                if each.environment == environment and each.customer_account == account
+            }
             patterns = {
                 rule.id: rule.event_types
                 for rule in self._tables.rules.values()
-                if rule.environment == environment and rule.filter is not None
+                if rule.destination in tied and rule.filter is not None
             }
             return FilteredRules(rules=rules, tally=version, patterns=patterns)
 

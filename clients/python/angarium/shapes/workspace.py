@@ -64,10 +64,11 @@ class Workspace(TypedDict):
 
 
 class EmbedLimits(TypedDict):
-    """What the workspace's plan leaves to a customer."""
+    """What the workspace leaves to a customer."""
 
     requestsPerMinute: int
     destinations: int
+    rules: int
     transforms: int
     retentionDays: int
 

@@ -1,0 +1,58 @@
+"""Destinations and their rules, as a server writes them."""
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from engine.control.actor import Actor
+from engine.control.destinations import Destinations
+from engine.control.rules import RoutingRules
+from engine.errors import Refusal
+from engine.ports import StoreAwayError
+
+if TYPE_CHECKING:
+    from api.composition import Server
+
+SWEPT = 1_000  # archived destinations of one start; the next start sweeps further ones
+
+
+def routing_of(server: "Server") -> tuple[Destinations, RoutingRules]:
+    """Return the commands on destinations and on rules."""
+    tables, now = server.tables, server.clock.now
+    destinations = Destinations(
+        tables.destinations,
+        server.commands,
+        server.projection,
+        server.identity,
+        now,
+        server.plans,
+        server.rooms,
+        server.catalog,
+    )
+    rules = RoutingRules(
+        tables.rules,
+        tables.destinations,
+        server.commands,
+        server.projection,
+        server.identity,
+        now,
+        server.plans,
+        server.rooms,
+    )
+    destinations.on_archived = rules.remove_all_of
+    server.background.spawn(_sweep, server, rules)
+    return destinations, rules
+
+
+async def _sweep(server: "Server", rules: RoutingRules) -> None:
+    """Remove the rules that archived destinations still have: a server was killed before it did."""
+    with suppress(StoreAwayError, Refusal):
+        for number, destination in await server.tables.rules.left_behind(SWEPT):
+            environment = server.models.environments.get(number)
+            if environment is not None:
+                actor = Actor(
+                    kind="SYSTEM",
+                    id="archived-destination",
+                    workspace=environment.workspace,
+                    environment=number,
+                )
+                await rules.remove_all_of(actor, number, destination)

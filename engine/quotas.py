@@ -1,0 +1,57 @@
+"""Quotas: how much of a workspace one customer's account may use. Values alone.
+
+A quota holds embed sessions. The workspace's own keys are held to the plan, whomever they act for.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+
+class Quota(Enum):
+    """What is counted for an account. The values are the names of fields."""
+
+    DESTINATIONS = "destinations"
+    RULES = "rules"
+    TRANSFORMS = "transforms"
+
+
+class Quotas(Struct, frozen=True, kw_only=True):
+    """The quotas that a workspace has set for one account; None leaves the plan's."""
+
+    destinations: int | None = None
+    rules: int | None = None
+    transforms: int | None = None
+    requests_per_minute: int | None = None
+
+
+class CustomerAccount(Struct, frozen=True, kw_only=True):
+    """One version of a customer's account; version 0 is an account of which nothing was written."""
+
+    id: str
+    environment: int
+    external_id: str
+    version: int = 0
+    name: str | None = None
+    quotas: Quotas = Quotas()
+
+
+class Used(Struct, frozen=True):
+    """The rows of an account. `tally` rises with everything that one of its sessions adds."""
+
+    tally: int
+    destinations: int
+    rules: int
+    transforms: int
+
+    def of(self, quota: Quota) -> int:
+        """Return one of the numbers."""
+        number: int = getattr(self, quota.value)
+        return number
+
+
+class CustomerTally(Struct, frozen=True):
+    """The state of an account that a decision was made by: what is added must find it unchanged."""
+
+    account: str
+    tally: int

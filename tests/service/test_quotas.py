@@ -1,0 +1,195 @@
+"""Quotas of customers: what one customer uses up is its own, and nobody else is refused for it."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+
+from engine.control import rules as control
+from engine.control.actor import Actor, Auditor
+from engine.quotas import CustomerTally
+from storage.bridge import Bridge
+from tests.api.house import Caller
+from tests.service.house import ServiceHouse, open_service, post
+from tests.service.receiver import Receiver
+from tests.service.test_embed import session_of
+
+HOOK = "http://127.0.0.1:1/"
+SMALL = """
+[plans.scale]
+customer_destinations = 2
+customer_rules = 3
+customer_transforms = 2
+customer_per_minute = 300
+"""
+SCRIPT = "function transform(event) { return event; }"
+
+
+@pytest.fixture
+async def small(bridge: Bridge, tmp_path: Path) -> Any:
+    path = tmp_path / "plans.toml"
+    path.write_text(SMALL)
+    async with open_service(bridge, plans_file=path) as house:
+        yield house
+
+
+async def add(caller: Caller, **fields: Any) -> Any:
+    return await caller("POST", "/destinations", {"name": "d", "url": HOOK, **fields})
+
+
+async def rule(caller: Caller, to: str, **fields: Any) -> Any:
+    body = {"name": "r", "destinationId": to, "eventTypes": ["order.*"], **fields}
+    return await caller("POST", "/routing-rules", body)
+
+
+async def script(caller: Caller, to: str) -> Any:
+    body = {"destinationId": to, "name": "s", "source": SCRIPT}
+    return await caller("POST", "/transform-scripts", body)
+
+
+async def test_a_customer_at_its_quotas_is_refused_alone(small: ServiceHouse) -> None:
+    api = await small.caller(await small.tenant("acme"))
+    ada, bob = await session_of(small, api), await session_of(small, api, "bob")
+    first, second = [(await add(ada)).json["id"] for _ in range(2)]
+    refused = await add(ada)
+    assert (refused.status, refused.code) == (402, "plan_limit")
+    assert "your account has at most 2 destinations" in refused.json["message"]
+    for _ in range(3):
+        assert (await rule(ada, first)).status == 201
+    for to in (first, second):
+        refused = await rule(ada, to)
+        assert (refused.status, refused.code) == (402, "plan_limit")
+    for _ in range(2):
+        assert (await script(ada, second)).status == 201
+    for to in (first, second):
+        refused = await script(ada, to)
+        assert (refused.status, refused.code) == (402, "plan_limit")
+    for caller, more in ((bob, {}), (api, {}), (api, {"customerExternalId": "ada"})):
+        made = await add(caller, **more)
+        assert made.status == 201, made.body
+        assert (await rule(caller, made.json["id"])).status == 201
+        assert (await script(caller, made.json["id"])).status == 201
+    # What the workspace gives counts, and what is archived does not.
+    assert (await ada("DELETE", f"/destinations/{first}", {})).status == 200
+    assert (await add(ada)).status == 402
+    assert (await ada("DELETE", f"/destinations/{second}", {})).status == 200
+    third = (await add(ada)).json["id"]
+    assert [(await rule(ada, third)).status for _ in range(3)] == [201, 201, 402]
+    assert [(await script(ada, third)).status for _ in range(2)] == [201, 402]
+
+
+async def test_sessions_of_a_customer_at_once_do_not_pass_its_quotas(small: ServiceHouse) -> None:
+    api = await small.caller(await small.tenant("acme"))
+    sessions = [await session_of(small, api) for _ in range(5)]
+    statuses: list[int] = []
+
+    async def create(caller: Caller) -> None:
+        statuses.append((await add(caller)).status)
+
+    async with trio.open_nursery() as nursery:
+        for caller in sessions:
+            nursery.start_soon(create, caller)
+    assert sorted(statuses) == [201, 201, 402, 402, 402]
+
+
+async def test_two_processes_cannot_pass_a_quota_together(small: ServiceHouse) -> None:
+    """Two writers that have counted the same: one of them writes, the other counts again."""
+    tables = small.server.tables
+    api = await small.caller(await small.tenant("acme"))
+    ada = await session_of(small, api)
+    context = (await ada("GET", "/embed/context")).json
+    account = context["customerAccountId"]
+    made = (await add(ada)).json["id"]
+    assert (await rule(ada, made)).status == 201
+    (present,) = small.server.models.rules.values()
+    used = await tables.customers.used(present.environment, account, 9)
+    assert used is not None
+    assert (used.destinations, used.rules, used.transforms) == (1, 1, 0)
+    results = await _raced(small, present, account, used.tally)
+    assert sorted(results) == [False, False, False, True]
+    assert await tables.rules.count(present.environment) == 2
+
+
+async def _raced(house: ServiceHouse, present: Any, account: str, tally: int) -> list[bool]:
+    identity, results = house.server.identity, []
+    workspace = next(iter(house.server.models.workspaces))
+
+    async def write() -> None:
+        actor = Actor(kind="CLI", id="t", workspace=workspace, environment=present.environment)
+        entry = Auditor(identity).entry(actor, "routing_rule.create", "x")
+        another = msgspec.structs.replace(present, id=identity.other())
+        held = CustomerTally(account, tally)
+        results.append(await house.server.tables.rules.create(another, 9, entry, None, held))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(4):
+            nursery.start_soon(write)
+    return results
+
+
+async def test_one_customers_filters_are_not_counted_with_anothers(
+    house: ServiceHouse, api: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "MAX_FILTERS", 2)
+    ada, bob = await session_of(house, api), await session_of(house, api, "bob")
+    for caller in (ada, bob, api):
+        to = (await add(caller, url=receiver.url())).json["id"]
+        made = [(await rule(caller, to, filter="true")).status for _ in range(3)]
+        assert made == [201, 201, 400]
+    event = await post(api, "order.made", customerExternalId="ada")
+    items = (await api("GET", f"/events/{event}/deliveries")).json["items"]
+    assert len(items) == 2  # ada's destination, and that of no customer
+    plain = await rule(api, (await add(api, customerExternalId="ada")).json["id"], filter="true")
+    assert plain.status == 400
+    moved = (await rule(api, to)).json["id"]
+    assert (await api("PATCH", f"/routing-rules/{moved}", {"filter": "true"})).status == 400
+
+
+async def test_archiving_a_destination_removes_its_rules(house: ServiceHouse, api: Caller) -> None:
+    first, second = [(await add(api)).json["id"] for _ in range(2)]
+    made = [(await rule(api, first, name=f"r{number}")).json["id"] for number in range(120)]
+    kept = (await rule(api, second, filter="true")).json["id"]
+    number = next(iter(house.server.models.rules.values())).environment
+    assert await house.server.tables.rules.count(number) == 121
+    assert (await api("DELETE", f"/destinations/{first}", {})).status == 200
+    listed = (await api("GET", "/routing-rules")).json["items"]
+    assert [each["id"] for each in listed] == [kept]
+    assert set(house.server.models.rules) == {kept}
+    assert await house.server.tables.rules.count(number) == 1
+    path = "/audit-logs?action=routing_rule.delete&limit=100"
+    page = (await api("GET", path)).json
+    found = page["items"] + (await api("GET", f"{path}&cursor={page['nextCursor']}")).json["items"]
+    assert {entry["objectId"] for entry in found} == set(made)
+    assert found[0]["changes"]["destinationId"] == {"from": first, "to": None}
+
+
+async def test_no_rule_joins_a_destination_that_was_archived_meanwhile(
+    house: ServiceHouse, api: Caller
+) -> None:
+    to = (await add(api)).json["id"]
+    assert (await rule(api, to)).status == 201
+    (present,) = house.server.models.rules.values()
+    assert (await api("DELETE", f"/destinations/{to}", {})).status == 200
+    store, identity = house.server.tables.rules, house.server.identity
+    workspace = next(iter(house.server.models.workspaces))
+    entry = Auditor(identity).entry(
+        Actor(kind="CLI", id="t", workspace=workspace), "routing_rule.create", "x"
+    )
+    another = msgspec.structs.replace(present, id=identity.other())
+    assert not await store.create(another, 9, entry)
+    assert await store.count(present.environment) == 0
+
+
+async def test_rules_that_a_killed_server_left_behind_go_at_the_next_start(bridge: Bridge) -> None:
+    async with open_service(bridge) as house:
+        api = await house.caller(await house.tenant("acme"))
+        to = (await add(api)).json["id"]
+        assert (await rule(api, to)).status == 201
+        await bridge.pool.fetch("UPDATE destinations SET status = 3, version = 2")
+    async with open_service(bridge) as house:
+        api = await house.caller(await house.keys.workspace("acme"))
+        await house.until(api, "/routing-rules", lambda page: page["items"] == [])
+        (entry,) = (await api("GET", "/audit-logs?action=routing_rule.delete")).json["items"]
+        assert entry["actorType"] == "SYSTEM"
