@@ -14,6 +14,7 @@ from api.budget import BodyBudget
 from api.cors import Cors, foreign_origin
 from api.envelope import CHALLENGE, envelope
 from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
+from api.queries import MAX_PARAMETERS
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
 from engine.ingest import Done, Reply
@@ -182,7 +183,10 @@ def _named(query: bytes, fields: Fields) -> list[str]:
     header = fields.get(b"x-environment")
     named = [] if header is None else [header.decode("latin-1")]
     if query:
-        for pair in query.split(b"&"):
+        pairs = query.split(b"&", MAX_PARAMETERS)
+        if len(pairs) > MAX_PARAMETERS:
+            raise Refusal("invalid_request", "too many query parameters")
+        for pair in pairs:
             name, _, value = pair.partition(b"=")
             if _plain(name) == "environment":
                 named.append(_plain(value))

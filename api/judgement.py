@@ -21,6 +21,7 @@ from engine.core.vocabulary import CredentialKind
 from engine.errors import Refusal
 from engine.models import EnvironmentModel
 
+LARGE_BYTES = 16 * 1024  # of a body: it is read in one step of the loop, and judged in another
 BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2
 
 
@@ -43,6 +44,8 @@ class Judge:
         model: BaseModel | None = None
         if reads:
             document = read_object(body) if body.strip() or route.body is not None else {}
+            if len(body) > LARGE_BYTES:
+                await trio.lowlevel.checkpoint()
             if isinstance(document.get("environment"), str):
                 check_named(admission, document["environment"])
             if settings is not None:

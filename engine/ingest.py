@@ -25,13 +25,16 @@ from engine.models import EnvironmentModel
 from engine.ports import Claimed
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
 from engine.router import Choice, Router
+from engine.slices import Slices
 from engine.submission import Fate, Submission
 from engine.turns import Turns
 
 __all__ = ["Done", "Ingest", "Reply"]
 
 SLICE_S = 0.0005  # how long a batch may hold the loop at a time
-SLICE_EVENTS = 16  # events between two looks at the clock: some 150 us
+# Between two looks at the clock: some 150 us. An event takes as long as so many bytes, beside its own.
+LOOK_BYTES = 16 * 1024
+EVENT_COST_BYTES = 1024
 # Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
 # slices between any two looks at what others want. Smaller ones are done within one slice anyway.
 SMALL_BYTES = 64 * 1024
@@ -202,19 +205,23 @@ class Ingest:
         if len(body) <= SMALL_BYTES:
             return await self._entries(environment, read_batch(body))
         async with self._large.turn(environment):
-            return await self._entries(environment, read_batch(body))
+            slices = Slices(lambda pause: read_batch(body, pause))
+            while not slices.go_on():
+                await trio.lowlevel.checkpoint()
+            return await self._entries(environment, slices.result)
 
     async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
         until = trio.current_time() + SLICE_S
         judge = self.judge
-        checks = judge.checks
-        for index, part in enumerate(parts):
-            if index % SLICE_EVENTS == 0 or judge.checks != checks:
-                checks = judge.checks
+        checks, worked = judge.checks, LOOK_BYTES
+        for part in parts:
+            if worked >= LOOK_BYTES or judge.checks != checks:
+                checks, worked = judge.checks, 0
                 if trio.current_time() >= until:
                     await trio.lowlevel.checkpoint()
                     until = trio.current_time() + SLICE_S
+            worked += EVENT_COST_BYTES + len(part)
             try:
                 try:
                     entries.append(self._accept(environment, part, _BATCH_DEPTH))

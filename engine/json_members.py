@@ -6,7 +6,7 @@ Each function passes over the text a fixed number of times within C, and runs no
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 MAX_DEPTH = 64  # nested containers, the outermost counted
@@ -48,12 +48,12 @@ def quotes(body: bytes) -> int:
     return body.count(b'"') - body.count(b'\\"')
 
 
-def names(body: bytes) -> list[str]:
-    """Return the names of a well-formed object's members in their order, each as often as it is given."""
+def names(body: bytes) -> Iterator[str]:
+    """Yield the names of a well-formed object's members in their order, each as often as it is given."""
     pairs = json.loads(
         body, object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str
     )
-    return [name for name, _ in pairs]
+    return (name for name, _ in pairs)
 
 
 def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
@@ -62,6 +62,27 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
     if b"\\\\" not in body:
         return _LONE.sub(instead, body)
     return _LONE.sub(instead, body.replace(b"\\\\", _HIDDEN)).replace(_HIDDEN, b"\\\\")
+
+
+def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
+    """Yield JSON in portions of some `size` bytes that end before a quote, so that no pair of surrogates
+    is in two. Where no quote comes for `most` bytes, the escapes are changed: nobody reads them.
+    """
+    at = 0
+    while at < len(body):
+        end = body.find(b'"', at + size)
+        end = len(body) if end < 0 else end
+        portion = body[at:end]
+        yield portion if end - at <= size + most else portion.replace(b"\\u", b"\\n")
+        at = end
+
+
+def storable(body: bytes) -> bool:
+    """Whether no string of well-formed JSON holds NUL or a lone surrogate."""
+    if b"\\u" not in body:
+        return True
+    hidden = body.replace(b"\\\\", _HIDDEN)
+    return b"\\u0000" not in hidden and _LONE.search(hidden) is None
 
 
 def differences(one: bytes, other: bytes) -> tuple[int, int]:
@@ -86,7 +107,7 @@ def tile(body: bytes, at: int, parts: Sequence[bytes]) -> list[tuple[int, int]] 
             return None
         spans.append((at, at + len(part)))
         at += len(part)
-    tail = bytes(byte for byte in body[at : at + 4096] if byte not in _SPACE)
+    tail = body[at : at + 4096].translate(None, _SPACE)
     return spans if tail == b"]}" and not body[at + 4096 :].strip(_SPACE) else None
 
 

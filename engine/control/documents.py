@@ -9,6 +9,9 @@ from pydantic import BaseModel, ValidationError
 from engine.complaints import UNKNOWN, of_pydantic
 from engine.errors import Detail, Refusal
 
+# Of a document: the longest has a tenth of them. Each unknown member is an error that takes a
+# microsecond, and a body can have tens of thousands.
+MAX_MEMBERS = 256
 MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -18,6 +21,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def read(model: type[Model], document: Mapping[str, Any]) -> Model:
     """Return the document as `model`. Raises Refusal `invalid_request`, naming every offending field."""
+    if len(document) > MAX_MEMBERS:
+        raise Refusal("invalid_request", f"the body has more than {MAX_MEMBERS} fields")
     try:
         return model.model_validate(document)
     except ValidationError as error:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -25,7 +26,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
-from engine.control.documents import invalid
+from engine.control.documents import MAX_MEMBERS, invalid
 from engine.core.destination import CONCURRENCY, DEFAULT_RETRY_SCHEDULE_S, MOST_CONCURRENCY
 from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
 from engine.filters import compile_filter
@@ -79,6 +80,16 @@ class NullIs:
     ) -> JsonSchemaValue:
         """Return the schema of the rest, or null."""
         return {"anyOf": [handler(schema), {"type": "null"}]}
+
+
+def _few(value: Any) -> Any:
+    """Refuse an object of many members before each of them is judged."""
+    if isinstance(value, dict) and len(value) > MAX_MEMBERS:
+        raise PydanticCustomError("too_many_members", "has too many members")
+    return value
+
+
+Few = BeforeValidator(_few)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +162,7 @@ class _Options(Document):
         None, description="Ties the destination to this end-customer's events."
     )
     customer_account_id: Uuid | None = Field(None, description="The same, by the account's id.")
-    headers: Annotated[dict[str, str], NullIs({})] = Field(
+    headers: Annotated[dict[str, str], Few, NullIs({})] = Field(
         default_factory=dict,
         description="Sent with every request. Names merge whatever their case; values of authorization, "
         "cookie and whatever is named like a key, token or secret are shown as ***.",
@@ -296,7 +307,7 @@ def patch_of(draft: type[Document], name: str, **replaced: Any) -> type[Document
 DestinationPatch = patch_of(
     DestinationDraft,
     "DestinationPatch",
-    headers=dict[str, str | None],
+    headers=Annotated[dict[str, str | None], Few],
     delivery=patch_of(DeliveryOptions, "DeliveryOptionsPatch"),
     signing=patch_of(SigningOptions, "SigningOptionsPatch"),
     rotate_secret=bool,

@@ -1,5 +1,6 @@
 """Reading events: what is refused, with which path, and that a payload keeps its exact bytes."""
 
+import itertools
 import json
 
 import pytest
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 
 from engine.errors import Refusal
 from engine.event_json import check_type, read_batch, read_event
-from engine.json_members import deepest, names, quotes, tile, without_surrogates
+from engine.json_members import deepest, names, portions, quotes, tile, without_surrogates
+from tests.fuzz.dearest import counted
 
 
 def nested(depth: int) -> bytes:
@@ -156,7 +158,7 @@ def test_names_are_those_that_the_standard_library_parses(
     pairs = [json.dumps({name: value}, ensure_ascii=ascii_only)[1:-1] for name, value in members]
     body = ("{" + ",".join(pairs) + "}").encode("utf-8", "surrogatepass")
     if b"\xed" not in body:
-        assert names(body) == [name for name, _ in members]
+        assert list(names(body)) == [name for name, _ in members]
 
 
 @given(JSON)
@@ -188,6 +190,57 @@ def test_only_lone_surrogates_are_replaced_and_lengths_stay() -> None:
     fixed = without_surrogates(body)
     assert len(fixed) == len(body)
     assert fixed == b'"\\ud83d\\ude00 \\u0041 \\\\ud800 \\u0041\\u0041"'
+
+
+@given(
+    st.lists(st.sampled_from([b"\\ud800", b"\\udc00", b"\\\\", b'\\"', b'"', b"a"])),
+    st.integers(1, 9),
+)
+def test_portions_of_a_text_are_mended_like_the_whole(pieces: list[bytes], size: int) -> None:
+    body = b"".join(pieces)
+    mended = [without_surrogates(portion) for portion in portions(body, size, 1_000)]
+    assert b"".join(mended) == without_surrogates(body)
+
+
+def batch(events: bytes) -> bytes:
+    return b'{"events":[' + events + b"]}"
+
+
+LARGE_EVENT = b'{"eventType":"a","payload":{"a":"' + b"x" * 1_000 + b'"}}'
+
+
+@pytest.mark.parametrize(
+    ("body", "found", "least"),
+    [
+        (batch(b",".join([LARGE_EVENT] * 1_000)), 1_000, 0),
+        (batch(b",".join([LARGE_EVENT] * 1_001)), "payload_too_large", 0),
+        (batch(b",".join([b"1"] * 2_600_000)), "payload_too_large", 0),
+        (b"{" + b",".join([b'"events":[]'] * 400_000) + b"}", "invalid_request", 0),
+        (b"{" + b",".join([b'"\\u0065vents":[]'] * 300_000) + b"}", "invalid_request", 0),
+        (batch(b'{"a":"' + b"\\ud800" * 800_000 + b'"},' + LARGE_EVENT), 2, 2),
+        (batch(b",".join([b'{"a":"' + b"\\ud800" * 40_000 + b'"}'] * 20)), 20, 20),
+    ],
+    ids=["most", "one more", "numbers", "keys", "escaped keys", "one too large", "surrogates"],
+)
+def test_a_large_batch_is_sliced_in_steps_that_are_short(
+    body: bytes, found: int | str, least: int
+) -> None:
+    ended: list[int | str] = []
+    pauses = itertools.count()
+
+    def read() -> None:
+        try:
+            ended.append(len(read_batch(body, lambda: _ignored(next(pauses)))))
+        except Refusal as refusal:
+            ended.append(refusal.code)
+
+    assert counted(read).total < 12_000  # a few lines for each of a thousand events
+    assert ended == [found]
+    assert next(pauses) >= least
+
+
+def _ignored(_number: int) -> None:
+    """What counts returns what nobody needs."""
 
 
 def test_tiles_must_cover_the_whole_array() -> None:
