@@ -25,7 +25,7 @@ from engine.models import EnvironmentModel
 from engine.ports import Claimed
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
 from engine.router import Choice, Router
-from engine.slices import Slices
+from engine.slices import worked_off
 from engine.submission import Fate, Submission
 from engine.turns import Turns
 
@@ -205,10 +205,8 @@ class Ingest:
         if len(body) <= SMALL_BYTES:
             return await self._entries(environment, read_batch(body))
         async with self._large.turn(environment):
-            slices = Slices(lambda pause: read_batch(body, pause))
-            while not slices.go_on():
-                await trio.lowlevel.checkpoint()
-            return await self._entries(environment, slices.result)
+            parts = await worked_off(lambda pause: read_batch(body, pause))
+            return await self._entries(environment, parts)
 
     async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
