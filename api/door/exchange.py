@@ -12,10 +12,8 @@ import trio
 from api.cors import Headers
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
-from api.door.places import Place
 from api.door.response import render_head
 from api.entry import Entry
-from engine.errors import Refusal
 
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
@@ -60,9 +58,6 @@ class Side(Protocol):
     def exchange_failed(self, exchange: "Exchange") -> None:
         """The exchange failed before an answer had begun."""
 
-    def exchange_refused(self, exchange: "Exchange", refusal: Refusal) -> None:
-        """The application was not asked."""
-
 
 class BrokenAnswerError(RuntimeError):
     """The application broke the rules of ASGI or HTTP."""
@@ -79,7 +74,6 @@ class Exchange:
         self.keep = False
         self.status = 500
         self.buffered = 0
-        self.place: Place | None = None  # in the application, until its answer begins
         self._side = side
         self._scope = trio.CancelScope()
         self._chunks: list[bytes] = []
@@ -118,20 +112,6 @@ class Exchange:
         self._gone = True
         self._wake()
         self.flushed()
-
-    def refuse(self, refusal: Refusal) -> None:
-        """Have the connection say that the application does not answer."""
-        if not self._gone:
-            self._side.exchange_refused(self, refusal)
-
-    @property
-    def gone(self) -> bool:
-        """Whether nobody reads the answer any more."""
-        return self._gone
-
-    def _leave_place(self) -> None:
-        if self.place is not None:
-            self.place.give_back()
 
     def cancel(self) -> None:
         """Stop the application's task."""
@@ -184,14 +164,14 @@ class Exchange:
                 self._end_told = True
                 await trio.lowlevel.checkpoint()
                 return {"type": "http.request", "body": b"", "more_body": False}
-            self._side.resume()
             if self._news is None:
                 self._news = trio.Event()
-            await self._news.wait()
+            news = self._news
+            self._side.resume()
+            await news.wait()
 
     def stream(self) -> None:
         """Take the body as it comes from now on: an extension of ours to ASGI."""
-        self._leave_place()  # what streams has a place of its own kind
         self._side.stream(self)
 
     async def send(self, message: Message) -> None:
@@ -209,14 +189,8 @@ class Exchange:
             raise BrokenAnswerError(f"{kind} is not expected now")
 
     async def _send_body(self, body: bytes, more: bool) -> None:
-        self._leave_place()  # the work is done, and how fast the client reads is its own matter
         prefix = b"" if self.started else self._begin(len(body), more)
-        if self._silent:
-            body = b""
-        elif self._left is not None:
-            if len(body) > self._left:
-                raise BrokenAnswerError("the answer is longer than its Content-Length")
-            self._left -= len(body)
+        body = self._counted(body, more)
         for at in range(0, len(body) or 1, SLICE_BYTES):
             piece = body[at : at + SLICE_BYTES]
             if self._chunked and piece:
@@ -224,15 +198,38 @@ class Exchange:
             await self._push(prefix + piece)
             prefix = b""
         if not more:
-            if self._left:
-                raise BrokenAnswerError("the answer is shorter than its Content-Length")
             if self._chunked:
                 await self._push(b"0\r\n\r\n")
             self._complete = True
             self._wake()
 
+    def _counted(self, body: bytes, more: bool) -> bytes:
+        """Return what is sent of a part of the body. Raises BrokenAnswerError."""
+        if self._silent:
+            return b""
+        if self._left is not None:
+            if len(body) > self._left:
+                raise BrokenAnswerError("the answer is longer than its Content-Length")
+            self._left -= len(body)
+            if self._left and not more:
+                raise BrokenAnswerError("the answer is shorter than its Content-Length")
+        return body
+
     def _begin(self, size: int, more: bool) -> bytes:
         """Decide how the answer is framed, and return its head."""
+        headers, dated = self._headers(size, more)
+        minor = self.head.minor
+        if not self._silent and self._left is None:
+            if minor:
+                self._chunked = True
+                headers.append((b"transfer-encoding", b"chunked"))
+            else:
+                self.keep = False  # to HTTP/1.0 the end of the connection is the end of the body
+        return render_head(self.status, headers, self.keep, minor, dated)
+
+    def _headers(self, size: int, more: bool) -> tuple[list[tuple[bytes, bytes]], bool]:
+        """Begin the answer; return its headers but for those of the connection, and whether a Date is
+        among them."""
         assert self._start is not None
         status = int(self._start["status"])
         headers: list[tuple[bytes, bytes]] = []
@@ -252,7 +249,6 @@ class Exchange:
             headers.append((name, value))
         if self.head.origin is not None:
             headers += self._side.cors(self.head, status, headers)
-        minor = self.head.minor
         self._silent = self.head.method == b"HEAD" or status in _NO_BODY
         if length is None and not more:
             length = size
@@ -260,15 +256,10 @@ class Exchange:
             headers.append((b"content-length", b"%d" % length))
         if not self._silent:
             self._left = length
-            if length is None and minor:
-                self._chunked = True
-                headers.append((b"transfer-encoding", b"chunked"))
-            elif length is None:
-                keep = False  # to HTTP/1.0 the end of the connection is the end of the body
         self.started = True
         self.status = status
         self.keep = keep
-        return render_head(status, headers, keep, minor, dated)
+        return headers, dated
 
     async def _push(self, data: bytes) -> None:
         if data and not self._side.write_answer(data):

@@ -13,7 +13,7 @@ MAX_HEAD = 32 * 1024  # bytes, the empty line included: eight times what browser
 MAX_FIELDS = 100
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-_METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
+METHOD = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}")
 TARGET = re.compile(rb"[!\"$-~]{1,32768}")  # printable ASCII but `#`: a fragment is never sent
 _ABSOLUTE = re.compile(rb"(?P<scheme>(?i:https?))://(?P<authority>[^/?@#\\]+)(?P<rest>(?:[/?].*)?)")
 _DEFAULT_PORTS = {b"http": b":80", b"https": b":443"}
@@ -115,16 +115,22 @@ def parse_head(raw: bytes) -> Head:
         minor = 0
     else:
         raise MalformedError("the version must be HTTP/1.1 or HTTP/1.0")
-    if method not in _METHODS and not _METHOD.fullmatch(method):
+    if method not in _METHODS and not METHOD.fullmatch(method):
         raise MalformedError("the method is not a token")
     path, query, named = _split_target(method, target)
     head = Head(method, path, query, minor, _parse_fields(rest))
-    _check_fields(head)
+    check(head)
     if named is not None:
         _same_host(*named, head.index.get(b"host"))
+    return head
+
+
+def check(head: Head) -> None:
+    """Judge the fields of a head, and note what they say of its body and of the connection. Raises
+    MalformedError."""
+    _check_fields(head)
     _frame(head)
     _connection(head)
-    return head
 
 
 def length_of_like(known: bytes, raw: bytes) -> int | None:

@@ -16,12 +16,9 @@ from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
 from api.door.connection import Connection
 from api.door.exchange import Exchange
-from api.door.http2 import Http2Connection, http2_config
-from api.door.http2_request import Http2Requests
-from api.door.http2_stream import Http2Stream
+from api.door.http2 import Http2Connection
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_socket
-from api.door.places import Place, Places, PlacesStatistics, account_of
 from api.door.tls import server_context
 from api.door.transport import PlainTransport, TlsTransport, Transport
 from api.entry import ENTRY
@@ -43,15 +40,14 @@ class DoorStatistics:
 
     connections: int
     http2_connections: int
-    passing: int  # requests that the application is answering, or is to answer
-    places: PlacesStatistics  # of these in the application
+    passing: int  # requests that the application is answering
     body_bytes: int  # drawn by bodies
     streams: int  # requests whose body or answer is streamed
     accepted: int
     evicted: int
     turned_away: int
     rests: int
-    answered: dict[int, int]  # HTTP/1.1 answers by status
+    answered: dict[int, int]  # answers by status
 
 
 class FrontDoor:
@@ -76,7 +72,6 @@ class FrontDoor:
         self.limits = limits or limits_for(settings.descriptor_share_inbound)
         self.closing = False
         self.address: Address = ("", 0)
-        self.places = Places(settings.control_requests)
         self._bind = settings.bind
         self._app = app
         self._on_error = on_error
@@ -86,14 +81,10 @@ class FrontDoor:
         self._listeners: list[Listener] = []
         self._channels: set[Channel] = set()
         self._turning_away: set[Channel] = set()
-        self._look_again_at = 0.0  # for idle connections, where there were none
         self._nursery: trio.Nursery | None = None
         self._settled = trio.Event()  # no connection and no request is left, and none will come
         self._over = trio.Event()
         self._ended = trio.Event()
-        self._http2_config = http2_config()
-        self._http2_closing = trio.Event()
-        self._http2_app = Http2Requests(app, ingestion, self.limits, on_error)
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 
@@ -108,7 +99,6 @@ class FrontDoor:
             try:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
-                    nursery.start_soon(self.places.run)
                     try:
                         await self.listen()
                         task_status.started()
@@ -145,9 +135,8 @@ class FrontDoor:
         for listener in self._listeners:
             listener.close()
         for channel in list(self._channels):
-            if isinstance(channel, Connection):
+            if isinstance(channel, Connection | Http2Connection):
                 channel.wind_up()
-        self._http2_closing.set()
         self._settle()
 
     async def drain(self, deadline: float) -> None:
@@ -175,9 +164,8 @@ class FrontDoor:
         """Return counts for health and logs."""
         return DoorStatistics(
             connections=len(self._channels),
-            http2_connections=sum(isinstance(c, Http2Stream) for c in self._channels),
+            http2_connections=sum(isinstance(c, Http2Connection) for c in self._channels),
             passing=self._passing,
-            places=self.places.statistics(),
             body_bytes=self.ingestion.bodies.drawn,
             streams=self.ingestion.bodies.streams.open,
             accepted=self._accepted,
@@ -212,21 +200,15 @@ class FrontDoor:
         return len(self._turning_away) < self.limits.overflow
 
     def _evict(self) -> None:
-        """Close the connections that have been idle the longest, those of strangers first: an eighth of
-        the idle ones, so that a crowd at the door does not cost a walk over all of them each time. Where
-        none is idle nobody looks again for a moment."""
-        now = trio.current_time()
-        if now < self._look_again_at:
-            return
+        """Close the connections that have been idle the longest: an eighth of the idle ones, so that
+        a crowd at the door does not cost a walk over all of them each time."""
         idle = [
-            (connection.known, until, number, connection)
+            (until, number, connection)
             for number, connection in enumerate(self._channels)
             if (until := connection.idle_until) is not None
         ]
         idle.sort()
-        if not idle:
-            self._look_again_at = now + self.limits.rest_s
-        for *_, connection in idle[: math.ceil(len(idle) / 8)]:
+        for _, _, connection in idle[: math.ceil(len(idle) / 8)]:
             connection.close()
             self._evicted += 1
 
@@ -237,7 +219,7 @@ class FrontDoor:
         self._settle()
 
     def count(self, status: int) -> None:
-        """Note an answer over HTTP/1.1."""
+        """Note an answer."""
         self._answered[status] = self._answered.get(status, 0) + 1
 
     # --- what is not answered at the door itself
@@ -249,12 +231,7 @@ class FrontDoor:
         self._nursery.start_soon(self._serve_exchange, exchange, client)
 
     async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
-        place: Place | None = None
         try:
-            place = await self.places.take(account_of(exchange.entry, client[0]))
-            if exchange.gone:
-                return
-            exchange.place = place
             scope = scope_of(
                 exchange.head, exchange.request_id, client, self.address, self._tls is not None
             )
@@ -264,35 +241,15 @@ class FrontDoor:
             failure = await exchange.run(self._app, scope)
             if failure is not None:
                 self._on_error(failure)
-        except Refusal as refusal:
-            exchange.refuse(refusal)
         finally:
-            if place is not None:
-                place.give_back()
             self._passing -= 1
             self._settle()
 
     def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
         """Serve the rest of a connection as HTTP/2."""
-        assert self._nursery is not None
-        stream = Http2Stream(self, transport, address, data)
-        self._channels.add(stream)
-        self._nursery.start_soon(self._serve_http2, stream)
-
-    async def _serve_http2(self, stream: Http2Stream) -> None:
-        connection = Http2Connection(
-            self._http2_app,
-            self._http2_config,
-            stream,
-            self.address,
-            self._tls is not None,
-            self.limits,
-            self._http2_closing,
-        )
-        try:
-            await connection.run()
-        except Exception as error:  # the same barrier as a passed request's: one connection
-            self._on_error(error)
+        connection = Http2Connection(self, transport, address, self._on_error)
+        self._channels.add(connection)
+        connection.begin(data)
 
 
 def limits_for(share: float) -> Limits:

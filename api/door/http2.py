@@ -1,106 +1,247 @@
-"""HTTP/2 by Hypercorn, over a stream of ours that alone owns deadlines and the socket.
+"""One HTTP/2 connection on the reactor, driven by `h2`: a bounded piece of work a turn, then others come.
 
-Hypercorn's classes are semi-private: the version is pinned, and the tests cover what is relied on here.
+A client may have a hundred requests under way. What it may have done for nothing, what is held of it, and
+how long anything waits is bounded here and in `http2_frames` and `http2_stream`. Nothing here awaits.
 """
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import Any
 
-import trio
-from hypercorn.app_wrappers import ASGIWrapper
-from hypercorn.config import Config
-from hypercorn.trio.tcp_server import TCPServer
-from hypercorn.trio.worker_context import WorkerContext
-from hypercorn.typing import ConnectionState, LifespanState
+import h2.events
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes
 
-from api.door.channel import Address
-from api.door.framing import MAX_HEAD
-from api.door.http2_inbox import Tasks
-from api.door.http2_protocol import Http2Protocol
-from api.door.http2_stream import Http2Stream
-from api.door.limits import Limits
+from api.door.answering import Door
+from api.door.channel import FOREVER, Address
+from api.door.framing import MalformedError
+from api.door.http2_frames import (
+    PAID_BODY_BYTES,
+    PAID_REQUEST,
+    RefusedError,
+)
+from api.door.http2_head import check_trailers, head_of
+from api.door.http2_protocol import ACKNOWLEDGED_BYTES, SETTINGS, STREAMS
+from api.door.http2_sending import Sending
+from api.door.http2_stream import Request
+from api.door.transport import Transport
 
-if TYPE_CHECKING:
-    from api.door.asgi import App
+__all__ = ["STREAMS", "Http2Connection"]
 
-REQUESTS = 100_000  # on one connection: a client that keeps one for days is welcome to
-STREAMS = 100
-END_S = 1.0  # for requests whose client has gone to notice it, before they are cancelled
-
-
-def http2_config() -> Config:
-    """Return Hypercorn's configuration; every value that matters is set on purpose."""
-    config = Config()
-    config.accesslog = None
-    config.errorlog = None
-    config.include_server_header = False
-    config.h2_max_concurrent_streams = STREAMS
-    config.h2_max_header_list_size = MAX_HEAD
-    config.keep_alive_timeout = float("inf")  # the stream below closes idle connections
-    config.keep_alive_max_requests = REQUESTS
-    config.read_timeout = None
-    return config
+# Work that a connection has done in one pass of the reactor, in the units of `http2_frames`: a request or
+# two, as one of HTTP/1.1. What a frame costs beyond that is paid with passes in which nothing is done.
+TURN_COST = 8
 
 
-class Http2Connection(TCPServer):
-    """One HTTP/2 connection, run as a task of the door."""
+class Http2Connection(Sending):
+    """See the module."""
+
+    __slots__ = ("_debt", "_drained", "_reset_at", "_resets", "_unacknowledged")
 
     def __init__(
         self,
-        app: "App",
-        config: Config,
-        stream: Http2Stream,
-        server: Address,
-        secure: bool,
-        limits: Limits,
-        closing: trio.Event,
+        door: Door,
+        transport: Transport,
+        address: Address,
+        on_fault: Callable[[Exception], None],
     ) -> None:
-        # What the types want is a TLS stream of trio's; what is called is in `Http2Stream`.
-        super().__init__(
-            ASGIWrapper(app), config, WorkerContext(None), LifespanState({}), cast("Any", stream)
+        super().__init__(door, transport, address, on_fault)
+        self._debt = 0  # of work that was done in one turn, beyond what a turn may have
+        self._drained = 0  # bytes since the last word
+        self._unacknowledged = 0  # bytes of bodies, of the window of the connection
+        self._resets = 0.0  # that are not forgiven yet
+        self._reset_at = 0.0
+        self._within(self._limits.idle_s)
+
+    @property
+    def idle_until(self) -> float | None:
+        """Where no request is under way the deadline that it has, earliest for the longest idle."""
+        return self._idle if not self._streams and not self._transport.pending else None
+
+    def begin(self, data: bytes) -> None:
+        """Begin, with what has been read already."""
+        self._arrived(data)
+
+    def wind_up(self) -> None:
+        """The server stops: say goodbye now if no request is under way, else after the last answer."""
+        if not self._streams and not self._ending:
+            self._end(ErrorCodes.NO_ERROR)
+
+    # --- events of the channel
+
+    def _arrived(self, data: bytes) -> None:
+        if self._ending:
+            self._drained += len(data)
+            if self._drained > self._limits.http2_drain_bytes:
+                self.close()
+            return
+        self._frames.feed(data, self._instant())
+        self._turn()
+
+    def _ended(self) -> None:
+        self.close()
+
+    def _flushed(self) -> None:
+        if not self._transport.pending:
+            self._stuck = FOREVER
+        if self._ending:
+            self._linger()
+        else:
+            self._turn()
+
+    def _expired(self) -> None:
+        now = self._instant()
+        if self._ending or self._stuck <= now:
+            self.close()
+            return
+        if not self._expire_requests(now):
+            return
+        if not self._streams and self._idle <= now:
+            self._end(ErrorCodes.NO_ERROR)
+            return
+        self._flush()
+        due = min(
+            (request.due for request in self._streams.values()),
+            default=self._idle,
         )
-        # Hypercorn's own event for this makes it say goodbye before an answer's end was sent.
-        self._closing = closing
-        self._stream = stream
-        self._server = server
-        self._secure = secure
-        self._limits = limits
+        self._within(min(due, self._stuck) - now)
 
-    async def run(self) -> None:
-        """Serve until the client goes, the deadline passes or the door closes the stream."""
-        stream = self._stream
+    def _expire_requests(self, now: float) -> bool:
+        """See to those whose deadline has passed; False when that has ended the connection."""
+        self._busy = True
+        for request in list(self._streams.values()):
+            if request.due <= now and not self._ending:
+                request.expired(now)
+        self._busy = False
+        return not self._ending
+
+    # --- a turn
+
+    def _turn(self) -> None:
+        """Take frames as far as a turn goes, and send what there is to send then."""
+        self._debt = max(0, self._debt - TURN_COST)
+        self._busy = True
+        waits = self._transport.pending  # what the client was told comes first
         try:
-            async with Tasks() as tasks:
-                self._task_group = tasks
-                protocol = Http2Protocol(
-                    self._limits,
-                    self._closing,
-                    self.app,
-                    self.config,
-                    self.context,
-                    tasks,
-                    ConnectionState({}),
-                    self._secure,
-                    stream.address,
-                    self._server,
-                    self.protocol_send,
-                )
-                self.protocol = cast("Any", protocol)
-                stream.quiet = lambda: protocol.quiet
-                await protocol.initiate()
-                tasks.spawn(self._wind_up, protocol)
-                await self._read_data()
-                assert tasks._nursery is not None
-                tasks._nursery.cancel_scope.deadline = trio.current_time() + (
-                    END_S if protocol.streams or protocol.stream_buffers else 0
-                )
+            while not waits and self._debt < TURN_COST:
+                frame = self._frames.take()
+                if not frame:
+                    break
+                self._debt += self._frames.cost
+                for event in self._h2.receive_data(frame):
+                    handler = _HANDLERS.get(type(event))
+                    if handler is not None:
+                        handler(self, event)
+                    if self._ending:
+                        return
+            else:
+                waits = True
+        except RefusedError as refused:
+            self._end(refused.code)
+            return
+        except ProtocolError:  # and `h2` has said so
+            self._last_word()
+            return
         finally:
-            stream.close()
+            self._busy = False
+        self._flush()
+        if self.closed:
+            return
+        if waits:
+            self._reading = False
+            if not self._transport.pending:
+                self._again()
+        elif not self._reading:
+            self._read_on(True)
 
-    async def _wind_up(self, protocol: Http2Protocol) -> None:
-        await self._closing.wait()
-        await protocol.wait_quiet()
-        await protocol.say_goodbye()
+    def _on_request(self, event: h2.events.RequestReceived) -> None:
+        number = event.stream_id
+        assert number is not None
+        if self._door.closing:  # surely not looked at, safe to send elsewhere
+            self._h2.reset_stream(number, ErrorCodes.REFUSED_STREAM)
+            return
+        decoder = self._h2.decoder
+        head = decoder.head
+        if head is None:
+            self.admitted = None
+            try:
+                head = decoder.head = head_of(event.headers or ())
+            except MalformedError:
+                self._h2.reset_stream(number, ErrorCodes.PROTOCOL_ERROR)
+                self._reset_once()
+                return
+        self._frames.pay(self._frames.cost + PAID_REQUEST)
+        request = Request(self, number, head, event.stream_ended is not None)
+        self._streams[number] = request
+        request.begin(self.admitted)
 
-    async def _idle_timeout(self) -> None:
-        """Nothing: the stream has the deadlines. (Hypercorn is told that a connection is idle by a
-        task that Quart-Trio cancels at that very moment, so that it mostly never learns of it.)"""
+    def _on_data(self, event: h2.events.DataReceived) -> None:
+        number, size = event.stream_id, event.flow_controlled_length or 0
+        assert number is not None
+        self._unacknowledged += size
+        if self._unacknowledged >= ACKNOWLEDGED_BYTES:
+            # The connection's window is for all of its requests: one that waits must not close it.
+            self._h2.increment_flow_control_window(self._unacknowledged)
+            self._unacknowledged = 0
+        request = self._streams.get(number)
+        if request is not None:
+            data = event.data or b""
+            self._frames.pay(len(data) / PAID_BODY_BYTES)
+            request.came(bytes(data), size, event.stream_ended is not None)
+
+    def _on_trailers(self, event: h2.events.TrailersReceived) -> None:
+        request = self._streams.get(event.stream_id or 0)
+        try:
+            check_trailers(event.headers or ())
+        except MalformedError:
+            self._reset_once()
+            if request is not None:
+                self.reset(request, ErrorCodes.PROTOCOL_ERROR)
+
+    def _on_end(self, event: h2.events.StreamEnded) -> None:
+        request = self._streams.get(event.stream_id or 0)
+        if request is not None:
+            request.end()
+
+    def _on_reset(self, event: h2.events.StreamReset) -> None:
+        """A request was given up: by its client, or by `h2` for what its client did (CVE-2025-8671)."""
+        request = self._streams.get(event.stream_id or 0)
+        if request is not None:
+            request.gone()
+            self.over(request)
+        self._reset_once()
+
+    def _on_window(self, event: h2.events.WindowUpdated) -> None:
+        request = self._blocked.pop(event.stream_id or 0, None)
+        if request is not None:
+            self._sending[request.number] = request
+
+    def _on_settings(self, event: h2.events.RemoteSettingsChanged) -> None:
+        if len(self._h2.remote_settings) > SETTINGS:
+            self._end(ErrorCodes.ENHANCE_YOUR_CALM)
+        elif SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            self._sending.update(self._blocked)
+            self._blocked.clear()
+
+    def _on_goodbye(self, _: h2.events.ConnectionTerminated) -> None:
+        self.close()  # `h2` lets nothing be sent after that
+
+    def _reset_once(self) -> None:
+        now = self._instant()
+        forgiven = (now - self._reset_at) * self._limits.http2_resets_a_second
+        self._resets = max(0.0, self._resets - forgiven) + 1
+        self._reset_at = now
+        if self._resets > self._limits.http2_resets:
+            self._end(ErrorCodes.ENHANCE_YOUR_CALM)
+
+
+_HANDLERS: dict[type[h2.events.Event], Callable[[Http2Connection, Any], None]] = {
+    h2.events.RequestReceived: Http2Connection._on_request,
+    h2.events.DataReceived: Http2Connection._on_data,
+    h2.events.TrailersReceived: Http2Connection._on_trailers,
+    h2.events.StreamEnded: Http2Connection._on_end,
+    h2.events.StreamReset: Http2Connection._on_reset,
+    h2.events.WindowUpdated: Http2Connection._on_window,
+    h2.events.RemoteSettingsChanged: Http2Connection._on_settings,
+    h2.events.ConnectionTerminated: Http2Connection._on_goodbye,
+}

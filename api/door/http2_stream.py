@@ -1,106 +1,284 @@
-"""A connection as Hypercorn sees it: a trio stream, with the door's deadlines and its socket."""
+"""One request of an HTTP/2 connection, from its head to the end of its answer: judged, budgeted and
+answered as HTTP/1.1's are in `connection`, `passing` and `answering`.
 
-from collections.abc import Callable
+What is held of its body is bounded by its window, of its answer by a slice. Nothing here awaits.
+"""
 
-import trio
+from h2.errors import ErrorCodes
 
-from api.door.channel import Address, Channel, Owner
-from api.door.limits import SLICE_BYTES
-from api.door.transport import Transport
+from api.cors import Headers
+from api.door.exchange import Exchange
+from api.door.framing import Head
+from api.door.http2_answers import FOREVER, NOTHING, Answering
+from api.door.http2_exchange import StreamExchange
+from api.door.http2_lane import Lane
+from api.door.http2_protocol import STREAM_WINDOW
+from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.progress import Progress
+from api.entry import Entry
+from api.gate import GateRefusal
+from api.heads import Told
+from api.ingestion import PATHS, Admitted, answer_of, body_late, no_room, too_large
+from engine.errors import Refusal
+from engine.ingest import Reply
+
+TOLD_BYTES = 16 * 1024  # of a body that was taken: news of its window is not worth a frame for less
+UPLOADS_SHARE = 4  # a large window is given where there is room for so many
 
 
-class Http2Stream(Channel):
-    """See the module. Closing it ends everything above it."""
+class Request(Answering):
+    """See the module. Owner: its connection."""
 
-    __slots__ = ("_buffer", "_eof", "_flush", "_news", "_sending", "quiet")
+    __slots__ = (
+        "_end_told",
+        "_fed",
+        "_invited",
+        "_progress",
+        "_submitted",
+        "_waiting",
+    )
 
-    def __init__(self, owner: Owner, transport: Transport, address: Address, data: bytes) -> None:
-        super().__init__(owner, transport, address)
-        self._buffer = data
-        self._eof = False
-        self._news: trio.Event | None = None
-        self._flush: trio.Event | None = None
-        # Whether no request is under way, and no answer either, as the protocol knows it.
-        self.quiet: Callable[[], bool] = lambda: False
-        self._within(self._limits.idle_s)
+    def __init__(self, lane: Lane, number: int, head: Head, ended: bool) -> None:
+        super().__init__(lane, number, head, ended)
+        self._progress = Progress(lane.limits)  # of a body that the application takes
+        self._end_told = False  # to the application: nothing comes behind what it was given
+        self._fed = 0  # bytes that the application was given, and its client does not know of
+        self._waiting = False  # the application waits for more
+        self._submitted = False
+        self._invited = not head.expects_continue
 
-    @property
-    def idle_until(self) -> float | None:
-        """Where no request is under way the deadline that it has, earliest for the longest idle."""
-        return self._due if not self._buffer and self.quiet() else None
+    # --- what comes from the client
 
-    def _arrived(self, data: bytes) -> None:
-        self._buffer += data
-        if len(self._buffer) >= SLICE_BYTES:
-            self._reading = False
-        self._within(self._limits.idle_s)
-        self._wake()
+    def begin(self, admitted: Admitted | None) -> None:
+        """Judge the head. `admitted`: who was admitted with this very head before."""
+        head = self.head
+        batch = PATHS.get(head.path)
+        if batch is None or head.method != b"POST":
+            self._pass()
+            return
+        lane = self._lane
+        length = None if head.chunked else head.length
+        if length is None and self.ended:
+            length = 0
+        try:
+            if admitted is None or not lane.ingestion.judge_again(admitted):
+                admitted = lane.ingestion.judge(batch, head.query, head.index, length)
+        except GateRefusal as refusal:
+            self.refuse(refusal)
+            return
+        # Whether a page may call can change while its head does not.
+        lane.admitted = admitted if head.origin is None else None
+        self._admitted = admitted
+        if self.ended:
+            self._submit(admitted)
+            return
+        self._await(lane.limits.body_s)
+        if length is not None and length > self._allowed:
+            self._allow(length)
+        self.invite()
 
-    def _ended(self) -> None:
-        self._eof = True
-        self._reading = False
-        self._watch()
-        self._wake()
+    def came(self, data: bytes, size: int, ended: bool) -> None:
+        """Take a part of the body, of which the window has lost `size` bytes."""
+        self.ended = ended
+        self._came += size
+        admitted = self._admitted
+        if self._exchange is not None:
+            if size > len(data) and not ended:  # padding: nobody takes that
+                self._allow(self._allowed + size - len(data))
+            self._receive_passed(self._exchange, data)
+        elif admitted is not None and not self._answered:
+            self._receive(admitted, data)
+        elif self._complete:
+            self._drain()
 
-    def _flushed(self) -> None:
-        if not self._transport.pending:
-            self._within(self._limits.idle_s)
-            if self._flush is not None:
-                self._flush.set()
-                self._flush = None
+    def end(self) -> None:
+        """The body has ended, with nothing more."""
+        if not self.ended:
+            self.came(b"", 0, True)
 
-    def _expired(self) -> None:
-        self.close()
+    def gone(self) -> None:
+        """The client has reset the stream, or the connection is lost."""
+        self.due = FOREVER
+        self.out = NOTHING
+        self._answered = True
+        if not self._submitted:  # else Ingest still holds the body
+            self._give_back()
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.lost()
 
-    def _lost(self) -> None:
-        self._wake()
-        if self._flush is not None:
-            self._flush.set()
-            self._flush = None
+    def expired(self, now: float) -> None:
+        """The deadline has passed."""
+        self.due = FOREVER
+        if self.out:
+            self._lane.stalled(self)
+        elif self._complete:
+            self._lane.reset(self, ErrorCodes.NO_ERROR)
+        elif self._exchange is not None:
+            exchange, self._exchange = self._exchange, None
+            exchange.lost()
+            exchange.cancel()
+            self.refuse(body_late())
+        elif not self._submitted:
+            self.refuse(body_late())
 
-    def _wake(self) -> None:
-        if self._news is not None:
-            self._news.set()
-            self._news = None
+    # --- ingestion
 
-    async def receive_some(self, max_bytes: int | None = None) -> bytes:
-        """Return what has arrived, b"" at the end. Raises trio.ClosedResourceError."""
-        await trio.lowlevel.checkpoint()
-        while True:
-            if self.closed:
-                raise trio.ClosedResourceError
-            if self._buffer:
-                data, self._buffer = self._buffer, b""
-                if not self._reading and not self._eof:
-                    self._read_on(True)
-                return data
-            if self._eof or self._transport.ended:
-                return b""
-            if self._news is None:
-                self._news = trio.Event()
-            await self._news.wait()
+    def _receive(self, admitted: Admitted, data: bytes) -> None:
+        if len(self._held) + len(data) > admitted.limit:
+            self.refuse(too_large(admitted.limit))
+            return
+        if data and not self._lane.ingestion.bodies.draw(admitted.workspace, len(data)):
+            self.refuse(no_room())
+            return
+        self._drawn += len(data)
+        self._held += data
+        if self.ended:
+            self._submit(admitted)
+        elif self._allowed - self._came < STREAM_WINDOW // 2:
+            # It comes along: twice as much, and one byte more than is taken, so that this is seen.
+            self._allow(self._came + max(STREAM_WINDOW, min(self._came, admitted.limit)))
 
-    async def send_all(self, data: bytes) -> None:
-        """Send, in slices that each have the write deadline. Raises trio.BrokenResourceError."""
-        for at in range(0, len(data), SLICE_BYTES):
-            if self.closed:
-                raise trio.BrokenResourceError
-            if not self._write(data[at : at + SLICE_BYTES]):
-                if not self.closed:
-                    self._flush = trio.Event()
-                    await self._flush.wait()
-                if self.closed:
-                    raise trio.BrokenResourceError
-        if not self.closed:
-            self._within(self._limits.idle_s)
-        await trio.lowlevel.checkpoint()
+    def _submit(self, admitted: Admitted) -> None:
+        body = bytes(self._held)
+        self._held = bytearray()
+        self.due = FOREVER
+        self._submitted = True
+        try:
+            self._lane.ingestion.ingest.submit(
+                admitted.environment, body, admitted.batch, self._replied
+            )
+        except Exception as error:  # one of the barriers: one request
+            self._submitted = False
+            self._lane.fault(error)
+            self.refuse(Refusal("internal", "the request failed"))
 
-    async def send_eof(self) -> None:
-        """Half-close."""
-        if not self.closed:
-            self._transport.half_close()
+    def _replied(self, reply: Reply) -> None:
+        self._give_back()
+        self._submitted = False
+        if self._admitted is not None and not self._answered:
+            self._answer(answer_of(reply, self._admitted, self.request_id))
 
-    async def aclose(self) -> None:
-        """Close at once."""
-        self.close()
-        await trio.lowlevel.checkpoint()
+    # --- requests that the application answers
+
+    def _pass(self) -> None:
+        head, heads = self.head, self._lane.heads
+        entry: Entry | None = None
+        if heads is not None:
+            met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
+            if isinstance(met, Told):
+                self.tell(met)
+                return
+            entry = met
+        exchange = self._exchange = StreamExchange(self, head, self.request_id, entry)
+        if self.ended:
+            self._end_told = True
+            exchange.end()
+        else:
+            self._await(self._progress.wait(self._lane.now()))
+        self._lane.pass_on(exchange)
+
+    def _receive_passed(self, exchange: Exchange, data: bytes) -> None:
+        progress = self._progress
+        progress.came(len(data), self._lane.now())
+        if data and not progress.streamed:  # else its place is paid for
+            if not self._lane.ingestion.bodies.draw(NO_WORKSPACE, len(data)):
+                self._exchange = None
+                exchange.lost()
+                exchange.cancel()
+                self.refuse(no_room())
+                return
+            self._drawn += len(data)
+        self._held += data
+        if not self.out:  # else the deadline is that of the answer
+            self.due = FOREVER
+        self._feed(exchange)
+        self._await_body()
+
+    def _await_body(self) -> None:
+        """Give the client time for what the application waits for."""
+        if self._waiting and not self.ended and not self.out:
+            self._await(self._progress.wait(self._lane.now()))
+
+    def _feed(self, exchange: Exchange) -> None:
+        """Give the application what it waits for, or what of the body is its end."""
+        if self._held and (self._waiting or (self.ended and not exchange.buffered)):
+            self._waiting = False
+            piece = bytes(self._held[:SLICE_BYTES])
+            del self._held[:SLICE_BYTES]
+            self._fed += len(piece)
+            exchange.feed(piece)
+        if self.ended and not self._held and not self._end_told:
+            self._end_told = True
+            exchange.end()
+
+    def resume(self) -> None:
+        """See `Side`: the application waits for more, and is done with what it was given."""
+        exchange = self._exchange
+        if exchange is None:
+            return
+        self._waiting = True
+        if not self.ended and (self._fed >= TOLD_BYTES or self._allowed == self._came):
+            fed, self._fed = self._fed, 0
+            self._allow(self._allowed + fed)
+        self._feed(exchange)
+        self._await_body()
+
+    def stream(self, exchange: Exchange) -> None:
+        """See `Side`: what is held of the body is paid for, and it may take its time."""
+        if self._exchange is not exchange:
+            return
+        held, self._held = self._held, bytearray()
+        self._give_back()
+        self._held = held
+        self._progress.stream()
+        if self.ended:
+            return
+        more = self._lane.limits.http2_upload_bytes - STREAM_WINDOW
+        bodies = self._lane.ingestion.bodies
+        long = self.head.chunked or self.head.length - self._came > STREAM_WINDOW
+        if long and bodies.has_room(NO_WORKSPACE, more * UPLOADS_SHARE):
+            bodies.draw(NO_WORKSPACE, more)
+            self._drawn += more
+            self._allow(self._allowed + more)
+        self._await_body()
+
+    def invite(self) -> None:
+        """See `Side`: say 100 Continue to a client that waits for it, once."""
+        if not self._invited and not self.ended and not self._answered:
+            self._invited = True
+            self._lane.head(self.number, [(b":status", b"100")], end=False)
+
+    def may_keep(self) -> bool:
+        """See `Side`: other requests have nothing to do with this one."""
+        return True
+
+    def head_answer(self, status: int, headers: Headers) -> None:
+        """See `http2_exchange.Stream`."""
+        self._begin_answer(status, headers)
+
+    def write_body(self, data: bytes, last: bool) -> bool:
+        """See `http2_exchange.Stream`."""
+        self._put(memoryview(data), last)
+        return not self.out
+
+    def write_answer(self, data: bytes) -> bool:
+        """See `Side`: HTTP/1.1's."""
+        raise NotImplementedError
+
+    def exchanged(self, exchange: Exchange, whole: bool) -> None:
+        """See `Side`."""
+        if self._exchange is not exchange:
+            return
+        self._exchange = None
+        self._give_back()
+        if whole:
+            self._finish()
+        else:
+            self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
+
+    def exchange_failed(self, exchange: Exchange) -> None:
+        """See `Side`."""
+        if self._exchange is exchange:
+            self._exchange = None
+            self.refuse(Refusal("internal", "the request failed"))

@@ -22,6 +22,23 @@ class Limits:
     rest_s: float = 0.1  # of the listener when descriptors are used up
     connections: int = 4_096  # the inbound share of the descriptor limit
     overflow: int = 32  # connections beyond that which are told 503 at a time
+    # HTTP/2. Clients send all of a body that they began, and lose the answer where a stream is cut off in
+    # it (node's every time): of a refused one this much is read.
+    http2_drain_bytes: int = 1024 * 1024
+    # Requests that a client may open and reset on one connection (CVE-2023-44487): so many at once, and
+    # so many a second over time: a connection that is kept for weeks is not ended for a few each hour.
+    http2_resets: int = 200
+    http2_resets_a_second: float = 10.0
+    # Frames that a client may send for nothing, in units of 25 us of our CPU (`api.door.http2_frames`):
+    # 0.1 s at once. Time gives back one part in 2,000 of a processor: pings of a client that only waits.
+    http2_credit: int = 4_000
+    http2_credit_a_second: float = 20.0
+    # Answers on one connection that were given up in a row because nothing was taken for `write_s`. A
+    # client may forget one of them; a client that takes none does not read.
+    http2_stalls: int = 8
+    # The window of an upload that is streamed, where the budget of bodies has room for several of them:
+    # 10 MB/s over a way of 100 ms. Else it has the 64 KiB that every request has.
+    http2_upload_bytes: int = 1024 * 1024
 
 
 LIMITS = Limits()

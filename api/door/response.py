@@ -36,6 +36,7 @@ class _Date:
 
 
 _date = _Date()
+date = _date.text
 
 
 def status_line(status: int) -> bytes:

@@ -218,7 +218,7 @@ class SentRequest(Document):
         description="As the script and the template that it went through made it, made again; null where "
         "that cannot be done any more."
     )
-    note: str | None = Field(description="Why there is no body, or not all of it.")
+    note: str | None = Field(description="Why there is no body.")
 
 
 class EventItem(Document):
@@ -253,10 +253,7 @@ class Delivery(DeliveryItem):
     request: SentRequest | None = Field(description="Null before the first that was sent.")
     replay_of: Uuid | None
     replay_job_id: Uuid | None
-    attempts: list[Attempt] = Field(description="The newest, the last one last.")
-    attempts_cursor: str | None = Field(
-        description="Where the attempts before these are listed; null: there are none."
-    )
+    attempts: list[Attempt]
 
 
 class IngestResult(Document):

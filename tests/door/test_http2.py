@@ -97,7 +97,7 @@ async def test_an_early_answer_leaves_the_connection_alive() -> None:
 
 
 async def test_a_long_body_that_was_answered_early_has_its_stream_reset_alone() -> None:
-    async with open_house() as house:
+    async with open_house(limits=replace(QUICK, http2_drain_bytes=64 * 1024)) as house:
         client = await dial(house)
         number = await client.open("POST", "/events", HEADERS[1:], end=False)
         assert (await client.response(number)).status == 401
@@ -180,10 +180,10 @@ async def test_a_flood_of_resets_ends_the_connection() -> None:
             await trio.sleep(0.005)
 
 
-async def test_resets_are_forgiven_over_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.door.http2_protocol.RESETS", 3)
-    monkeypatch.setattr("api.door.http2_protocol.RESETS_A_SECOND", 1e12)  # any time is enough
-    async with open_house() as house:
+async def test_resets_are_forgiven_over_time() -> None:
+    # Any time is enough.
+    limits = replace(QUICK, http2_resets=3, http2_resets_a_second=1e12)
+    async with open_house(limits=limits) as house:
         client = await dial(house)
         for _ in range(20):
             number = await client.open("POST", "/events", HEADERS, end=False)

@@ -6,6 +6,7 @@ and 10.5, CVE-2019-9511 to 9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671.
 
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 
 import h2.errors
 import h2.exceptions
@@ -14,7 +15,7 @@ import trio
 
 from api.door.framing import MAX_HEAD, PREFACE
 from api.door.http2_protocol import SETTINGS
-from tests.door.house import EVENT, INGEST, House, open_house
+from tests.door.house import EVENT, INGEST, QUICK, House, open_house
 from tests.door.http2_client import Http2Client
 
 Fields = list[tuple[str, str]]
@@ -215,13 +216,12 @@ def behind_its_end(number: int) -> bytes:
 
 @pytest.mark.parametrize("fault", [overflowing, behind_its_end])
 async def test_resets_that_a_client_makes_us_send_are_counted_like_its_own(
-    fault: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
+    fault: Callable[[int], bytes],
 ) -> None:
     """CVE-2025-8671: the request is under way, and no longer counts as open."""
     few = 20
-    monkeypatch.setattr("api.door.http2_protocol.RESETS", few)
-    monkeypatch.setattr("api.door.http2_protocol.RESETS_A_SECOND", 0.0)
-    async with open_house() as house:
+    limits = replace(QUICK, http2_resets=few, http2_resets_a_second=0.0)
+    async with open_house(limits=limits) as house:
         house.ingest.hold = True
         client = await dial(house)
         made = 0

@@ -1,4 +1,4 @@
-"""Ingestion by HTTP/1.1 at the door and by HTTP/2 through Quart: the same answers byte for byte."""
+"""Ingestion by HTTP/1.1 and by HTTP/2: the same answers byte for byte."""
 
 from collections.abc import Callable
 from typing import Any

@@ -72,8 +72,7 @@ class DeliveryDetail(Delivery):
     request: SentRequest | None
     replayOf: str | None
     replayJobId: str | None
-    attempts: list[Attempt]  # the newest, the last one last
-    attemptsCursor: str | None  # where those before them are listed
+    attempts: list[Attempt]
 
 
 class DlqEntry(Delivery):

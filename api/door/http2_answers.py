@@ -1,0 +1,172 @@
+"""The answer to a request of an HTTP/2 connection, and what becomes of the rest of its body.
+
+A slice of an answer is held until its client takes it. Nothing here awaits.
+"""
+
+from h2.errors import ErrorCodes
+
+from api.cors import Headers
+from api.door.exchange import Exchange
+from api.door.framing import Head
+from api.door.http2_lane import Lane
+from api.door.http2_protocol import STREAM_WINDOW
+from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.response import date
+from api.envelope import request_id_of
+from api.heads import Told
+from api.ingestion import Admitted, Answer, at_gate, refusal_of
+from engine.errors import Refusal
+
+FOREVER = float("inf")
+NOTHING = memoryview(b"")
+
+
+class Answering:
+    """See the module."""
+
+    __slots__ = (
+        "_admitted",
+        "_allowed",
+        "_answered",
+        "_came",
+        "_complete",
+        "_drawn",
+        "_exchange",
+        "_held",
+        "_lane",
+        "_slice",
+        "due",
+        "ended",
+        "head",
+        "last",
+        "number",
+        "out",
+        "request_id",
+    )
+
+    def __init__(self, lane: Lane, number: int, head: Head, ended: bool) -> None:
+        self.number = number
+        self.head = head
+        self.ended = ended  # the client has sent everything
+        self.due = FOREVER
+        self.out = NOTHING  # of the answer's body, not sent yet
+        self.last = False  # `out` is the end of the answer
+        self.request_id = request_id_of(head.index.get(b"x-request-id"))
+        self._lane = lane
+        self._admitted: Admitted | None = None
+        self._exchange: Exchange | None = None
+        self._held = bytearray()  # of the body, not with the application or Ingest yet
+        self._drawn = 0
+        self._came = 0  # bytes of the body
+        self._allowed = STREAM_WINDOW  # bytes of the body that the client was allowed to send
+        self._answered = False  # the answer has begun, or nobody wants one any more
+        self._complete = False  # the answer was sent to its end
+        self._slice = 0  # bytes of the answer sent since its deadline was set
+
+    def _await(self, seconds: float) -> None:
+        self.due = self._lane.now() + seconds
+        self._lane.sooner(self.due)
+
+    def _allow(self, total: int) -> None:
+        """Let the client send so many bytes of the body in all."""
+        more = total - self._allowed
+        if more > 0:
+            self._allowed = total
+            self._lane.open_window(self.number, more)
+
+    def _give_back(self) -> None:
+        drawn, self._drawn = self._drawn, 0
+        if drawn:
+            workspace = NO_WORKSPACE if self._admitted is None else self._admitted.workspace
+            self._lane.ingestion.bodies.give_back(workspace, drawn)
+        if self._held:
+            self._held = bytearray()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer in everybody else's stead; where an answer has begun, break it off."""
+        if self._answered:
+            self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
+            return
+        gate = self._lane.ingestion.gate
+        known = self._admitted.allowance if self._admitted is not None else gate.anonymous()
+        gated = at_gate(refusal, known)
+        self._answer(refusal_of(gated, gated.allowance, self.request_id))
+
+    def _answer(self, answer: Answer) -> None:
+        self._give_back()
+        head = self.head
+        headers = answer.headers()
+        headers.append((b"date", date()))
+        if head.origin is not None:
+            headers += self.cors(head, answer.status, headers)
+        self._begin_answer(answer.status, headers)
+        self._put(NOTHING if head.method == b"HEAD" else memoryview(answer.body), last=True)
+
+    def tell(self, told: Told) -> None:
+        """Answer what the door itself answers in the application's stead."""
+        headers = [*told.headers, (b"date", date())]
+        if told.body:
+            headers.append((b"content-length", b"%d" % len(told.body)))
+        if self.head.origin is not None:
+            headers += self.cors(self.head, told.status, headers)
+        self._begin_answer(told.status, headers)
+        self._put(NOTHING if self.head.method == b"HEAD" else memoryview(told.body), last=True)
+
+    def _begin_answer(self, status: int, headers: Headers) -> None:
+        self._answered = True
+        self.due = FOREVER
+        self._lane.count(status)
+        self._lane.head(self.number, [(b":status", b"%d" % status), *headers], end=False)
+
+    def _put(self, data: memoryview, last: bool) -> None:
+        self.out = data
+        self.last = last
+        self._slice = 0
+        if data:
+            self._await(self._lane.limits.write_s)
+        if data or last:
+            self._lane.send(self)
+
+    def sent(self, size: int) -> None:
+        """So many bytes of the answer have left; all of it, where nothing is left of the last part."""
+        self.out = self.out[size:]
+        self._slice += size
+        if self.out:
+            if self._slice >= SLICE_BYTES:
+                self._slice = 0
+                self._await(self._lane.limits.write_s)
+            return
+        self.out = NOTHING
+        self.due = FOREVER
+        if self.last:
+            self._complete = True
+            self._finish()
+        elif self._exchange is not None:
+            self._exchange.flushed()
+            self._await_body()
+
+    def _await_body(self) -> None:
+        """Give the client time for what the application waits for."""
+
+    def _finish(self) -> None:
+        """Go on behind the answer: a client that is in the middle of its body sends the rest first."""
+        if not self._complete or self._exchange is not None:
+            return
+        if self.ended:
+            self._lane.over(self)
+        else:
+            self._await(self._lane.limits.body_s)
+            # A little more than is read, so that a client that stops short of it is not waited for.
+            self._allow(self._came + self._lane.limits.http2_drain_bytes + STREAM_WINDOW)
+            self._came = 0
+
+    def _drain(self) -> None:
+        """Drop what comes of a body that was answered."""
+        if self.ended:
+            self._lane.over(self)
+        elif self._came >= self._lane.limits.http2_drain_bytes:
+            self._lane.reset(self, ErrorCodes.NO_ERROR)
+
+    def cors(self, head: Head, status: int, own: Headers) -> Headers:
+        """See `Side`."""
+        return self._lane.ingestion.cors.headers(head.method, head.index, status, own)

@@ -1,0 +1,58 @@
+"""A passed request of an HTTP/2 connection: the same exchange, its answer framed by the stream below."""
+
+from typing import Any, Protocol
+
+import trio
+
+from api.door.exchange import Exchange, Message, Side
+from api.door.framing import Head
+from api.door.limits import SLICE_BYTES
+from api.door.response import date
+from api.entry import Entry
+
+Headers = list[tuple[bytes, bytes]]
+
+
+class Stream(Side, Protocol):
+    """What such an exchange asks of its stream besides."""
+
+    def head_answer(self, status: int, headers: Headers) -> None:
+        """Begin the answer."""
+
+    def write_body(self, data: bytes, last: bool) -> bool:
+        """Go on with the answer; False when `flushed` is to be waited for."""
+
+
+class StreamExchange(Exchange):
+    """See the module."""
+
+    def __init__(
+        self, stream: Stream, head: Head, request_id: str, entry: Entry | None = None
+    ) -> None:
+        super().__init__(stream, head, request_id, entry)
+        self._stream = stream
+
+    async def run(self, app: Any, scope: Message) -> Exception | None:
+        """See `Exchange.run`."""
+        scope["http_version"] = "2"
+        return await super().run(app, scope)
+
+    async def _send_body(self, body: bytes, more: bool) -> None:
+        if not self.started:
+            headers, dated = self._headers(len(body), more)
+            if not dated:
+                headers.append((b"date", date()))
+            self._stream.head_answer(self.status, headers)
+        body = self._counted(body, more)
+        for at in range(0, len(body) or 1, SLICE_BYTES):
+            last = not more and at + SLICE_BYTES >= len(body)
+            self._complete = last
+            waits = not self._stream.write_body(body[at : at + SLICE_BYTES], last)
+            if last:  # what is left of it is with the stream, and nobody here has to wait for that
+                self._wake()
+            elif waits and not self._gone:
+                self._flush = trio.Event()
+                await self._flush.wait()
+            if self._gone:
+                raise BrokenPipeError("the client is gone")
+        await trio.lowlevel.checkpoint()

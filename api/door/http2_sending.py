@@ -1,0 +1,247 @@
+"""The sending half of an HTTP/2 connection: answers in turns, as far as windows go; and how it ends.
+
+Nothing more is put into frames while the socket has not taken the last ones. Nothing here awaits.
+"""
+
+from collections.abc import Callable
+
+from h2.errors import ErrorCodes
+
+from api.cors import Headers
+from api.door.answering import Door
+from api.door.channel import FOREVER, Address, Channel
+from api.door.exchange import Exchange
+from api.door.http2_answers import Answering
+from api.door.http2_frames import PAID_ANSWER_BYTES, Frames
+from api.door.http2_protocol import Protocol
+from api.door.http2_stream import Request
+from api.door.limits import SLICE_BYTES
+from api.door.transport import Transport
+from api.ingestion import Admitted
+
+
+class Sending(Channel):
+    """See the module."""
+
+    __slots__ = (
+        "_blocked",
+        "_busy",
+        "_door",
+        "_ending",
+        "_fault",
+        "_frames",
+        "_h2",
+        "_idle",
+        "_lingering",
+        "_sending",
+        "_stalls",
+        "_streams",
+        "_stuck",
+        "admitted",
+        "heads",
+        "ingestion",
+        "limits",
+    )
+
+    def __init__(
+        self,
+        door: Door,
+        transport: Transport,
+        address: Address,
+        on_fault: Callable[[Exception], None],
+    ) -> None:
+        super().__init__(door, transport, address)
+        self._door = door
+        self._fault = on_fault
+        self.heads = door.heads
+        self.ingestion = door.ingestion
+        self.limits = door.limits
+        self.admitted: Admitted | None = None  # who was, with the head that the decoder remembers
+        self._h2 = Protocol()
+        self._frames = Frames(self._limits, self._instant())
+        self._streams: dict[int, Request] = {}
+        self._sending: dict[int, Answering] = {}  # with something to send, in turns
+        self._blocked: dict[int, Answering] = {}  # the same, whose own window is closed
+        self._busy = False  # in a turn: what there is to send is sent at its end
+        self._ending = False  # the last word was said
+        self._lingering = False
+        self._stalls = 0
+        self._stuck = FOREVER  # when what was written has to have left
+        self._idle = self._instant() + self._limits.idle_s
+
+    # --- what requests ask
+
+    def now(self) -> float:
+        """See `Lane`."""
+        return self._instant()
+
+    def sooner(self, due: float) -> None:
+        """See `Lane`."""
+        if due < self._due:
+            self._within(due - self._instant())
+
+    def head(self, number: int, headers: Headers, end: bool) -> None:
+        """See `Lane`."""
+        if self._ending:
+            return
+        self._h2.send_headers(number, headers, end_stream=end)
+
+    def send(self, request: Answering) -> None:
+        """See `Lane`."""
+        if self._ending:
+            return
+        self._sending[request.number] = request
+        if not self._busy:
+            self._flush()
+
+    def open_window(self, number: int, size: int) -> None:
+        """See `Lane`."""
+        if self._ending:
+            return
+        self._h2.increment_flow_control_window(size, number)
+        if not self._busy:
+            self._flush()
+
+    def reset(self, request: Answering, code: ErrorCodes) -> None:
+        """See `Lane`."""
+        known = self._streams.get(request.number)
+        if known is request:
+            self._h2.reset_stream(request.number, code)
+            known.gone()
+            self.over(request)
+            if not self._busy:
+                self._flush()
+
+    def over(self, request: Answering) -> None:
+        """See `Lane`."""
+        number = request.number
+        self._streams.pop(number, None)
+        self._sending.pop(number, None)
+        self._blocked.pop(number, None)
+        if not self._streams:
+            self._idle = self._instant() + self._limits.idle_s
+            self.sooner(self._idle)
+
+    def stalled(self, request: Answering) -> None:
+        """See `Lane`."""
+        self._stalls += 1
+        if self._stalls >= self._limits.http2_stalls:
+            self._end(ErrorCodes.ENHANCE_YOUR_CALM)
+        else:
+            self.reset(request, ErrorCodes.INTERNAL_ERROR)
+
+    def pass_on(self, exchange: Exchange) -> None:
+        """See `Lane`."""
+        self._door.pass_on(exchange, self.address)
+
+    def count(self, status: int) -> None:
+        """See `Lane`."""
+        self._door.count(status)
+
+    def fault(self, error: Exception) -> None:
+        """See `Lane`."""
+        self._fault(error)
+
+    # --- sending
+
+    def _flush(self) -> None:
+        """Send what may be sent now: of answers a slice, and what was to be said besides."""
+        if self._ending:
+            return
+        self._busy = True
+        if self._sending and not self._transport.pending:
+            self._put_bodies()
+        self._busy = False
+        if not self._emit():
+            return
+        if self._door.closing and not self._streams:
+            self._end(ErrorCodes.NO_ERROR)
+        elif self._sending and self._h2.outbound_flow_control_window > 0:
+            self._again()  # others come first
+
+    def _put_bodies(self) -> None:
+        """Put answers into frames, each in its turn, as far as their windows and a slice go."""
+        room = SLICE_BYTES
+        protocol, sending = self._h2, self._sending
+        while sending and room > 0:
+            number, request = next(iter(sending.items()))
+            wanted = len(request.out)
+            size = min(
+                wanted,
+                room,
+                protocol.local_flow_control_window(number),
+                protocol.max_outbound_frame_size,
+            )
+            if wanted and size <= 0:
+                if protocol.outbound_flow_control_window <= 0:
+                    return  # until the window of all of them opens
+                del sending[number]
+                self._blocked[number] = request
+                continue
+            del sending[number]
+            last = request.last and size == wanted
+            protocol.send_data(number, bytes(request.out[:size]), end_stream=last)
+            room -= size or 1
+            self._stalls = 0
+            self._frames.pay(size / PAID_ANSWER_BYTES)
+            if size < wanted:
+                sending[number] = request
+            request.sent(size)
+
+    def _emit(self) -> bool:
+        """Write what `h2` has to say; False when the connection was lost by it."""
+        data = self._h2.data_to_send()
+        if data:
+            try:
+                left = self._transport.write(data)
+            except OSError:
+                self.close()
+                return False
+            if not left and self._stuck == FOREVER:
+                self._stuck = self._instant() + self._limits.write_s
+                self.sooner(self._stuck)
+            self._watch()
+        return True
+
+    # --- the end
+
+    def _lost(self) -> None:
+        requests, self._streams = list(self._streams.values()), {}
+        self._sending = {}
+        self._blocked = {}
+        self._ending = True
+        for request in requests:
+            request.gone()
+        self._h2.release()
+
+    def _end(self, code: ErrorCodes) -> None:
+        """Say goodbye, telling the client which of its requests were served, and close."""
+        if not self._ending:
+            self._h2.close_connection(code)
+            self._last_word()
+
+    def _last_word(self) -> None:
+        self._ending = True
+        if not self._emit():
+            return
+        requests, self._streams = list(self._streams.values()), {}
+        self._sending = {}
+        self._blocked = {}
+        for request in requests:
+            request.gone()
+        self._frames = Frames(self._limits, self._instant())
+        if not self._transport.pending and not self.closed:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Half-close, and wait a moment for the client to close: closing with bytes unread would reset
+        the connection, and the last word be lost on the way."""
+        if self._lingering:
+            return
+        if self._transport.ended:
+            self.close()
+            return
+        self._lingering = True
+        self._transport.half_close()
+        self._within(self._limits.linger_s)
+        self._read_on(True)
