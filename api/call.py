@@ -1,6 +1,6 @@
 """One request on its way through a route, and what comes of it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -42,6 +42,26 @@ class Answer:
     def rendered(self) -> bytes:
         """Return the bytes of the body."""
         return orjson.dumps(self.document) if self.body is None else self.body
+
+
+class Opened:
+    """The chunks of an answer of which the first is there: what fails before it is an error, and no
+    answer that breaks off. Closing it closes the others."""
+
+    def __init__(self, first: bytes, rest: AsyncGenerator[bytes, None]) -> None:
+        self._first: bytes | None = first
+        self._rest = rest
+
+    def __aiter__(self) -> "Opened":
+        return self
+
+    async def __anext__(self) -> bytes:
+        first, self._first = self._first, None
+        return await anext(self._rest) if first is None else first
+
+    async def aclose(self) -> None:
+        """Close."""
+        await self._rest.aclose()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,21 @@
-"""Pages of lists: opaque cursors, each good for the list that gave it out and for no other."""
+"""Pages of lists, bounded in items and bytes: opaque cursors, each good for the list that gave it out."""
 
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
+
+import orjson
 
 from engine.control.documents import invalid
 
 Row = TypeVar("Row")
+# Of the items of a page as they are written, escapes counted. No item alone is larger than half of that,
+# so that no answer of a list is larger than 2 MiB, and its making takes some milliseconds.
+PAGE_BYTES = 1024 * 1024
+PORTION = 50  # rows that are read at a time: the largest (a job, a destination) have some 64 KiB
 _TAG = 8  # bytes that say which list it is
 
 
@@ -33,24 +39,68 @@ def position(listing: str, environment: int, cursor: str | None) -> str | None:
     return str(UUID(bytes=raw[_TAG:]))
 
 
-def page(items: Sequence[Any], listing: str, environment: int, below: str | None) -> dict[str, Any]:
-    """Return a page; `below` is where the next one begins, None at the end."""
-    following = None if below is None else cursor_of(listing, environment, below)
-    return {"items": items, "nextCursor": following}
+def ordinal(number: int) -> str:
+    """Return the id that stands for a number in cursors of lists whose items are numbered."""
+    return str(UUID(int=number))
 
 
-def whole_page(
-    rows: Sequence[Row],
-    limit: int,
+def fitting(items: Sequence[Any], most: int) -> int:
+    """Return how many of the first items have room in so many bytes of JSON: one at least, if any."""
+    size = 0
+    for number, item in enumerate(items):
+        size += len(orjson.dumps(item)) + 1
+        if size > most and number:
+            return number
+    return len(items)
+
+
+def page(
+    items: Sequence[Any],
     listing: str,
     environment: int,
-    identifier: Callable[[Row], str],
-    view: Callable[[Row], Any],
+    below: str | None,
+    mark: Callable[[int], str] | None = None,
 ) -> dict[str, Any]:
-    """Return a page of rows that were asked for with `limit` + 1, so that the end is known."""
-    shown = rows[:limit]
-    below = identifier(shown[-1]) if len(rows) > limit else None
-    return page([view(row) for row in shown], listing, environment, below)
+    """Return a page of those items that have room; `below` is where the next one begins, None at the end.
+
+    `mark` returns what stands for the item of an index in a cursor: by default its `id`.
+    """
+    shown = items[: fitting(items, PAGE_BYTES)]
+    if len(shown) < len(items):
+        below = shown[-1]["id"] if mark is None else mark(len(shown) - 1)
+    following = None if below is None else cursor_of(listing, environment, below)
+    return {"items": shown, "nextCursor": following}
+
+
+async def portioned_page(
+    take: Callable[[str | None, int], Awaitable[Sequence[Row]]],
+    views: Callable[[Sequence[Row]], Awaitable[list[Any]]],
+    listing: str,
+    environment: int,
+    below: str | None,
+    limit: int,
+) -> dict[str, Any]:
+    """Return a page of rows that are read in portions: no more of them than have room, and one portion.
+
+    `take` returns at most so many rows below an id; each view has the row's `id`.
+    """
+    items: list[Any] = []
+    size = 0
+    while True:
+        wanted = min(
+            PORTION, limit + 1 - len(items)
+        )  # one more than fits tells whether there is more
+        rows = await take(below, wanted)
+        portion = await views(rows)
+        items += portion
+        size += len(orjson.dumps(portion))
+        if len(items) > limit:
+            return page(items[:limit], listing, environment, items[limit - 1]["id"])
+        if len(rows) < wanted:
+            return page(items, listing, environment, None)
+        below = items[-1]["id"]
+        if size > PAGE_BYTES:
+            return page(items, listing, environment, below)
 
 
 def _tag(listing: str, environment: int) -> bytes:

@@ -35,6 +35,8 @@ class Yard:
     destinations: list[str] = field(default_factory=list)
     running: list[subprocess.Popen[str]] = field(default_factory=list)
     crowd: Crowd | None = None
+    ingest_key: str = ""
+    token: str = ""  # of a customer's session
 
     def of(self, number: int) -> int:
         """Return a number at this size."""
@@ -91,7 +93,7 @@ class Yard:
         )
 
     def annoy(self, kind: str, **plan: object) -> None:
-        """Have a nuisance go on."""
+        """Have a nuisance go on, with the neighbour's key or another `key`."""
         self.start("bench.nuisance", kind=kind, **plan)
 
     def start(self, module: str, **plan: object) -> None:
@@ -240,6 +242,22 @@ def _judged(yard: Yard) -> None:
     yard.api("POST", f"/schemas/{found['id']}/activate", {})
 
 
+def _ingest_key(yard: Yard) -> None:
+    """Keep an ingest key of its own, which may do nothing but send."""
+    made = yard.api("POST", "/api-keys", {"name": "ingest", "scope": "ingest"})
+    yard.ingest_key = made["secret"]
+    yard.destination(yard.url("/hook"), "hostile")
+
+
+def _session(yard: Yard) -> None:
+    """Open a customer's session with a destination that never answers its tests."""
+    customer = {"customerExternalId": "hostile"}
+    body = {"name": "hostile", "url": yard.url("/never"), "delivery": {"timeoutMs": TIMEOUT_MS}}
+    made = yard.api("POST", "/destinations", body | customer)["id"]
+    yard.destinations.append(made)
+    yard.token = yard.api("POST", "/embed/sessions", customer)["token"]
+
+
 def _one(path: str) -> Callable[[Yard], None]:
     return lambda yard: _ignore(yard.destination(yard.url(path), "flood"))
 
@@ -308,6 +326,29 @@ NEIGHBOURS = {
             "events for 10,000 destinations that never answer, a thousand each, one a second",
             _crowd,
             _crowds,
+            switched=False,
+        ),
+        Neighbour(
+            "anonymous",
+            "1,000 connections without a credential that ask for pages, and for what is not there",
+            _ignore,
+            lambda yard: yard.annoy("anonymous", connections=yard.of(1_000)),
+            switched=False,
+        ),
+        Neighbour(
+            "ingest-key",
+            "events that are as dear to read and to route as 256 KiB allow, over 16 connections",
+            _ingest_key,
+            lambda yard: yard.annoy("dear", connections=16, key=yard.ingest_key),
+            switched=False,
+        ),
+        Neighbour(
+            "browser-token",
+            "a customer's session: rules of long patterns, previews, and tests that hang",
+            _session,
+            lambda yard: yard.annoy(
+                "browse", connections=8, destination=yard.destinations[0], key=yard.token
+            ),
             switched=False,
         ),
         Neighbour("refused", "connections refused and reset, tried again", _refused, _posts(200)),

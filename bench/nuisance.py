@@ -6,6 +6,7 @@ import http.client
 import itertools
 import json
 import os
+import selectors
 import signal
 import socket
 import sys
@@ -24,6 +25,13 @@ SLOW_BYTE_S = 0.5
 BATCH = 1_000  # events of a body of a megabyte
 PAYLOAD = "x" * 950
 ITEMS = 400  # of an event that is dear to judge
+EVENT_BYTES = 256 * 1024  # the most that an event may have
+SEGMENTS = 60  # of an event type and of a pattern, each of one letter
+# What somebody without a credential asks for: a page, what is not there, a wrong method, wrong keys.
+ANONYMOUS = (
+    "GET /nope", "GET /docs", "POST /docs", "GET /events", "GET /destinations\r\nAuthorization: Bearer x",
+    "POST /events\r\nContent-Length: 2", "GET /health/ready", "GET /openapi.json",
+)  # fmt: skip
 
 
 @dataclass
@@ -32,7 +40,7 @@ class Plan:
 
     url: str
     key: str
-    kind: str
+    kind: str  # or `anonymous`, which needs no key
     connections: int = 8
     paths: list[str] = field(default_factory=list)  # of lists
     destination: str = ""  # of rules
@@ -108,6 +116,80 @@ def judged(caller: Caller) -> None:
         caller.ask("POST", "/events", body)
 
 
+def dear(caller: Caller) -> None:
+    """Post events as dear to read and to route as their bytes allow, each of a type of its own."""
+    payloads = [
+        b"[" + b",".join([each] * ((EVENT_BYTES - 1_000) // (len(each) + 1))) + b"]"
+        for each in (
+            b"[]",
+            b"{}",
+            b'{"a":1}',
+            b'{"a":1,"a":2}',
+            b"1e300",
+            b"12345678901234567890",
+            b'""',
+        )
+    ]
+    for number in itertools.count():
+        kind = ".".join("ab"[number >> at & 1] for at in range(SEGMENTS))
+        payload = b'{"all":' + payloads[number % len(payloads)] + b"}"
+        body = f'{{"eventType":"{kind}","payload":'.encode() + payload + b"}"
+        caller.ask("POST", "/events", body)
+
+
+def browse(caller: Caller) -> None:
+    """Use up what a customer's session has: rules of long patterns, previews, and tests that hang."""
+    plan = caller.plan
+    patterns = [
+        ".".join("*" if (number >> at % 7) & 1 else "a" for at in range(SEGMENTS))
+        for number in range(100)
+    ]
+    rule = {"name": "dear", "destinationId": plan.destination, "eventTypes": patterns}
+    preview = {"event": {"eventType": ".".join("a" * SEGMENTS), "payload": {}}}
+    for _ in range(60):
+        caller.ask("POST", "/routing-rules", rule)
+        caller.ask("POST", "/routing-rules/preview", preview)
+    for _ in range(20):
+        caller.ask("POST", f"/destinations/{plan.destination}/test")
+
+
+def herd(plan: Plan) -> None:
+    """Keep many connections asking without a credential, each again as soon as it was answered."""
+    parts = urlsplit(plan.url)
+    address = (parts.hostname or "", parts.port or 80)
+    watched = selectors.DefaultSelector()
+    requests = [f"{each}\r\nHost: x\r\n" for each in ANONYMOUS]
+    requests = [each.replace("\r\n", " HTTP/1.1\r\n", 1) + "\r\n" for each in requests]
+
+    def call(number: int) -> None:
+        try:
+            sock = socket.create_connection(address, timeout=5)
+            sock.setblocking(False)
+            sock.send(requests[number % len(requests)].encode())
+        except OSError:
+            return
+        watched.register(sock, selectors.EVENT_READ, number)
+
+    for number in range(plan.connections):
+        call(number)
+    while True:
+        for key, _ in watched.select(1.0):
+            sock, number = key.fileobj, key.data
+            assert isinstance(sock, socket.socket)
+            try:
+                data = sock.recv(65_536)
+                if data.startswith(b"HTTP/1.1 "):
+                    Caller.answers[int(data[9:12])] += 1
+                    sock.send(requests[number % len(requests)].encode())
+                if data:
+                    continue
+            except OSError:
+                pass
+            watched.unregister(sock)
+            sock.close()
+            call(number)
+
+
 def upload_slowly(caller: Caller) -> None:
     """Send a body byte by byte."""
     plan = caller.plan
@@ -125,6 +207,8 @@ KINDS: dict[str, Callable[[Caller], None]] = {
     "churn": churn,
     "flood": flood,
     "judged": judged,
+    "dear": dear,
+    "browse": browse,
     "slow": upload_slowly,
 }
 
@@ -132,8 +216,11 @@ KINDS: dict[str, Callable[[Caller], None]] = {
 def main(plan: Plan) -> None:
     """Run until SIGTERM."""
     os.nice(10)  # where it is in fact another machine's work
-    for number in range(plan.connections):
-        Caller(plan, number).start()
+    if plan.kind == "anonymous":
+        threading.Thread(target=herd, args=(plan,), daemon=True).start()
+    else:
+        for number in range(plan.connections):
+            Caller(plan, number).start()
     for number in range(plan.slow):
         Caller(Plan(plan.url, plan.key, "slow"), number).start()
     signal.sigwait({signal.SIGTERM})

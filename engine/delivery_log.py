@@ -137,18 +137,29 @@ class SentVersion(Struct, frozen=True, kw_only=True):
 class DeliveryDetail(Struct, frozen=True, kw_only=True):
     """A delivery with its attempts (oldest first), its event and where its last request went.
 
-    `event` is None when retention has removed it, `sent` when nothing was sent yet.
+    `event` is None when retention has removed it, `sent` when nothing was sent yet. `attempts` are the
+    newest that have room; `older`: there are others before them, among which `sent_before` is the last
+    that sent a request, where none of `attempts` did.
     """
 
     entry: DeliveryEntry
     attempts: tuple[AttemptEntry, ...]
     event: EventDetail | None
     sent: SentVersion | None
+    older: bool = False
+    sent_before: AttemptEntry | None = None
 
     @property
     def last_sent(self) -> AttemptEntry | None:
         """The last attempt that sent a request."""
-        return next((each for each in reversed(self.attempts) if each.was_sent), None)
+        return next((each for each in reversed(self.attempts) if each.was_sent), self.sent_before)
+
+
+class AttemptPage(Struct, frozen=True):
+    """Newest first. Where `more` is set there are attempts before the last of `items`."""
+
+    items: list[AttemptEntry]
+    more: bool
 
 
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
@@ -210,7 +221,13 @@ class DeliveryLog(Protocol):
         """Return a page of deliveries with ids below `below`."""
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
-        """Return one delivery with everything that belongs to it."""
+        """Return one delivery with everything that belongs to it, and its newest attempts."""
+
+    async def attempts(
+        self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
+    ) -> AttemptPage:
+        """Return attempts with a number below `below`: at most `max_bytes` of what receivers said, but
+        one attempt at least."""
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return one delivery's row."""

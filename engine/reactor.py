@@ -7,6 +7,7 @@ report a hang-up for ever. An exception in `ready()` closes that object alone.
 
 import select
 import socket
+import time
 from collections.abc import Callable
 from typing import Protocol
 
@@ -19,6 +20,11 @@ _READINESS = READ | WRITE
 # A pass is bounded, so that every other trio task runs between two: so many requests take 0.6 ms, as many
 # reads of 64 KiB that somebody pours at us 3 ms. Who was not served comes first in the next pass.
 PASS_EVENTS = 64
+# Strangers are connections whose callers are not known to be entitled to anything. All strangers that are
+# ready have this long of a pass together: beside thousands a tenant's request waits for little more at
+# each of its steps. The reactor polls a few at a time: one may be a TLS handshake, of a millisecond.
+STRANGERS_S = 0.002
+STRANGERS_AT_ONCE = 4
 
 
 class Ready(Protocol):
@@ -45,13 +51,28 @@ class _Nobody:
 _NOBODY = _Nobody()
 
 
+class _Strangers:
+    """All strangers together, as one handler of the pass."""
+
+    def __init__(self, serve: Callable[[], None]) -> None:
+        self._serve = serve
+
+    def ready(self, readable: bool, writable: bool) -> None:
+        """Serve some of them."""
+        self._serve()
+
+    def abort(self, error: BaseException | None) -> None:
+        """Do nothing: each has a barrier of its own."""
+
+
 class Registration:
     """A descriptor in the selector: its handler, and what it waits for."""
 
-    __slots__ = ("fd", "handler", "interest", "watched")
+    __slots__ = ("fd", "handler", "interest", "poll", "watched")
 
-    def __init__(self, fd: int, handler: Ready, interest: int) -> None:
+    def __init__(self, fd: int, handler: Ready, interest: int, poll: select.epoll) -> None:
         self.fd = fd
+        self.poll = poll
         self.handler = handler
         self.interest = interest
         self.watched = True  # until `unregister`, which is for good
@@ -60,26 +81,47 @@ class Registration:
 class Reactor:
     """Owner of the selector. `register`, `modify` and `close` are called on the trio thread only."""
 
-    def __init__(self, on_error: Callable[[Exception], None]) -> None:
+    def __init__(
+        self,
+        on_error: Callable[[Exception], None],
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self._poll = select.epoll()
+        self._strangers = select.epoll()  # registered with the other, as one of many
+        self._clock = clock
         self._registrations: dict[int, Registration] = {}
         self._dying: list[socket.socket] = []
         self._on_error = on_error
         self._in_pass = False
         self.passes = 0
+        self._registrations[self._strangers.fileno()] = Registration(
+            self._strangers.fileno(), _Strangers(self._serve_strangers), READ, self._poll
+        )
+        self._poll.register(self._strangers.fileno(), READ)
 
-    def register(self, sock: socket.socket, handler: Ready, interest: int = READ) -> Registration:
+    def register(
+        self, sock: socket.socket, handler: Ready, interest: int = READ, *, stranger: bool = False
+    ) -> Registration:
         """Watch `sock` for `interest` (READ, WRITE or both, never nothing)."""
-        registration = Registration(sock.fileno(), handler, interest)
-        self._poll.register(registration.fd, interest)
+        poll = self._strangers if stranger else self._poll
+        registration = Registration(sock.fileno(), handler, interest, poll)
+        poll.register(registration.fd, interest)
         self._registrations[registration.fd] = registration
         return registration
+
+    def estrange(self, registration: Registration, stranger: bool) -> None:
+        """Serve a descriptor among the strangers, or among the others."""
+        poll = self._strangers if stranger else self._poll
+        if poll is not registration.poll and registration.watched:
+            registration.poll.unregister(registration.fd)
+            registration.poll = poll
+            poll.register(registration.fd, registration.interest)
 
     def modify(self, registration: Registration, interest: int) -> None:
         """Change what is waited for; `interest` must not be 0 (use `unregister`)."""
         if registration.interest != interest:
             registration.interest = interest
-            self._poll.modify(registration.fd, interest)
+            registration.poll.modify(registration.fd, interest)
 
     def unregister(self, registration: Registration) -> None:
         """Stop watching, leaving the socket open. Harmless when that was done already."""
@@ -87,7 +129,7 @@ class Reactor:
         registration.handler = _NOBODY
         if self._registrations.get(registration.fd) is registration:
             del self._registrations[registration.fd]
-            self._poll.unregister(registration.fd)
+            registration.poll.unregister(registration.fd)
 
     def close(self, registration: Registration, sock: socket.socket) -> None:
         """Stop watching and close: at the end of the pass where one runs, so that no number is reused
@@ -136,6 +178,15 @@ class Reactor:
                 self._on_error(error)
                 handler.abort(error)
 
+    def _serve_strangers(self) -> None:
+        """Serve strangers for their part of a pass; who was not served comes first in the next one."""
+        end = self._clock() + STRANGERS_S
+        for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
+            events = self._strangers.poll(0, STRANGERS_AT_ONCE)
+            self._pass(events)
+            if len(events) < STRANGERS_AT_ONCE or self._clock() >= end:
+                return
+
     def _bury(self) -> None:
         for sock in self._dying:
             sock.close()
@@ -144,4 +195,5 @@ class Reactor:
     def shut(self) -> None:
         """Release the selector. Registered sockets belong to their handlers."""
         self._bury()
+        self._strangers.close()
         self._poll.close()

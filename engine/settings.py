@@ -120,6 +120,12 @@ class Settings(BaseModel):
     )
 
     # --- what one workspace's requests to the control plane may do at once; more of them wait
+    control_requests: int = Field(
+        256,
+        ge=8,
+        description="requests to the control plane that are worked on at once, of all callers; each costs"
+        " some 100 KB. A workspace, a customer or an unknown address has no more than it leaves free",
+    )
     control_reads_workspace: int = Field(
         2,
         ge=1,

@@ -9,6 +9,7 @@ from msgspec import structs
 
 from engine.core.records import Attempt, Delivery
 from engine.delivery_log import (
+    AttemptPage,
     DeliveryDetail,
     DeliveryEntry,
     DeliveryFilter,
@@ -43,6 +44,14 @@ class VisibleDeliveries:
         if created_at_ms(delivery) < self._horizon.floor_ms(environment):
             return None
         return await self._log.delivery(environment, delivery)
+
+    async def attempts(
+        self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
+    ) -> AttemptPage:
+        """Return a page of attempts; see the port."""
+        if created_at_ms(delivery) < self._horizon.floor_ms(environment):
+            return AttemptPage([], more=False)
+        return await self._log.attempts(environment, delivery, below, limit, max_bytes)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return one delivery's row; see the port."""

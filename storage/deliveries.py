@@ -6,14 +6,16 @@ from typing import Any
 import msgspec
 
 from engine.core.records import Attempt, Delivery
-from engine.core.vocabulary import DeliveryStatus, Trouble
+from engine.core.vocabulary import DeliveryStatus, ErrorCategory, Trouble
 from engine.delivery_log import (
+    AttemptPage,
     DeliveryDetail,
     DeliveryEntry,
     DeliveryFilter,
     DeliveryPage,
     SentVersion,
 )
+from engine.files.records import TROUBLE
 from storage.bridge import Pool
 from storage.connection import Connection
 from storage.entries import (
@@ -28,15 +30,40 @@ from storage.responses import header_lines, text_bytes
 from storage.selection import Selection, select, select_among
 from storage.walk import EXAMINED, HIGHEST, LOWEST, Step, found, id_bounds, walk
 
-ATTEMPTS = 1_000  # that a detail shows, the latest: requeues can make any number
+ATTEMPTS = 100  # of a detail, the latest: a schedule makes 21, and requeues make any number
+ATTEMPT_BYTES = 512 * 1024  # of what receivers said in a detail: 32 whole bodies
+SENT_AMONG = 1_000  # older attempts that are looked through for the last that sent a request
 
 _ENTRY = f"""
 SELECT {ENTRY_COLUMNS}
 FROM deliveries d WHERE d.environment = $1::integer AND d.id = $2::uuid"""  # noqa: S608 - constants
+# At most $5 bytes of what was said, but one row at least: `found` says whether there are more. The bytes
+# are told by the values' heads: what is not shown is not read.
 _ATTEMPTS = f"""
-SELECT {ATTEMPT_COLUMNS} FROM attempt_log
-WHERE environment = $1::integer AND delivery = $2::uuid
-ORDER BY number DESC LIMIT {ATTEMPTS}"""  # noqa: S608 - constants
+SELECT * FROM (
+    SELECT a.*, count(*) OVER () AS found, row_number() OVER newest AS place,
+           sum(coalesce(octet_length(response_body), 0) + coalesce(octet_length(response_headers), 0)
+               + coalesce(octet_length(error_message), 0) + coalesce(octet_length(logs), 0))
+               OVER newest AS bytes
+    FROM (
+        SELECT {ATTEMPT_COLUMNS} FROM attempt_log
+        WHERE environment = $1::integer AND delivery = $2::uuid
+          AND ($3::integer IS NULL OR number < $3::integer)
+        ORDER BY number DESC LIMIT $4::integer + 1
+    ) a WINDOW newest AS (ORDER BY a.number DESC)
+) e WHERE place <= $4::integer AND (place = 1 OR bytes <= $5::bigint)
+ORDER BY number DESC"""  # noqa: S608 - constants
+# As `AttemptEntry.was_sent`.
+_SENT_BEFORE = f"""
+SELECT {ATTEMPT_COLUMNS} FROM (
+    SELECT {ATTEMPT_COLUMNS} FROM attempt_log
+    WHERE environment = $1::integer AND delivery = $2::uuid AND number < $3::integer
+    ORDER BY number DESC LIMIT {SENT_AMONG}
+) a
+WHERE CASE WHEN success THEN response_status IS NOT NULL
+    ELSE error_category IS DISTINCT FROM $4::smallint
+        AND substring(error_message FROM 1 FOR length($5::bytea)) IS DISTINCT FROM $5::bytea END
+ORDER BY number DESC LIMIT 1"""  # noqa: S608 - constants
 _SENT = """
 SELECT version, url, headers, algorithm, template, config FROM destination_versions
 WHERE environment = $1::integer AND destination = $2::uuid AND version = $3::integer"""
@@ -120,14 +147,27 @@ class PostgresDeliveries:
             if row is None:
                 return None
             entry = delivery_entry(row)
-            attempts = [
-                attempt_entry(each)
-                for each in await connection.fetch(_ATTEMPTS, environment, delivery)
-            ]
+            rows = await connection.fetch(
+                _ATTEMPTS, environment, delivery, None, ATTEMPTS, ATTEMPT_BYTES
+            )
+            newest = _page_of(rows)
+            attempts = tuple(reversed(newest.items))
+            before = None
+            if newest.more and not any(each.was_sent for each in attempts):
+                before = await connection.fetch_row(
+                    _SENT_BEFORE,
+                    environment,
+                    delivery,
+                    attempts[0].number,
+                    ErrorCategory.TRANSFORM,
+                    TROUBLE.encode(),
+                )
             event = await connection.fetch_row(EVENT, environment, entry.event)
             detail = DeliveryDetail(
                 entry=entry,
-                attempts=tuple(reversed(attempts)),
+                attempts=attempts,
+                older=newest.more,
+                sent_before=None if before is None else attempt_entry(before),
                 event=None if event is None else event_detail(event),
                 sent=None,
             )
@@ -137,6 +177,13 @@ class PostgresDeliveries:
             version = last.destination_version
             sent = await self._sent(connection, environment, entry.destination, version)
         return msgspec.structs.replace(detail, sent=sent)
+
+    async def attempts(
+        self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
+    ) -> AttemptPage:
+        """Return a page of attempts; see the port."""
+        rows = await self._pool.fetch(_ATTEMPTS, environment, delivery, below, limit, max_bytes)
+        return _page_of(rows)
 
     @staticmethod
     async def _sent(
@@ -186,3 +233,9 @@ class PostgresDeliveries:
             outcome.skipped,
             outcome.logs,
         )
+
+
+def _page_of(rows: Sequence[Any]) -> AttemptPage:
+    return AttemptPage(
+        [attempt_entry(row) for row in rows], more=bool(rows) and rows[0]["found"] > len(rows)
+    )

@@ -46,6 +46,7 @@ class Channel:
         "_transport",
         "address",
         "closed",
+        "known",
     )
 
     def __init__(self, owner: Owner, transport: Transport, address: Address) -> None:
@@ -54,12 +55,15 @@ class Channel:
         self._transport = transport
         self.address = address
         self.closed = False
+        self.known = False  # whether the last request was of somebody who is entitled to something
         self._reading = True
         self._recall = False  # `_flushed` is wanted with the next pass
         self._due = FOREVER
         self._instant = trio.lowlevel.current_clock().current_time  # trio's, without its detour
         self._timer: Timer | None = None
-        self._registration: Registration | None = owner.reactor.register(transport.sock, self)
+        self._registration: Registration | None = owner.reactor.register(
+            transport.sock, self, stranger=True
+        )
 
     # --- what the protocol is told
 
@@ -167,9 +171,20 @@ class Channel:
             reactor.unregister(registration)
             registration.interest = 0
         elif registration.interest == 0:
-            self._registration = reactor.register(self._transport.sock, self, interest)
+            self._registration = reactor.register(
+                self._transport.sock, self, interest, stranger=not self.known
+            )
         else:
             reactor.modify(registration, interest)
+
+    def _know(self, known: bool) -> None:
+        """Have the connection served with those of known callers, or among strangers, who all together
+        have a small part of each pass."""
+        if known is not self.known:
+            self.known = known
+            registration = self._registration
+            if registration is not None:
+                self._owner.reactor.estrange(registration, not known)
 
     def _within(self, seconds: float) -> None:
         """Set the deadline; `_expired` is called unless it is moved before."""

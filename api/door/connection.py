@@ -200,10 +200,13 @@ class Connection(Passing):
                 # Whether a page may call can change while its head does not.
                 self._before = admitted if head.origin is None else None
         except GateRefusal as refusal:
+            self._know(False)
             self._body = decoder(head)
             self._refuse(refusal, refusal.allowance)
             return
         self._admitted = admitted
+        if not self.known:
+            self._know(True)
         if len(self._buffer) >= head.length and not head.chunked:
             self._take_whole(admitted, head.length)
         else:

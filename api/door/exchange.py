@@ -12,8 +12,10 @@ import trio
 from api.cors import Headers
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
+from api.door.places import Place
 from api.door.response import render_head
 from api.entry import Entry
+from engine.errors import Refusal
 
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
@@ -58,6 +60,9 @@ class Side(Protocol):
     def exchange_failed(self, exchange: "Exchange") -> None:
         """The exchange failed before an answer had begun."""
 
+    def exchange_refused(self, exchange: "Exchange", refusal: Refusal) -> None:
+        """The application was not asked."""
+
 
 class BrokenAnswerError(RuntimeError):
     """The application broke the rules of ASGI or HTTP."""
@@ -74,6 +79,7 @@ class Exchange:
         self.keep = False
         self.status = 500
         self.buffered = 0
+        self.place: Place | None = None  # in the application, until its answer begins
         self._side = side
         self._scope = trio.CancelScope()
         self._chunks: list[bytes] = []
@@ -112,6 +118,20 @@ class Exchange:
         self._gone = True
         self._wake()
         self.flushed()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Have the connection say that the application does not answer."""
+        if not self._gone:
+            self._side.exchange_refused(self, refusal)
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody reads the answer any more."""
+        return self._gone
+
+    def _leave_place(self) -> None:
+        if self.place is not None:
+            self.place.give_back()
 
     def cancel(self) -> None:
         """Stop the application's task."""
@@ -172,6 +192,7 @@ class Exchange:
 
     def stream(self) -> None:
         """Take the body as it comes from now on: an extension of ours to ASGI."""
+        self._leave_place()  # what streams has a place of its own kind
         self._side.stream(self)
 
     async def send(self, message: Message) -> None:
@@ -189,6 +210,7 @@ class Exchange:
             raise BrokenAnswerError(f"{kind} is not expected now")
 
     async def _send_body(self, body: bytes, more: bool) -> None:
+        self._leave_place()  # the work is done, and how fast the client reads is its own matter
         prefix = b"" if self.started else self._begin(len(body), more)
         body = self._counted(body, more)
         for at in range(0, len(body) or 1, SLICE_BYTES):

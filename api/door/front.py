@@ -19,6 +19,7 @@ from api.door.exchange import Exchange
 from api.door.http2 import Http2Connection
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_socket
+from api.door.places import Place, Places, PlacesStatistics, account_of
 from api.door.tls import server_context
 from api.door.transport import PlainTransport, TlsTransport, Transport
 from api.entry import ENTRY
@@ -40,7 +41,8 @@ class DoorStatistics:
 
     connections: int
     http2_connections: int
-    passing: int  # requests that the application is answering
+    passing: int  # requests that the application is answering, or is to answer
+    places: PlacesStatistics  # of these in the application
     body_bytes: int  # drawn by bodies
     streams: int  # requests whose body or answer is streamed
     accepted: int
@@ -72,6 +74,7 @@ class FrontDoor:
         self.limits = limits or limits_for(settings.descriptor_share_inbound)
         self.closing = False
         self.address: Address = ("", 0)
+        self.places = Places(settings.control_requests)
         self._bind = settings.bind
         self._app = app
         self._on_error = on_error
@@ -81,6 +84,7 @@ class FrontDoor:
         self._listeners: list[Listener] = []
         self._channels: set[Channel] = set()
         self._turning_away: set[Channel] = set()
+        self._look_again_at = 0.0  # for idle connections, where there were none
         self._nursery: trio.Nursery | None = None
         self._settled = trio.Event()  # no connection and no request is left, and none will come
         self._over = trio.Event()
@@ -99,6 +103,7 @@ class FrontDoor:
             try:
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
+                    nursery.start_soon(self.places.run)
                     try:
                         await self.listen()
                         task_status.started()
@@ -166,6 +171,7 @@ class FrontDoor:
             connections=len(self._channels),
             http2_connections=sum(isinstance(c, Http2Connection) for c in self._channels),
             passing=self._passing,
+            places=self.places.statistics(),
             body_bytes=self.ingestion.bodies.drawn,
             streams=self.ingestion.bodies.streams.open,
             accepted=self._accepted,
@@ -200,15 +206,21 @@ class FrontDoor:
         return len(self._turning_away) < self.limits.overflow
 
     def _evict(self) -> None:
-        """Close the connections that have been idle the longest: an eighth of the idle ones, so that
-        a crowd at the door does not cost a walk over all of them each time."""
+        """Close the connections that have been idle the longest, those of strangers first: an eighth of
+        the idle ones, so that a crowd at the door does not cost a walk over all of them each time. Where
+        none is idle nobody looks again for a moment."""
+        now = trio.current_time()
+        if now < self._look_again_at:
+            return
         idle = [
-            (until, number, connection)
+            (connection.known, until, number, connection)
             for number, connection in enumerate(self._channels)
             if (until := connection.idle_until) is not None
         ]
         idle.sort()
-        for _, _, connection in idle[: math.ceil(len(idle) / 8)]:
+        if not idle:
+            self._look_again_at = now + self.limits.rest_s
+        for *_, connection in idle[: math.ceil(len(idle) / 8)]:
             connection.close()
             self._evicted += 1
 
@@ -231,7 +243,12 @@ class FrontDoor:
         self._nursery.start_soon(self._serve_exchange, exchange, client)
 
     async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
+        place: Place | None = None
         try:
+            place = await self.places.take(account_of(exchange.entry, client[0]))
+            if exchange.gone:
+                return
+            exchange.place = place
             scope = scope_of(
                 exchange.head, exchange.request_id, client, self.address, self._tls is not None
             )
@@ -241,7 +258,11 @@ class FrontDoor:
             failure = await exchange.run(self._app, scope)
             if failure is not None:
                 self._on_error(failure)
+        except Refusal as refusal:
+            exchange.refuse(refusal)
         finally:
+            if place is not None:
+                place.give_back()
             self._passing -= 1
             self._settle()
 

@@ -8,7 +8,9 @@ from engine.reactor import Reactor, Registration
 from engine.timers import Timers
 
 BACKLOG = 1024
-ACCEPTS_PER_PASS = 64  # the rest comes with the next pass, after those that are connected
+ACCEPTS_PER_PASS = (
+    16  # half a millisecond; the rest comes with the next pass, after those that are connected
+)
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Accept = Callable[[socket.socket, tuple[str, int]], bool]

@@ -30,6 +30,7 @@ class Passing(Answering):
         heads = self._door.heads
         if heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self._request_id)
+            self._know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):
                 self._tell(head, met)
                 return
@@ -141,11 +142,14 @@ class Passing(Answering):
 
     def exchange_failed(self, exchange: Exchange) -> None:
         """The application raised before it had begun to answer."""
+        self.exchange_refused(exchange, Refusal("internal", "the request failed"))
+
+    def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
+        """The application does not answer."""
         if not self.closed and self._exchange is exchange:
             self._exchange = None
-            self._refuse(
-                Refusal("internal", "the request failed"), self._ingestion.gate.anonymous()
-            )
+            allowance = None if exchange.entry is None else exchange.entry.allowance
+            self._refuse(refusal, allowance or self._ingestion.gate.anonymous())
 
 
 def decoder(head: Head) -> Body:

@@ -1,14 +1,15 @@
 """A destination's counters over a period: totals, a series, and what went wrong."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import orjson
 import trio
 from pydantic import Field
 
-from api.call import Answer, Call
+from api.call import Answer, Call, Opened
 from api.queries import Query
 from api.resources.destinations import required
 from api.routes import READ, Embed, Route
@@ -24,7 +25,8 @@ GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
 # Minutes read and summed at once, some 2 ms: 30 days by the minute are 6 MB, which nobody else is to wait
 # for. (At 1,440 others waited twice as long, and it took no less itself.)
 PORTION = 360
-AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms
+AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms, and at most 64 KiB
+WHOLE_POINTS = 1_440  # of an answer that is made as a whole: 240 KiB
 
 
 class AnalyticsQuery(Query):
@@ -52,51 +54,53 @@ def bounds(now: int, period: int) -> tuple[int, int]:
 
 
 async def analytics(call: Call) -> Answer:
-    """Sum a destination's counters."""
+    """Sum a destination's counters. A long series is made while its client takes it."""
     query = call.query_as(AnalyticsQuery)
     record = await required(call)
     period = PERIODS[query.period]
     granularity = query.granularity or default_granularity(period)
-    size = GRANULARITIES[granularity]
     start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period)
-    store = call.services.analytics
+    parts = _parts(call, record.id, query.period, granularity, start, end)
+    if period // GRANULARITIES[granularity] <= WHOLE_POINTS:
+        return Answer(200, body=b"".join([part async for part in parts]))
+    first = await anext(parts)  # where the store is away it is an answer, and none that breaks off
+    return Answer(200, chunks=Opened(first, parts))
+
+
+async def _parts(
+    call: Call, destination: str, period: str, granularity: str, start: int, end: int
+) -> AsyncGenerator[bytes, None]:
+    """Yield the answer in parts of at most `AT_ONCE` points: the series, and then its sums."""
+    size = GRANULARITIES[granularity]
+    head = {
+        "destinationId": destination,
+        "period": period,
+        "granularity": granularity,
+        "from": _at(start),
+        "to": _at(end),
+    }
+    before = orjson.dumps(head)[:-1] + b',"series":['
     totals = nothing()
-    series: list[bytes] = []
-    portion = PORTION if size == 1 else period
+    portion = PORTION if size == 1 else end - start
     for begin in range(start, end, portion):
         until = min(end, begin + portion)
-        tallies = await store.tallies(call.number, record.id, begin, until, size)
-        totals.add(total_of([tally for _, tally in tallies]))
-        await _render(series, dict(tallies), begin, until, size)
-    return Answer(
-        200,
-        {
-            "destinationId": record.id,
-            "period": query.period,
-            "granularity": granularity,
-            "from": _at(start),
-            "to": _at(end),
-            "totals": _shown(totals),
-            "series": orjson.Fragment(b"[%b]" % b",".join(series)),
-            "errorCategories": {
-                category.name: count for category, count in totals.categories().items()
-            },
-        },
-    )
-
-
-async def _render(
-    series: list[bytes], tallies: dict[int, Tally], start: int, end: int, size: int
-) -> None:
-    """Add the points between two minutes, each as JSON."""
-    points = _points(tallies, start, end, size)
-    for number, (at, tally) in enumerate(points, 1):
-        # Most points of a long series are empty; what they are is known but for their instant.
-        series.append(
-            b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
+        tallies = await call.services.analytics.tallies(
+            call.number, destination, begin, until, size
         )
-        if number % AT_ONCE == 0:
+        totals.add(total_of([tally for _, tally in tallies]))
+        points = iter(_points(dict(tallies), begin, until, size))
+        while shown := [_point(*each) for each in islice(points, AT_ONCE)]:
+            yield before + b",".join(shown)
+            before = b","
             await trio.lowlevel.checkpoint()
+    categories = {category.name: count for category, count in totals.categories().items()}
+    sums = orjson.dumps({"totals": _shown(totals), "errorCategories": categories})
+    yield b"]," + sums[1:]
+
+
+def _point(at: int, tally: Tally | None) -> bytes:
+    # Most points of a long series are empty; what they are is known but for their instant.
+    return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 
 def _points(

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import PAGE_BYTES, cursor_of, fitting, ordinal, page, position
 from api.queries import DeliveryQuery, ListQuery, PageQuery
 from api.resources.destinations import required
 from api.resources.events import counted
@@ -29,6 +30,10 @@ from engine.identity import created_at_ms
 from engine.instants import iso
 
 TAG = "Deliveries"
+# Of a delivery's attempts in its own record, as they are written: beside them it has its event and its
+# request, and all of it has room in 2 MiB. 32 answers of 16 KiB, or five of control characters.
+ATTEMPT_BYTES = 512 * 1024
+MOST_ATTEMPTS = 2**31 - 1
 FEW = 64  # destinations that a list looks for one by one
 UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
@@ -197,6 +202,36 @@ def _flying(call: Call, entries: Sequence[DeliveryEntry]) -> set[str]:
     return call.services.directory.delivering(waiting) if waiting else set()
 
 
+async def attempts(call: Call) -> Answer:
+    """List a delivery's attempts."""
+    query = call.query_as(PageQuery)
+    listing_name = _attempts_of(call.path["id"])
+    given = position(listing_name, call.number, query.cursor)
+    log, identifier = call.services.delivery_log, call.identifier()
+    entry = await log.entry(call.number, identifier)
+    if entry is None or not call.sees_customer(entry.customer):
+        raise Refusal("not_found", "no such delivery")
+    # A number that no attempt has would be one that the column has not, either.
+    below = None if given is None else min(UUID(given).int, MOST_ATTEMPTS)
+    found = await log.attempts(call.number, identifier, below, query.limit, PAGE_BYTES)
+    items = [attempt_view(attempt) for attempt in found.items]
+    following = ordinal(found.items[-1].number) if found.more else None
+    return Answer(
+        200,
+        page(
+            items,
+            listing_name,
+            call.number,
+            following,
+            lambda index: ordinal(found.items[index].number),
+        ),
+    )
+
+
+def _attempts_of(delivery: str) -> str:
+    return f"/deliveries/{delivery.lower()}/attempts"
+
+
 async def get(call: Call) -> Answer:
     """Show one delivery."""
     detail = await call.services.delivery_log.delivery(call.number, call.identifier())
@@ -204,6 +239,12 @@ async def get(call: Call) -> Answer:
         raise Refusal("not_found", "no such delivery")
     entry = detail.entry
     counts = await counted(call, [entry.event])
+    newest = [attempt_view(attempt) for attempt in reversed(detail.attempts)]
+    shown = newest[: fitting(newest, ATTEMPT_BYTES)]
+    cursor = None
+    if detail.older or len(shown) < len(newest):
+        oldest = ordinal(shown[-1]["number"])
+        cursor = cursor_of(_attempts_of(entry.id), call.number, oldest)
     return Answer(
         200,
         {
@@ -212,7 +253,8 @@ async def get(call: Call) -> Answer:
             "request": await request_view(call, detail),
             "replayOf": entry.replay_of,
             "replayJobId": entry.replay_job,
-            "attempts": [attempt_view(attempt) for attempt in detail.attempts],
+            "attempts": shown[::-1],
+            "attemptsCursor": cursor,
         },
     )
 
@@ -245,6 +287,9 @@ ROUTES = (
         path="/deliveries/{id}",
         name="getDelivery",
         summary="Show a delivery with its attempts",
+        description="With its newest attempts: at most 100, and where receivers' answers are large as "
+        "many as have room in 512 KiB. `attemptsCursor` is null where these are all; else it is the "
+        "`cursor` with which `GET /deliveries/{id}/attempts` goes on.",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,
@@ -259,6 +304,21 @@ ROUTES = (
         ),
         handler=get,
         responses={200: shapes.Delivery},
+        refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/deliveries/{id}/attempts",
+        name="listAttemptsOfDelivery",
+        summary="List a delivery's attempts",
+        description="Newest first. A page ends early where answers of receivers are large.",
+        tag=TAG,
+        scopes=READ,
+        embed=Embed.OWN,
+        withheld=("items.responseBody", "items.errorMessage", "items.logs"),
+        handler=attempts,
+        query=PageQuery,
+        responses={200: shapes.Page[shapes.Attempt]},
         refusals=(404,),
     ),
     Route(

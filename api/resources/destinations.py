@@ -1,10 +1,11 @@
 """Destinations: create, list, get, patch, archive, enable, disable."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import page, position, whole_page
+from api.pages import page, portioned_page, position
 from api.queries import DestinationQuery
 from api.routes import MANAGE, READ, Embed, Route
 from engine.control.drafts import DestinationPatch, NewDestination
@@ -63,15 +64,16 @@ async def listing(call: Call) -> Answer:
         if account not in (None, call.customer.account):
             return Answer(200, page([], LISTING, call.number, None))
         account = call.customer.account
-    records = await call.services.destination_store.page(
-        call.number, query.statuses, account, below, query.limit + 1
-    )
-    return Answer(
-        200,
-        whole_page(
-            records, query.limit, LISTING, call.number, lambda r: r.id, lambda r: view(call, r)
-        ),
-    )
+
+    async def take(below: str | None, limit: int) -> Sequence[DestinationRecord]:
+        return await call.services.destination_store.page(
+            call.number, query.statuses, account, below, limit
+        )
+
+    async def views(records: Sequence[DestinationRecord]) -> list[dict[str, Any]]:
+        return [view(call, record) for record in records]
+
+    return Answer(200, await portioned_page(take, views, LISTING, call.number, below, query.limit))
 
 
 async def get(call: Call) -> Answer:

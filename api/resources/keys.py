@@ -1,12 +1,14 @@
 """Keys: list, create, rotate, revoke. What a caller may see and touch is its `Reach`."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import position, whole_page
+from api.pages import portioned_page, position
 from api.queries import EnvironmentName, ListQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.credentials import ApiKey, ApiKeyWithSecret
@@ -73,13 +75,12 @@ async def listing(call: Call) -> Answer:
     """List the keys that exist for the caller, newest first."""
     query = call.query_as(KeyQuery)
     below = position(LISTING, call.number, query.cursor)
-    keys = await call.services.keys.page(reach_of(call), below, query.limit + 1)
-    return Answer(
-        200,
-        whole_page(
-            keys, query.limit, LISTING, call.number, lambda k: k.id, lambda k: view(call, k)
-        ),
-    )
+    take = partial(call.services.keys.page, reach_of(call))
+
+    async def views(keys: Sequence[KeyRecord]) -> list[dict[str, Any]]:
+        return [view(call, key) for key in keys]
+
+    return Answer(200, await portioned_page(take, views, LISTING, call.number, below, query.limit))
 
 
 async def create(call: Call) -> Answer:

@@ -1,10 +1,11 @@
 """Replay jobs: create, list, get, cancel, progress."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import position, whole_page
+from api.pages import page, portioned_page, position
 from api.queries import PageQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.replays import ReplayJob as ReplayJobShape
@@ -61,24 +62,18 @@ async def listing(call: Call) -> Answer:
     below = position(LISTING, call.number, query.cursor)
     status = None if query.status is None else ReplayStatus[query.status]
     account = query.customer_account_id
-    jobs: list[ReplayJob] = []
-    if account is None or call.sees(account):
-        if call.customer is not None:
-            account = call.customer.account
-        jobs = await call.services.replay_store.page(
-            call.number, status, account, below, query.limit + 1
-        )
-    return Answer(
-        200,
-        whole_page(
-            jobs,
-            query.limit,
-            LISTING,
-            call.number,
-            lambda job: job.id,
-            lambda job: job_view(job, call.environment_name),
-        ),
-    )
+    if account is not None and not call.sees(account):
+        return Answer(200, page([], LISTING, call.number, None))
+    if call.customer is not None:
+        account = call.customer.account
+
+    async def take(below: str | None, limit: int) -> Sequence[ReplayJob]:
+        return await call.services.replay_store.page(call.number, status, account, below, limit)
+
+    async def views(jobs: Sequence[ReplayJob]) -> list[dict[str, Any]]:
+        return [job_view(job, call.environment_name) for job in jobs]
+
+    return Answer(200, await portioned_page(take, views, LISTING, call.number, below, query.limit))
 
 
 async def get(call: Call) -> Answer:

@@ -1,11 +1,12 @@
 """Routing rules: all operations."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from api import shapes
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import portioned_page, position
 from api.queries import RuleQuery
 from api.resources import preview
 from api.routes import MANAGE, READ, Embed, Route
@@ -51,12 +52,16 @@ async def listing(call: Call) -> Answer:
     query = call.query_as(RuleQuery)
     below = position(LISTING, call.number, query.cursor)
     account = None if call.customer is None else call.customer.account
-    rules = await call.services.rule_store.page(
-        call.number, query.destination_id, query.enabled, below, query.limit + 1, account
+
+    async def take(below: str | None, limit: int) -> Sequence[Rule]:
+        return await call.services.rule_store.page(
+            call.number, query.destination_id, query.enabled, below, limit, account
+        )
+
+    return Answer(
+        200,
+        await portioned_page(take, partial(views, call), LISTING, call.number, below, query.limit),
     )
-    shown = rules[: query.limit]
-    following = shown[-1].id if len(rules) > query.limit else None
-    return Answer(200, page(await views(call, shown), LISTING, call.number, following))
 
 
 async def get(call: Call) -> Answer:

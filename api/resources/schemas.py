@@ -6,7 +6,7 @@ import orjson
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery, PageQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes import Page
@@ -21,7 +21,6 @@ from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
 
 TAG = "Event schemas"
 LISTING = "/schemas"
-PAGE_BYTES = 2 << 20  # of schemas in one answer: a thousand large ones would be 64 MiB
 EVENT_TYPE = {
     "eventType": {
         "type": "string",

@@ -1,7 +1,10 @@
 """A request as it was last sent, made again from what was recorded: without signature and secrets."""
 
 import json
+from contextlib import suppress
 from typing import Any
+
+import orjson
 
 from api.call import Call
 from engine.control.headers import MASK, is_secret
@@ -14,6 +17,9 @@ from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 
 FILES = HEADER.decode()
+# Of a body as it is shown, as it is written: any event's has room (256 KiB, all of it quotes), of what a
+# script or template makes (1 MiB and more) the beginning.
+BODY_BYTES = 640 * 1024
 
 
 async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | None:
@@ -57,13 +63,30 @@ async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | N
     }
     if made.body is not None and made.exact:
         headers["content-length"] = str(len(made.body))
+    body, note = None, made.note
+    if made.body is not None:
+        whole = made.body.decode("utf-8", "replace")
+        body = beginning(whole, BODY_BYTES)
+        if len(body) < len(whole):
+            note = f"the body has {len(made.body)} bytes: its beginning is shown"
     return {
         "method": "POST",
         "url": detail.sent.url,
         "headers": headers,
-        "body": None if made.body is None else made.body.decode("utf-8", "replace"),
-        "note": made.note,
+        "body": body,
+        "note": note,
     }
+
+
+def beginning(text: str, most: int) -> str:
+    """Return as much of a text as is written in JSON with at most so many bytes."""
+    written = orjson.dumps(text)
+    if len(written) <= most:
+        return text
+    for end in range(most - 1, 0, -1):  # a few steps: what is cut in two has 6 bytes at the most
+        with suppress(orjson.JSONDecodeError):
+            return str(orjson.loads(written[:end] + b'"'))
+    return ""
 
 
 def _of_template(call: Call, sent: SentVersion, own: dict[str, str]) -> dict[str, str]:

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import ordinal, page, position
 from api.queries import ListQuery
 from api.resources.preview import event_of
 from api.routes import READ, Embed, Route
@@ -86,8 +86,11 @@ async def listing(call: Call) -> Answer:
     found = call.services.catalog.all()
     shown = found[first : first + query.limit]
     following = first + len(shown)
-    below = str(UUID(int=following)) if following < len(found) else None
-    return Answer(200, page([view(each) for each in shown], LISTING, SHARED, below))
+    below = ordinal(following) if following < len(found) else None
+    views = [view(each) for each in shown]
+    return Answer(
+        200, page(views, LISTING, SHARED, below, lambda index: ordinal(first + index + 1))
+    )
 
 
 async def get(call: Call) -> Answer:

@@ -6,7 +6,7 @@ import msgspec
 import orjson
 
 from api.call import Answer, Call
-from api.pages import page, position
+from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery
 from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Embed, Route
@@ -23,9 +23,6 @@ from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
 from engine.workspace_settings import Ability
 
 TAG = "Transform scripts"
-PAGE_BYTES = (
-    2 << 20
-)  # of sources in one answer, as with schemas: a thousand of them would be 64 MiB
 SOURCE = """\
 function transform(event) {
   if (event.data.total < 1) return null;

@@ -218,7 +218,7 @@ class SentRequest(Document):
         description="As the script and the template that it went through made it, made again; null where "
         "that cannot be done any more."
     )
-    note: str | None = Field(description="Why there is no body.")
+    note: str | None = Field(description="Why there is no body, or not all of it.")
 
 
 class EventItem(Document):
@@ -253,7 +253,10 @@ class Delivery(DeliveryItem):
     request: SentRequest | None = Field(description="Null before the first that was sent.")
     replay_of: Uuid | None
     replay_job_id: Uuid | None
-    attempts: list[Attempt]
+    attempts: list[Attempt] = Field(description="The newest, the last one last.")
+    attempts_cursor: str | None = Field(
+        description="Where the attempts before these are listed; null: there are none."
+    )
 
 
 class IngestResult(Document):

@@ -49,6 +49,7 @@ from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
 from engine.delivery_log import (
+    AttemptPage,
     DeliveryDetail,
     DeliveryEntry,
     DeliveryFilter,
@@ -205,6 +206,13 @@ class FakeLog:
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
         detail = self.details.get(delivery)
         return detail if detail and detail.entry.environment == environment else None
+
+    async def attempts(
+        self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
+    ) -> AttemptPage:
+        detail = self.details[delivery]
+        found = [each for each in reversed(detail.attempts) if below is None or each.number < below]
+        return AttemptPage(found[:limit], more=len(found) > limit)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         detail = await self.delivery(environment, delivery)

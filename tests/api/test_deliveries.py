@@ -4,7 +4,10 @@ import json
 from typing import Any
 
 import msgspec
+import orjson
+import pytest
 
+from api.resources.sent import beginning
 from engine.control.records import Tenant
 from engine.core.health import CircuitState, Health, HealthState
 from engine.core.vocabulary import (
@@ -262,6 +265,15 @@ async def test_a_delivery_shows_its_attempts_and_its_request_without_secrets(
     )
     bare = (await api("GET", f"/deliveries/{entry.id}")).json
     assert (bare["request"], bare["event"], bare["attempts"]) == (None, None, [])
+
+
+@pytest.mark.parametrize("character", ['"', "\x01", "é", "€", "😀", "a"])
+def test_a_body_is_shown_as_far_as_it_has_room(character: str) -> None:
+    for most in range(2, 40):
+        shown = beginning(f"a{character * 40}", most)
+        assert f"a{character * 40}".startswith(shown)
+        assert most - 6 <= len(orjson.dumps(shown)) <= most or most < 8
+    assert beginning(character * 4, 40) == character * 4
 
 
 async def test_health_is_shown_whole(api: Caller, house: House) -> None:

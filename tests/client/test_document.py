@@ -79,6 +79,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "POST /routing-rules/preview": (lambda c: c.routing_rules.preview({}), shapes.RulePreview),
     "GET /deliveries": (lambda c: c.deliveries.list(), shapes.Delivery),
     "GET /deliveries/{id}": (lambda c: c.deliveries.get(ID), shapes.DeliveryDetail),
+    "GET /deliveries/{id}/attempts": (lambda c: c.deliveries.attempts(ID), shapes.Attempt),
     "GET /dlq": (lambda c: c.dlq.list(), shapes.DlqEntry),
     "GET /dlq/{deliveryId}": (lambda c: c.dlq.get(ID), shapes.DlqEntry),
     "POST /dlq/{deliveryId}/retry": (lambda c: c.dlq.retry(ID), shapes.Requeued),

@@ -7,7 +7,14 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from engine.reactor import READ, WRITE, Reactor, Registration
+from engine.reactor import (
+    PASS_EVENTS,
+    READ,
+    STRANGERS_AT_ONCE,
+    WRITE,
+    Reactor,
+    Registration,
+)
 
 
 class Handler:
@@ -169,3 +176,66 @@ async def test_readiness_is_asked_for_again_after_a_change_of_interest(reactor: 
     assert reactor.passes == passes
     reactor.close(handler.registration, ours)
     theirs.close()
+
+
+async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery) -> None:
+    """A hundred strangers, of whom each takes a millisecond, and one that is none: each time it has
+    something to say it is heard before more than a handful of them."""
+    now = 0.0
+    reactor = Reactor(lambda error: None, lambda: now)
+    order: list[str] = []
+    pairs = [pair() for _ in range(101)]
+
+    class Said:
+        def __init__(self, name: str, sock: socket.socket, *, stranger: bool) -> None:
+            self.name, self.sock = name, sock
+            self.registration = reactor.register(sock, self, stranger=stranger)
+
+        def ready(self, readable: bool, writable: bool) -> None:
+            nonlocal now
+            now += 0.001
+            self.sock.recv(1)
+            order.append(self.name)
+
+        def abort(self, error: BaseException | None) -> None:
+            raise AssertionError(error)
+
+    known = Said("known", pairs[0][0], stranger=True)
+    strangers = [
+        Said(f"stranger {n}", ours, stranger=True) for n, (ours, _) in enumerate(pairs[1:])
+    ]
+    reactor.estrange(known.registration, False)
+    for _, theirs in pairs[1:]:
+        theirs.send(b"x")
+    pairs[0][1].send(b"x" * 10)
+    nursery.start_soon(reactor.run)
+    with trio.fail_after(5):
+        while len(order) < 110:
+            await trio.lowlevel.checkpoint()
+    turns = "".join("k" if name == "known" else "." for name in order).split("k")
+    assert max(map(len, turns[:10])) <= STRANGERS_AT_ONCE
+    assert sorted(order[-100:]) != sorted(set(order)), "strangers were served in between"
+    assert len(set(order)) == 101, "each stranger was served"
+    for each in [known, *strangers]:
+        reactor.close(each.registration, each.sock)
+    for _, theirs in pairs:
+        theirs.close()
+    nursery.cancel_scope.cancel()
+    reactor.shut()
+
+
+async def test_a_stranger_that_is_not_served_in_a_pass_comes_first_in_the_next(
+    reactor: Reactor,
+) -> None:
+    pairs = [pair() for _ in range(3 * PASS_EVENTS)]
+    handlers = [Handler(reactor, ours) for ours, _ in pairs]
+    for handler, (_, theirs) in zip(handlers, pairs, strict=True):
+        reactor.estrange(handler.registration, True)
+        theirs.send(b"x")
+    with trio.fail_after(5):
+        for handler in handlers:
+            await handler.woken.wait()
+    assert [handler.seen for handler in handlers] == [[b"x"]] * len(handlers)
+    for handler, (_, theirs) in zip(handlers, pairs, strict=True):
+        reactor.close(handler.registration, handler.sock)
+        theirs.close()

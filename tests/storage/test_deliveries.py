@@ -18,10 +18,11 @@ from engine.core.vocabulary import (
     Priority,
     SigningAlgorithm,
 )
-from engine.delivery_log import DeliveryEntry, DeliveryFilter, SentVersion
+from engine.delivery_log import AttemptPage, DeliveryEntry, DeliveryFilter, SentVersion
+from engine.files.records import TROUBLE
 from engine.identity import created_at_ms, delivery_id
 from storage import walk
-from storage.deliveries import PostgresDeliveries
+from storage.deliveries import ATTEMPTS, PostgresDeliveries
 from tests.storage.world import (
     ENVIRONMENT,
     World,
@@ -297,6 +298,43 @@ async def test_a_detail_has_attempts_in_order_event_and_the_version_last_used(
     assert detail.sent == SentVersion(
         version=1, url="http://a/", headers=b"[]", algorithm=SigningAlgorithm.ED25519
     )
+
+
+async def test_attempts_are_paged_by_number_and_by_what_was_said(
+    world: World, log: PostgresDeliveries
+) -> None:
+    (delivery,) = await world.accept(event(), to=DESTINATIONS[:1])
+    for _ in range(5):
+        await world.settle.settle(settle_group([failure(delivery, body=b"x" * 1_000, headers=())]))
+    page = await log.attempts(ENVIRONMENT, delivery.id, None, 2, 1 << 20)
+    assert ([each.number for each in page.items], page.more) == ([5, 4], True)
+    page = await log.attempts(ENVIRONMENT, delivery.id, 4, 100, 2_500)
+    assert ([each.number for each in page.items], page.more) == ([3, 2], True)
+    page = await log.attempts(ENVIRONMENT, delivery.id, 2, 100, 10)  # one at least
+    assert ([each.number for each in page.items], page.more) == ([1], False)
+    assert await log.attempts(ENVIRONMENT, delivery.id, 1, 9, 9) == AttemptPage([], more=False)
+
+
+async def test_the_last_request_is_found_behind_attempts_that_sent_none(
+    world: World, log: PostgresDeliveries
+) -> None:
+    (delivery,) = await world.accept(event(), to=DESTINATIONS[:1])
+    await world.settle.settle(settle_group([failure(delivery)]))
+    unsent = (
+        (ErrorCategory.TRANSFORM, "the script threw"),
+        (ErrorCategory.CONNECTION, f"{TROUBLE} is not there"),
+    )
+    for number in range(ATTEMPTS + 1):
+        category, message = unsent[number % 2]
+        await world.settle.settle(
+            settle_group([failure(delivery, category=category, message=message)])
+        )
+    detail = await log.delivery(ENVIRONMENT, delivery.id)
+    assert detail is not None
+    assert (len(detail.attempts), detail.older) == (ATTEMPTS, True)
+    assert not any(each.was_sent for each in detail.attempts)
+    assert detail.last_sent is not None
+    assert detail.last_sent.number == 1
 
 
 async def test_a_detail_of_what_was_never_sent_has_no_version(

@@ -19,6 +19,15 @@ COLUMNS = (
     Column("DESTINATION", "destinationId"),
     Column("EVENT TYPE", "eventType"),
 )
+ATTEMPTS = (
+    Column("TRY", "number"),
+    Column("STARTED", "startedAt"),
+    Column("MS", "durationMs"),
+    Column("OK", "success"),
+    Column("HTTP", "responseStatus"),
+    Column("ERROR", "errorCategory"),
+    Column("MESSAGE", "errorMessage"),
+)
 STATUSES = ("PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN")
 CATEGORIES = (
     "TIMEOUT", "DNS", "CONNECTION", "TLS", "BLOCKED_ADDRESS", "PROTOCOL", "REDIRECT", "HTTP_4XX",
@@ -65,9 +74,24 @@ def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any
 @click.argument("delivery_id", metavar="ID")
 @over_http
 def get(session: Session, delivery_id: str) -> None:
-    """Show a delivery with its event, its request and its attempts."""
+    """Show a delivery with its event, its request and its newest attempts."""
     with session.client() as client:
         session.output.one(client.deliveries.get(delivery_id))
+
+
+@command.command("attempts")
+@click.argument("delivery_id", metavar="ID")
+@paged
+@over_http
+def attempts(session: Session, delivery_id: str, limit: int | None, cursor: str | None) -> None:
+    """List a delivery's attempts, newest first."""
+    with session.client() as client:
+        session.output.listing(
+            lambda count, after: client.deliveries.attempts(delivery_id, limit=count, cursor=after),
+            ATTEMPTS,
+            limit,
+            cursor,
+        )
 
 
 @command.command("tail")

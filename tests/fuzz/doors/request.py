@@ -86,12 +86,17 @@ def _path(target: bytes) -> bytes:
 
 
 class _Reactor:
-    def register(self, _sock: object, _handler: object, interest: int = READ) -> Any:
+    def register(
+        self, _sock: object, _handler: object, interest: int = READ, *, stranger: bool = False
+    ) -> Any:
         self.watched = _Registration(interest)
         return self.watched
 
     def modify(self, registration: Any, interest: int) -> None:
         registration.interest = interest
+
+    def estrange(self, registration: Any, stranger: bool) -> None:
+        pass
 
     def unregister(self, registration: Any) -> None:
         registration.interest = 0

@@ -72,7 +72,8 @@ class DeliveryDetail(Delivery):
     request: SentRequest | None
     replayOf: str | None
     replayJobId: str | None
-    attempts: list[Attempt]
+    attempts: list[Attempt]  # the newest, the last one last
+    attemptsCursor: str | None  # where those before them are listed
 
 
 class DlqEntry(Delivery):
