@@ -29,6 +29,10 @@ class StoreAwayError(StoreError):
     maybe_written: bool = True
 
 
+class TooSlowError(StoreAwayError):
+    """The database gave a statement up, since it took longer than a statement may (57014)."""
+
+
 class PoisonError(StoreError):
     """The statement was refused for what is in its rows (SQLSTATE 22, 23, 54 or an encoding)."""
 

@@ -4,9 +4,7 @@ A compiled route is not used again once anything changed that it was made of. It
 that an index finds for the type, in steps that pause. Nothing here awaits.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 
 from msgspec import Struct
 
@@ -28,7 +26,6 @@ FILTER_STEPS = SLICE_STEPS // 2  # of compiling a filter, which takes up to 6 ms
 ORDERED = (
     20_000  # rules of one type, within some 5 ms; an event cannot have a delivery for each of more
 )
-_EVERYTHING = "*"
 _OWN = "angarium."
 
 
@@ -99,10 +96,10 @@ class Route(Struct, frozen=True):
 
 
 def names(pattern: str, event_type: str) -> bool:
-    """Whether a pattern names an event type, as the expression of `compile_pattern` says.
+    """Whether a pattern names an event type.
 
-    By hand, since a thousand rules may have a hundred thousand patterns, and each takes an expression
-    100 us to be compiled: what is left here is 0.1 us for most.
+    A `*` stands for one segment between dots, at the end for one or more; `*` alone is everything but the
+    service's own `angarium.` types. By hand: an expression takes 100 us to be compiled, this 0.1 us.
     """
     star = pattern.find("*")
     if star < 0:
@@ -122,22 +119,6 @@ def names(pattern: str, event_type: str) -> bool:
         part == segment or (part == "*" and segment != "")
         for part, segment in zip(parts, segments, strict=False)
     )
-
-
-@lru_cache(4096)
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return the regular expression of an event type pattern, for who reads the log by it.
-
-    A `*` stands for one segment between dots, at the end for one or more; `*` alone is everything
-    but the service's own `angarium.` types.
-    """
-    if pattern == _EVERYTHING:
-        return re.compile(r"(?!angarium\.).+")
-    segments = [r"[^.]+" if part == "*" else re.escape(part) for part in pattern.split(".")]
-    if pattern.endswith(".*"):
-        segments[-1] = r".+"
-    own = "" if pattern.startswith("angarium.") else r"(?!angarium\.)"
-    return re.compile(own + r"\.".join(segments))
 
 
 class Router:

@@ -13,6 +13,7 @@ from engine.ports import (
     PoisonError,
     StoreAwayError,
     StoreError,
+    TooSlowError,
 )
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PoisonError",
     "StoreAwayError",
     "StoreError",
+    "TooSlowError",
     "UnsuitableDatabaseError",
     "is_doubtful",
     "translated",
@@ -50,6 +52,7 @@ class MigrationError(StoreError):
 # SQLSTATE classes, https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program limit
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
+_CANCELLED = "57014"  # by its own time limit: nobody else cancels a statement of ours
 _LOCKED = "55P03"  # lock not available
 # What a statement was doing when it waited for a row that its own rows need. Waiting for a whole table
 # (beside a migration), or for a row that our own sessions lock for each other, is no fault of a group.
@@ -93,6 +96,8 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
         return PoisonError(text)
     if state[:2] in _DENIED_CLASSES:
         return AccessDeniedError(text)
+    if state == _CANCELLED:
+        return TooSlowError(text)
     if state in _AWAY or state[:2] in _AWAY_CLASSES:
         return StoreAwayError(text)
     return StoreError(text)

@@ -34,7 +34,12 @@ _WAYS = {"straight": _STRAIGHT, "troubled": _TROUBLED, "named": _NAMED}
 # What was settled when the job was created ($9), and has not changed since.
 _MATCHES = """
     status = ANY($6::smallint[]) AND origin = ANY($7::smallint[])
-    AND ($8::text IS NULL OR event_type ~ $8::text) AND updated_at_ms <= $9::bigint"""
+    AND ($8::text[] IS NULL OR event_type IN (SELECT unnest($8::text[])))
+    AND updated_at_ms <= $9::bigint"""
+# What types a stretch has, for whoever knows which of them are meant.
+_TYPES = """
+WITH examined AS MATERIALIZED ({way})
+SELECT event_type, count(*) AS examined, max(id::text) AS last FROM examined GROUP BY event_type"""
 _COUNT = """
 WITH examined AS MATERIALIZED ({way})
 SELECT count(*) FILTER (WHERE {matches}) AS matched, count(*) AS examined,
@@ -62,6 +67,12 @@ picked AS MATERIALIZED (
 SELECT s.*, tail.last, tail.examined, tail.picked
 FROM tail LEFT JOIN sized s ON s.before < ${bytes}::bigint
 ORDER BY s.id"""
+
+
+@cache
+def types_statement(way: str) -> str:
+    """Return the text that reads the types of a stretch: of each how many rows and the last id."""
+    return _TYPES.format(way=_WAYS[way].replace("$10", "$6"))
 
 
 @cache

@@ -14,6 +14,7 @@ from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.types import named_among
 from storage.bridge import Pool
 from storage.connection import Connection
 from storage.ownership import Ownership
@@ -35,6 +36,7 @@ from storage.replay_statements import (
     WRITTEN,
     count_statement,
     read_statement,
+    types_statement,
 )
 from storage.replays import job_record, leg_record
 from storage.waiting import deliveries_of
@@ -42,12 +44,13 @@ from storage.walk import LOWEST
 from storage.writing import write
 
 EXAMINED = 2_000  # rows that one step looks at: some 5 ms
+TYPES_PLACE = 5  # of a place, what the types of a stretch depend on
 HIGHEST_MS = (1 << 48) - 1
 
 REPLAYING = Profile(
     "replay",
-    statement_timeout_s=30.0,
-    command_timeout_s=33.0,
+    statement_timeout_s=5.0,  # a step takes some 5 ms, and all jobs wait for it
+    command_timeout_s=7.0,
     settings={
         "plan_cache_mode": "force_generic_plan",
         # The log is read along its indexes and no other way, as by those who read backlogs.
@@ -97,16 +100,14 @@ class PostgresReplays:
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
         """Read on from the leg's cursor, or for a parked lane up to it; see the port."""
-        way, also = way_of(job)
+        way, _ = way_of(job)
         if lane is None:
-            after, place = leg.cursor, place_of(job, leg, leg.cursor)
+            after, until = leg.cursor, None
         else:
-            after = leg.parked[lane]
-            place = place_of(job, leg, after, shifted(leg.cursor, 1))
+            after, until = leg.parked[lane], shifted(leg.cursor, 1)
         others = [] if lane is not None else list(leg.parked)
-        rows = await self._pool.fetch(
-            read_statement(way), *place, *also, limit, max_bytes, lane, others
-        )
+        given, more = await self._given(job, leg, after, until)
+        rows = await self._pool.fetch(read_statement(way), *given, limit, max_bytes, lane, others)
         first = rows[0]
         picked, examined, last = first["picked"], first["examined"], first["last"]
         found = [] if first["id"] is None else rows
@@ -119,19 +120,35 @@ class PostgresReplays:
             originals,
             through or after,
             lost,
-            whole and examined < EXAMINED,
+            whole and examined < EXAMINED and not more,
         )
+
+    async def _given(
+        self, job: ReplayJob, leg: Leg, after: str, until: str | None = None
+    ) -> tuple[tuple[Any, ...], bool]:
+        """Return the arguments of a statement on a stretch, and whether there is more behind it.
+
+        Where patterns are given the stretch is looked at twice: the first time for its types, of which
+        the statement then gets those that are meant."""
+        way, also = way_of(job)
+        place, patterns = place_of(job, leg, after, until), job.selection.event_types
+        if patterns is None:
+            return (*place, *also), False
+        rows = await self._pool.fetch(types_statement(way), *place[:TYPES_PLACE], *also)
+        types = await named_among(patterns, [row["event_type"] for row in rows])
+        until = shifted(max((row["last"] for row in rows), default=after), 1)
+        more = sum(row["examined"] for row in rows) >= EXAMINED
+        return (*place_of(job, leg, after, until, types), *also), more
 
     # --- counting
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
         """Count on; see the port."""
-        way, also = way_of(job)
-        row = await self._pool.fetch_row(
-            count_statement(way), *place_of(job, leg, leg.counted), *also
-        )
+        way, _ = way_of(job)
+        given, more = await self._given(job, leg, leg.counted)
+        row = await self._pool.fetch_row(count_statement(way), *given)
         assert row is not None
-        through, end = row["last"] or leg.counted, row["examined"] < EXAMINED
+        through, end = row["last"] or leg.counted, row["examined"] < EXAMINED and not more
         if not await self._write(
             COUNTED,
             job.environment,
@@ -241,7 +258,14 @@ def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
     return "straight", ()
 
 
-def place_of(job: ReplayJob, leg: Leg, after: str, until: str | None = None) -> tuple[Any, ...]:
+def place_of(
+    job: ReplayJob,
+    leg: Leg,
+    after: str,
+    until: str | None = None,
+    types: list[str] | None = None,
+) -> tuple[Any, ...]:
+    """Return where a job's originals are, and which: those of `types`, or of all."""
     selection = job.selection
     to_ms = selection.to_ms
     below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))
@@ -255,7 +279,7 @@ def place_of(job: ReplayJob, leg: Leg, after: str, until: str | None = None) -> 
         EXAMINED,
         [int(each) for each in selection.wanted_statuses],
         [int(each) for each in selection.origins],
-        selection.type_expression,
+        types,
         job.created_at_ms,
     )
 

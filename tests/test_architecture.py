@@ -102,6 +102,7 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
         "engine.quotas",
         "engine.replay.job",
         "engine.replay.ports",
+        "engine.replay.types",
         "engine.requeue",
         "engine.schemas.active",
         "engine.schemas.records",

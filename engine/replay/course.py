@@ -1,7 +1,7 @@
 """A job under way: its legs, and where among them the runner stands. Nothing here awaits."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
@@ -137,3 +137,13 @@ class Course:
         self._legs.pop(leg.destination, None)
         self.blocked.pop(leg.destination, None)
         self.stirred = True
+
+
+def in_turn(courses: Iterable[Course]) -> list[Course]:
+    """All jobs, in such an order that no environment's many come before another's first."""
+    places: dict[int, int] = {}
+    ranked = []
+    for course in courses:
+        place = places[course.job.environment] = places.get(course.job.environment, 0) + 1
+        ranked.append((place, course))
+    return [course for _, course in sorted(ranked, key=lambda each: each[0])]

@@ -6,7 +6,6 @@ from msgspec import Struct, field
 
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.identity import created_at_ms
-from engine.router import compile_pattern
 
 UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
 # What is not settled is sent anyway: to replay it would send it twice.
@@ -39,13 +38,6 @@ class Selection(Struct, frozen=True, kw_only=True):
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
         return (DeliveryOrigin.NORMAL, DeliveryOrigin.REPLAY)
-
-    @property
-    def type_expression(self) -> str | None:
-        """One regular expression for all of `event_types`."""
-        if self.event_types is None:
-            return None
-        return f"^(?:{'|'.join(compile_pattern(each).pattern for each in self.event_types)})$"
 
 
 class ReplayJob(Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ the cursors, which move in the transaction that writes the replays.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -17,14 +17,21 @@ from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
 from engine.entrance import Entrance
 from engine.identity import Identity
-from engine.ports import ContentionError, OwnershipLostError, StoreAwayError, StoreError
+from engine.ports import (
+    ContentionError,
+    OwnershipLostError,
+    StoreAwayError,
+    StoreError,
+    TooSlowError,
+)
 from engine.replay.ahead import LANE, WINDOW, Ahead
-from engine.replay.course import Course
+from engine.replay.course import Course, in_turn
 from engine.replay.entry import ChunkEntry, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import SPAN_S, allowed, paced_until
 from engine.replay.passage import Way, choose, passage
 from engine.replay.ports import Chunk, ReplayStore
+from engine.replay.rests import LONG_STEP_S, RETRY_S, TOO_SLOW, Rests
 from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
@@ -42,7 +49,6 @@ LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
 IDLE_S = 2.0  # the same while there is no job
-RETRY_S = 1.0  # after the database was away, for the job that noticed
 REFUSED = "the database refused what the job needs"
 BROKEN = "the service broke while it ran the job"
 
@@ -80,7 +86,7 @@ class ReplayRunner:
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
         self._courses: dict[str, Course] = {}
-        self._resting: dict[str, float] = {}  # by job: until when, on trio's clock
+        self._rests = Rests()
         self._ahead = Ahead()
         self._heard: set[str] | None = None  # attempted while what waits is being read
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
@@ -149,14 +155,14 @@ class ReplayRunner:
         found = {job.id: job for job in await self._store.unfinished(self._courses.keys())}
         for gone in self._courses.keys() - found.keys():
             del self._courses[gone]
+        self._rests.keep(found)
         legs: Counter[int] = Counter()
         for course in self._courses.values():
             legs[course.job.environment] += course.size
         for job in found.values():
             await trio.lowlevel.checkpoint()
-            if self._resting.get(job.id, 0.0) > trio.current_time():
+            if self._rests.job_rests(job.id, trio.current_time()):
                 continue
-            self._resting.pop(job.id, None)
             present = self._courses.get(job.id)
             if present is None:
                 if legs[job.environment] >= LEGS_MOST:
@@ -188,40 +194,47 @@ class ReplayRunner:
                 self._heard = None
             self._ahead.restore(destination, unheard, trio.current_time())
 
-    def _turns(self) -> Iterator[Course]:
-        """All jobs, in such an order that no environment's many come before another's first."""
-        places: dict[int, int] = {}
-        ranked = []
-        for course in self._courses.values():
-            place = places[course.job.environment] = places.get(course.job.environment, 0) + 1
-            ranked.append((place, course))
-        return iter([course for _, course in sorted(ranked, key=lambda each: each[0])])
-
     async def _round(self) -> bool:
         """Do one step of each job. Returns whether there is more to be done at once."""
-        worked = False
-        for course in self._turns():
+        worked, at = False, trio.current_time()
+        for course in in_turn(self._courses.values()):
             await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
+            job, began = course.job, trio.current_time()
+            if course.lost or self._rests.environment_rests(job.environment, at):
+                continue
             try:
                 worked = await self._step(course) or worked
+                self._rests.stepped(job.id)
             except (ContentionError, OwnershipLostError):
                 raise
-            except StoreAwayError as error:  # what it had under way is read anew
-                log.warning("replay waits for the database", job=course.job.id, cause=str(error))
+            except TooSlowError as error:
+                log.warning("replay.step_cancelled", job=job.id, cause=str(error))
                 course.lost = True
-                self._resting[course.job.id] = trio.current_time() + RETRY_S
+                if self._rests.gave_up(job.id, trio.current_time()):
+                    await self._give_up(course, TOO_SLOW)
+            except StoreAwayError as error:  # what it had under way is read anew
+                log.warning("replay waits for the database", job=job.id, cause=str(error))
+                course.lost = True
+                self._rests.away(job.id, trio.current_time())
             except StoreError as error:  # what the database refuses concerns this job alone
-                log.warning("replay refused by the database", job=course.job.id, cause=str(error))
+                log.warning("replay refused by the database", job=job.id, cause=str(error))
                 await self._give_up(course, REFUSED)
             except Exception:  # a barrier: one job, which must not end those of others
-                log.exception("replay broke", job=course.job.id)
+                log.exception("replay broke", job=job.id)
                 await self._give_up(course, BROKEN)
+            if trio.current_time() - began >= LONG_STEP_S:
+                self._rest(job, trio.current_time() - began)
         return worked
 
+    def _rest(self, job: ReplayJob, took_s: float) -> None:
+        """Leave others their time after a long step, and the next step to the environment's others."""
+        if any(each.job.environment != job.environment for each in self._courses.values()):
+            self._rests.took(job.environment, took_s, trio.current_time())
+        if job.id in self._courses:
+            self._courses[job.id] = self._courses.pop(job.id)
+
     async def _give_up(self, course: Course, reason: str) -> None:
-        ended = await self._store.fail(course.job, reason, self._now_ms())
-        if ended is not None:
-            self._end(ended)
+        self._end(await self._store.fail(course.job, reason, self._now_ms()))
         course.lost = True
 
     async def _step(self, course: Course) -> bool:
@@ -233,7 +246,7 @@ class ReplayRunner:
         if job.status is ReplayStatus.RUNNING and course.open:
             return await self._advance(course)
         if not course.open and course.may_have_ended(trio.current_time()):
-            await self._complete(course)
+            self._end(await self._store.complete(job, self._now_ms()))
         return False
 
     async def _count(self, course: Course) -> bool:
@@ -270,14 +283,10 @@ class ReplayRunner:
         destination = self._find(identifier)
         return destination is not None and destination.status is DestinationStatus.DISABLED
 
-    async def _complete(self, course: Course) -> None:
-        ended = await self._store.complete(course.job, self._now_ms())
-        if ended is not None:
-            self._end(ended)
-
-    def _end(self, job: ReplayJob) -> None:
-        self._courses.pop(job.id, None)
-        self.finished(job)
+    def _end(self, job: ReplayJob | None) -> None:
+        if job is not None:
+            self._courses.pop(job.id, None)
+            self.finished(job)
 
     def finished(self, job: ReplayJob) -> None:
         """Announce that a job has ended."""

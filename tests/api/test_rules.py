@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from engine.control import rules as control
 from engine.core.vocabulary import Priority
 from engine.plans import BUILT_IN
 from tests.api.house import Caller, House
@@ -149,3 +150,21 @@ async def test_an_environment_has_a_limited_number_of_rules(
     await make(staging)
     await api("DELETE", f"/routing-rules/{made[0]['id']}")
     assert (await api("POST", "/routing-rules", body)).status == 201
+
+
+async def test_the_patterns_of_a_rule_have_a_bound_together(
+    api: Caller, house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = control.MAX_PATTERN_CHARACTERS
+    patterns = ["a" * 256] * (limit // 256)
+    made = await make(api, eventTypes=patterns)
+    body = {"name": "r", "destinationId": made["destinationId"], "eventTypes": [*patterns, "a"]}
+    refused = await api("POST", "/routing-rules", body)
+    assert (refused.status, refused.paths) == (400, ["eventTypes"])
+    path = f"/routing-rules/{made['id']}"
+    refused = await api("PATCH", path, {"eventTypes": [*patterns, "a"]})
+    assert (refused.status, refused.paths) == (400, ["eventTypes"])
+    # What was made before there was a bound can be switched off, and changed but for its patterns.
+    monkeypatch.setattr(control, "MAX_PATTERN_CHARACTERS", limit - 1)
+    assert (await api("POST", f"{path}/disable", {})).status == 200
+    assert (await api("PATCH", path, {"name": "other"})).status == 200

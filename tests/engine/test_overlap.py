@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.control.overlap import too_many_at_once
-from engine.router import compile_pattern
+from tests.engine.patterns import compile_pattern
 
 SEGMENTS = ("a", "b", "*")
 patterns = st.lists(st.sampled_from(SEGMENTS), min_size=1, max_size=3).map(".".join)

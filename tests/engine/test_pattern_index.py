@@ -10,7 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from engine import pattern_index
 from engine.pattern_index import SLICE_STEPS, PatternIndex, Steps
-from engine.router import compile_pattern, names
+from engine.router import names
+from tests.engine.patterns import compile_pattern
 
 SEGMENTS = st.sampled_from(["", "a", "b", "ab", "angarium", "*"])
 PATTERNS = st.lists(SEGMENTS, min_size=1, max_size=5).map(".".join).filter(bool)

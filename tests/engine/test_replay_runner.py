@@ -15,10 +15,11 @@ from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
 from engine.entrance import Entrance
 from engine.identity import Identity
-from engine.ports import DirtyDestination, PoisonError, StoreAwayError
+from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.replay.ahead import LANE, LEAST, WINDOW
 from engine.replay.job import Leg, ReplayJob, Selection
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.rests import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.runner import ReplayRunner
 from tests.core.making import a_delivery, a_destination
 
@@ -450,6 +451,75 @@ async def test_a_job_that_finds_no_database_comes_again_and_holds_up_no_other(
     place.store.away.clear()
     await trio.sleep(10)
     assert place.store.status(away) is ReplayStatus.COMPLETED
+
+
+async def test_a_job_whose_counting_the_database_gives_up_fails_with_what_to_do(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    slow = place.store.add(place.destination("d1", 10), dry_run=True)
+    other = place.store.add(place.destination("d2", 300, environment=2), environment=2)
+    counted: list[str] = []
+    count = place.store.count
+
+    async def counting(job: ReplayJob, leg: Leg) -> Leg | None:
+        counted.append(job.id)
+        if job.id == slow:
+            await trio.sleep(5)
+            raise TooSlowError("57014")
+        return await count(job, leg)
+
+    place.store.count = counting  # type: ignore[method-assign]  # it takes as long as it is told
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(60)
+    assert place.store.status(other) is ReplayStatus.COMPLETED
+    await trio.sleep(120)
+    assert place.store.status(slow) is ReplayStatus.FAILED
+    assert place.store.jobs[slow].error == TOO_SLOW
+    assert counted.count(slow) == SLOW_MOST
+
+
+async def test_a_job_that_the_database_gives_up_now_and_then_goes_on(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    job = place.store.add(*(place.destination(f"d{n}", 10) for n in range(6)), dry_run=True)
+    counts, count = 0, place.store.count
+
+    async def counting(job: ReplayJob, leg: Leg) -> Leg | None:
+        nonlocal counts
+        counts += 1
+        if counts % SLOW_MOST:
+            raise TooSlowError("57014")
+        return await count(job, leg)
+
+    place.store.count = counting  # type: ignore[method-assign]  # it fails as it is told
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(1_000)
+    assert place.store.status(job) is ReplayStatus.COMPLETED
+    assert counts == 6 * SLOW_MOST
+
+
+async def test_long_steps_of_one_environments_jobs_leave_others_three_times_their_time(
+    place: Place, autojump_clock: MockClock
+) -> None:
+    took: dict[int, float] = {1: 0.0, 2: 0.0}
+    steps: dict[str, int] = {}
+
+    async def counting(job: ReplayJob, leg: Leg) -> Leg | None:
+        began = trio.current_time()
+        await trio.sleep(1.0 if job.environment == 1 else 0.005)
+        took[job.environment] += trio.current_time() - began
+        steps[job.id] = steps.get(job.id, 0) + 1
+        return msgspec.structs.replace(leg)
+
+    place.store.count = counting  # type: ignore[method-assign]  # it never ends
+    mine = [place.store.add(place.destination(f"d{n}", 1)) for n in range(20)]
+    theirs = place.store.add(place.destination("e", 1, environment=2), environment=2)
+    place.nursery.start_soon(place.runner.run)
+    await trio.sleep(200)
+    assert took[1] <= 200 / (1 + STEP_REST) + 1
+    assert took[2] >= 100
+    assert steps[theirs] >= 20_000
+    assert {steps[each] for each in mine} <= {2, 3}  # each in its turn
 
 
 async def test_a_cancelled_job_is_let_go(place: Place, autojump_clock: MockClock) -> None:

@@ -16,7 +16,6 @@ import angarium
 import api
 import engine
 import storage
-from engine.router import compile_pattern
 from engine.schemas import patterns
 from engine.templates.catalog import read_catalog
 from tests.fuzz.steps import Steps, TooManyError, attacks, repeats_without_end
@@ -50,8 +49,6 @@ def known() -> dict[str, re.Pattern[Any]]:
     for definition in read_catalog().all():
         if definition.address.pattern is not None:
             found[f"template.{definition.id}"] = definition.address.pattern
-    for name, pattern in enumerate(("*", "a.*", "*.*.*.b", "*.*.*.*.*.*.*.*")):
-        found[f"router.{name}"] = compile_pattern(pattern)
     return found
 
 

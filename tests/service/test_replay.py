@@ -100,6 +100,30 @@ async def test_a_dry_run_counts_exactly_and_sends_nothing(
     assert len(receiver.received) == 3
 
 
+async def test_a_dry_run_by_the_dearest_patterns_counts_like_any_other(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    """As one expression these took the database half a minute, which gave it up and began again."""
+    target = await destination(api, receiver.url())
+    deep = ".".join(["a"] * 127)
+    types = [deep, deep[:-1] + "b", "order.created", *(f"t{n}.x" for n in range(20))]
+    for each in types:
+        await post(api, each)
+    await all_settled(house, api, len(types))
+    dearest = [
+        ".".join("*" if n >> bit & 1 else "a" for bit in range(7)) + ".*" * 119 + f".{end}"
+        for n in range(49)
+        for end in ("a", "c")
+    ]
+    selection = {"destinationId": target, "eventTypes": [*dearest, "t1.*", "*.created"]}
+    job = await ended(house, api, await start(api, **selection, dryRun=True))
+    assert (job["status"], job["total"], job["error"]) == ("COMPLETED", 3, None)
+    job = await ended(house, api, await start(api, **selection))
+    assert (job["status"], job["delivered"]) == ("COMPLETED", 3)
+    again = await receiver.reaches(len(types) + 3)
+    assert {each.json["type"] for each in again[len(types) :]} == {deep, "t1.x", "order.created"}
+
+
 async def test_what_dies_again_is_counted_as_failed(
     house: ServiceHouse, api: Caller, receiver: Receiver
 ) -> None:

@@ -20,6 +20,7 @@ from storage.errors import (
     PoisonError,
     StoreAwayError,
     StoreError,
+    TooSlowError,
 )
 from storage.profiles import POOL, UPKEEP, Profile, hot
 from tests.postgres import eventually
@@ -226,7 +227,7 @@ async def test_a_greeting_that_fails_leaves_no_connection(bridge: Bridge) -> Non
 
 async def test_the_server_gives_up_first(bridge: Bridge) -> None:
     connection = bridge.connection(Profile("test", statement_timeout_s=0.1, command_timeout_s=20.0))
-    with pytest.raises(StoreAwayError, match="57014"):
+    with pytest.raises(TooSlowError, match="57014"):
         await connection.fetch("SELECT pg_sleep(10)")
     assert await connection.fetch_value("SELECT 1") == 1
 

@@ -14,8 +14,8 @@ from engine.replay.ports import Chunk, Stretch
 from engine.shards import shard_of
 from storage.ownership import Ownership
 from storage.profiles import UPKEEP
-from storage.replay_statements import count_statement, read_statement
-from storage.replaying import REPLAYING, PostgresReplays, place_of, way_of
+from storage.replay_statements import count_statement, read_statement, types_statement
+from storage.replaying import REPLAYING, TYPES_PLACE, PostgresReplays, place_of, way_of
 from storage.replays import PostgresJobs
 from storage.retention import delete_old_replays
 from tests.storage.plans import explain, most_rows, prepare
@@ -215,13 +215,16 @@ async def test_a_step_looks_at_a_bounded_number_of_rows(
     connection = jobs.world.bridge.connection(REPLAYING)
     way, also = way_of(job)
     arguments = (*place_of(job, leg, leg.cursor), *also)
+    await prepare(connection, types_statement(way), "types")
     await prepare(connection, count_statement(way), "counting")
     await prepare(connection, read_statement(way), "reading")
     for _ in range(2):
+        plan = await explain(connection, *arguments[:TYPES_PLACE], *also, name="types")
+        assert most_rows(plan) <= 2_000 * 2
         assert most_rows(await explain(connection, *arguments, name="counting")) <= 2_000 * 2
         for lane in (None, "c:x"):  # all but what is parked; what is
-            also = 128, WINDOW, lane, [] if lane else ["c:x"]
-            plan = await explain(connection, *arguments, *also, name="reading")
+            window = 128, WINDOW, lane, [] if lane else ["c:x"]
+            plan = await explain(connection, *arguments, *window, name="reading")
             assert most_rows(plan) <= 2_000 * 2
 
 

@@ -3,7 +3,6 @@
 What writes is in `replay_steps`.
 """
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -14,6 +13,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ReplayStatus, 
 from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.router import matching_pattern
 from storage.partitions import lowest_id
 from tests.sim.store import replay_steps as steps
 from tests.sim.store.connection import HotConnection, Pool
@@ -233,11 +233,11 @@ def _by_way_of(job: ReplayJob, rows: Iterator[StoredDelivery]) -> Iterator[Store
 def _matches(job: ReplayJob, row: StoredDelivery) -> bool:
     """Whether a row is selected: settled when the job was created, and not changed since."""
     selection = job.selection
-    expression = selection.type_expression
+    patterns = selection.event_types
     return (
         row.status in selection.wanted_statuses
         and row.origin in selection.origins
-        and (expression is None or re.search(expression, row.event_type) is not None)
+        and (patterns is None or matching_pattern(patterns, row.event_type) is not None)
         and row.updated_at_ms is not None
         and row.updated_at_ms <= job.created_at_ms
     )
