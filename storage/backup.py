@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from storage.backup_manifest import (
     Reading,
     digest_of,
 )
+from storage.backup_proof import PROOF, write_proof
 from storage.copied_database import DAMAGE, check_member, expected_of, members
 from storage.durable import sync_folder
 from storage.embedded import MAJOR, program
@@ -40,7 +41,9 @@ LAST = "last-backup.json"  # in the data folder, for `angarium doctor`
 LOCK = "lock"
 NAMED = "named"  # in a draft: what content rows name, which may be more than memory holds
 RESERVE_BYTES = 64 << 20  # left free at the target beside what the backup takes
-_PARTIAL = frozenset({DATABASE, FILES, KEY_FILE, SUMS, LOCK, NAMED, MANIFEST, f"{MANIFEST}.new"})
+_PARTIAL = frozenset(
+    {DATABASE, FILES, KEY_FILE, SUMS, LOCK, NAMED, PROOF, MANIFEST, f"{MANIFEST}.new"}
+)
 _PROGRESS = re.compile(rb"(\d+)/(\d+) kB")
 _HASH = re.compile(r"[0-9a-f]{64}")
 # What stood in the database when its copy had ended, or came later, which is looked at as well.
@@ -71,12 +74,16 @@ class Backup:
         master_key: bool = True,
         files_elsewhere: bool = False,
         compress: bool = False,
+        keys: Sequence[bytes] = (),
         progress: Progress = lambda step, done, total: None,
     ) -> None:
+        """`keys` are the master keys where they are not those of the data folder: the first one proves
+        that the backup is ours. `master_key`: the data folder's are in the backup as well."""
         self._data = data_dir.absolute()
         self._target = target.absolute()
         self._draft = self._target.with_name(f"{self._target.name}.partial")
         self._with_key = master_key
+        self._given_keys = list(keys)
         self._elsewhere = files_elsewhere
         self._compress = compress
         self._progress = progress
@@ -153,6 +160,7 @@ class Backup:
             master_key=key,
             sums=digest_of(self._draft / SUMS),
         )
+        write_proof(self._draft, manifest.text(), self._given_keys or self._folders_keys())
         manifest.write(self._draft)
         return manifest
 
@@ -165,6 +173,11 @@ class Backup:
             raise BackupError(f"{self._target.parent} is no folder")
         if self._data in self._target.parents:
             raise BackupError(f"{self._target} is in the data folder, which it is to survive")
+        if not self._given_keys and not self._folders_keys():
+            raise BackupError(
+                f"{self._data} has no {KEY_FILE}: give the master key as to the server, by"
+                " ANGARIUM_MASTER_KEY_FILE. It proves at a restoration that the backup is yours"
+            )
         needed = sum(_sizes(self._data / "postgres"))
         if not self._elsewhere:
             needed += sum(_sizes(self._data / FILES))
@@ -263,7 +276,7 @@ class Backup:
         """Compare what was written with what the server said that it sent; return its size."""
         folder = self._draft / DATABASE
         manifest = folder / "backup_manifest"
-        expected = expected_of(manifest)
+        expected = expected_of(manifest.read_bytes())
         self._part(f"{DATABASE}/backup_manifest", digest_of(manifest))
         size = 0
         for part in sorted(folder.glob("*.tar*")):
@@ -335,8 +348,11 @@ class Backup:
         return missing
 
     def _keys(self) -> list[bytes]:
+        return self._folders_keys() if self._with_key else []
+
+    def _folders_keys(self) -> list[bytes]:
         file = KeyFile(self._data / KEY_FILE)
-        return file.read() if self._with_key and file.path.exists() else []
+        return file.read() if file.path.exists() else []
 
     def _keep_keys(self, before: list[bytes]) -> bool:
         """Keep all keys that were there meanwhile: a rotation may have come between."""

@@ -1,7 +1,8 @@
 """What a backup says of itself: its parts with their SHA-256, and which programs can read it.
 
 The manifest is written last, so that a folder without one is no backup, and it vouches for the list of
-parts, which vouches for the parts. That tells damage and haste apart from a backup, not a forger.
+parts, which vouches for the parts. That tells damage and haste apart from a backup; a forger is told by
+the manifest's own proof (`backup_proof`).
 """
 
 import hashlib
@@ -26,6 +27,7 @@ _PART = re.compile(
     r"database/(?:(?:base|pg_wal)\.tar(?:\.gz)?|backup_manifest)"
     r"|master\.key|files/[0-9]{1,10}/[0-9a-f]{2}/[0-9a-f]{64}"
 )
+LINE_BYTES = 300  # of the list, at most; a longer one is none
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]{1,200})\n")
 
 
@@ -52,9 +54,13 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
     master_key: bool
     sums: str  # SHA-256 of SHA256SUMS
 
+    def text(self) -> bytes:
+        """Return what is written."""
+        return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
     def write(self, folder: Path) -> None:
         """Make a folder a backup: from here on it has a manifest, whole or not at all."""
-        text = msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+        text = self.text()
         draft = folder / f"{MANIFEST}.new"
         with draft.open("wb") as file:
             file.write(text)
@@ -64,12 +70,13 @@ class Manifest(msgspec.Struct, frozen=True, rename="camel"):
         sync_folder(folder)
 
 
-def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a backup whose list of parts is as it was written. Raises BackupError."""
+def read_manifest(folder: Path) -> tuple[Manifest, bytes]:
+    """Return the manifest of a backup, and its bytes. Raises BackupError."""
     if not folder.is_dir():
         raise BackupError(f"{folder} is no folder")
     try:
-        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
+        text = (folder / MANIFEST).read_bytes()
+        manifest = msgspec.json.decode(text, type=Manifest)
     except FileNotFoundError:
         raise BackupError(
             f"{folder} has no {MANIFEST}: it is no backup, or one that was never finished"
@@ -81,23 +88,32 @@ def read_manifest(folder: Path) -> Manifest:
             f"{folder} is a backup of format {manifest.format}, this program reads {FORMAT}:"
             " use the Angarium that made it"
         )
+    return manifest, text
+
+
+def check_sums(folder: Path, sums: str) -> None:
+    """Raise BackupError where the list of parts is not the one that a manifest speaks of."""
     try:
         found = digest_of(folder / SUMS)
     except FileNotFoundError:
         raise BackupError(f"{folder / SUMS} is missing: the backup is damaged") from None
-    if found != manifest.sums:
+    if found != sums:
         raise BackupError(f"{folder / SUMS} is not what was written: the backup is damaged")
-    return manifest
 
 
-def parts_of(folder: Path) -> Iterator[tuple[str, str]]:
-    """Return path and SHA-256 of every part, of a list that `read_manifest` has found to be whole."""
-    with (folder / SUMS).open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            match = _LINE.fullmatch(line)
+def parts_of(folder: Path, sums: str) -> Iterator[tuple[str, str]]:
+    """Return path and SHA-256 of every part. Raises BackupError at the latest with the last one, where
+    the list is not the one that a manifest speaks of: it may have changed since it was looked at."""
+    hashed = hashlib.sha256()
+    with (folder / SUMS).open("rb") as file:
+        while line := file.readline(LINE_BYTES):
+            hashed.update(line)
+            match = _LINE.fullmatch(line.decode("utf-8", "replace"))
             if match is None or _PART.fullmatch(match[2]) is None:
                 raise BackupError(f"{folder / SUMS} names what no backup has: {line[66:100]!r}")
             yield match[2], match[1]
+    if hashed.hexdigest() != sums:
+        raise BackupError(f"{folder / SUMS} was changed while it was read")
 
 
 def digest_of(path: Path) -> str:

@@ -122,6 +122,14 @@ def key_file_of(setting: str | None, data_dir: Path, given: Path | None) -> KeyF
     return KeyFile(given or data_dir / KEY_FILE)
 
 
+def given_keys(setting: str | None, given: Path | None) -> list[bytes]:
+    """Return the keys that the operator gives, none where they are those of the data folder. Raises
+    SecretBoxError."""
+    if setting is not None:
+        return parse_keys(setting)
+    return [] if given is None else KeyFile(given).again()
+
+
 def open_secret_box(
     setting: str | None, data_dir: Path, *, own_database: bool, key_file: Path | None = None
 ) -> SecretBox:

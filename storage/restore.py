@@ -4,10 +4,13 @@ Everything is put together in a folder beside its place and moved there at the e
 starts on the data folder, so that one that is half restored is never taken for a new one.
 """
 
+import hashlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import structlog
 
 from storage.account import account_for
 from storage.backup_manifest import (
@@ -17,14 +20,20 @@ from storage.backup_manifest import (
     BackupError,
     Manifest,
     Reading,
+    check_sums,
     parts_of,
     read_manifest,
 )
-from storage.copied_database import DAMAGE, check_member, expected_of, members
+from storage.backup_proof import check_proof
+from storage.copied_database import DAMAGE, check_member, expected_of, is_data, members
 from storage.durable import sync_folder
 from storage.embedded import HOLD, MAJOR, RESTORING, EmbeddedServer
-from storage.key_file import KEY_FILE
+from storage.key_file import KEY_FILE, KeyFile
 from storage.migrate import known_migrations
+from storage.secretbox import SecretBoxError
+from storage.tuning import CONFIGURATION
+
+log = structlog.get_logger("angarium.storage")
 
 RESERVE_BYTES = 64 << 20  # left free beside what is restored
 _POSTGRES = "postgres"
@@ -37,6 +46,9 @@ _NO_KEY = """\
 # The backup had no master key: put the one that it was made with in here, in place of this text.
 # (Or give it to the server by ANGARIUM_MASTER_KEY.) Without it every secret in the database is lost.
 """
+STATED = f"{DATABASE}/backup_manifest"
+# In every archive, and of no use: the map is empty where there are no tablespaces, of which we make none.
+LEFT_OUT = {*CONFIGURATION, "tablespace_map", ".s.PGSQL.5432.lock"}
 _OURS = frozenset({"lock"})
 
 Progress = Callable[[str, int, int], None]
@@ -52,15 +64,21 @@ class Restore:
         *,
         hold: bool = False,
         key_file: Path | None = None,
+        keys: Sequence[bytes] = (),
+        unauthenticated: bool = False,
         progress: Progress = lambda step, done, total: None,
     ) -> None:
-        """`key_file` is the master key where the backup has none."""
+        """`key_file` is the master key, and is brought in where the backup has none; with it, or with
+        `keys`, the backup must have been made. `unauthenticated`: nothing is to prove that."""
         self._source = source.absolute()
         self._data = data_dir.absolute()
         self._draft = self._data / RESTORING
         self._hold = hold
         self._key_file = key_file
+        self._keys = list(keys)
+        self._unauthenticated = unauthenticated
         self._progress = progress
+        self._stated = b""
         self._expected: dict[str, tuple[int, str]] = {}
         self._total = self._done = 0
 
@@ -69,10 +87,13 @@ class Restore:
 
         Interrupted at any point it is run again, and begins anew.
         """
-        manifest = read_manifest(self._source)
-        self._suits(manifest)
+        manifest, text = read_manifest(self._source)
         if self._key_file is not None and not self._key_file.is_file():
             raise BackupError(f"{self._key_file} is no file")
+        if not self._unauthenticated:
+            check_proof(self._source, text, self._known_keys())
+        check_sums(self._source, manifest.sums)
+        self._suits(manifest)
         place = EmbeddedServer(self._data)
         place.claim()
         try:
@@ -90,6 +111,13 @@ class Restore:
         finally:
             place.stop()
         return manifest
+
+    def _known_keys(self) -> list[bytes]:
+        """Return the keys that are known from elsewhere than the backup. Raises BackupError."""
+        try:
+            return self._keys + ([] if self._key_file is None else KeyFile(self._key_file).read())
+        except SecretBoxError as error:
+            raise BackupError(str(error)) from None
 
     def _suits(self, manifest: Manifest) -> None:
         if manifest.postgres != MAJOR:
@@ -131,8 +159,12 @@ class Restore:
     def _unpack(self, manifest: Manifest) -> None:
         (self._draft / FILES).mkdir(mode=0o700)
         (self._draft / _POSTGRES).mkdir(mode=0o700)
-        self._expected = expected_of(self._source / DATABASE / "backup_manifest")
-        for name, digest in parts_of(self._source):
+        try:  # read once: what is checked is what is believed
+            self._stated = (self._source / STATED).read_bytes()
+        except OSError as error:
+            raise BackupError(f"{self._source / STATED} cannot be read: {error}") from None
+        self._expected = expected_of(self._stated)
+        for name, digest in parts_of(self._source, manifest.sums):
             try:
                 found = self._take(name)
             except FileNotFoundError:
@@ -141,6 +173,8 @@ class Restore:
                 raise BackupError(f"{self._source / name} is damaged: it is not what was written")
         if self._expected:
             raise BackupError(f"the database's copy lacks {min(self._expected)}")
+        for name, content in CONFIGURATION.items():
+            _write(self._draft / _POSTGRES / name, content.encode())
         if not manifest.master_key:
             self._bring_key()
         if self._hold:
@@ -151,6 +185,8 @@ class Restore:
 
     def _take(self, name: str) -> str:
         """Restore a part; return the SHA-256 of what was read."""
+        if name == STATED:
+            return hashlib.sha256(self._stated).hexdigest()
         part = self._source / name
         with part.open("rb") as file:
             reading = Reading(file)
@@ -171,12 +207,21 @@ class Restore:
             if Path(member.name).is_absolute() or ".." in parts:
                 raise BackupError(f"the database's copy names a place outside: {member.name!r}")
             target = place.joinpath(*parts)
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            name = "/".join(parts)
+            taken = is_data(name, folder=content is None, wal=wal)
             if content is None:
-                target.mkdir(mode=0o700, exist_ok=True)
+                if taken:
+                    target.mkdir(mode=0o700, parents=True, exist_ok=True)
                 continue
             checked = Reading(content)
-            self._copy(checked, target)
+            if taken:
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._copy(checked, target)
+            else:
+                checked.drain()
+                self._done += member.size
+                if name not in LEFT_OUT:
+                    log.warning("restore.file_left_out", file=member.name)
             if not wal:
                 check_member(self._expected, member, checked.digest)
 

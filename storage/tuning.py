@@ -10,6 +10,15 @@ MAIN_FILE = """\
 # Angarium writes angarium.conf anew at each start; settings of your own go below this line.
 include = 'angarium.conf'
 """
+# How a restored server runs: nothing of it is taken from a backup, which may be another's. Who enters the
+# socket's folder is trusted, as initdb is told; angarium.conf is written at each start.
+CONFIGURATION = {
+    "postgresql.conf": MAIN_FILE,
+    "postgresql.auto.conf": "",
+    "pg_hba.conf": "local all all trust\nlocal replication all trust\n",
+    "pg_ident.conf": "",
+    "angarium.conf": "",
+}
 
 
 def configuration(memory: int, *, durable: bool = True) -> str:

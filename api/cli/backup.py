@@ -10,12 +10,14 @@ from api.cli.options import settings_flags, settings_from
 from api.cli.steps import Steps
 from storage.backup import Backup
 from storage.embedded import attached
+from storage.key_file import given_keys
 
 HELP = """Make a backup of the data folder in the new folder TARGET, while the server runs or not.
 
 It holds the embedded database as it was when the copy ended, every file that it names, and the
 master key of the data folder. It is checked, and carries the SHA-256 of all its parts. Until it is
-whole it is called TARGET.partial: what has the name TARGET is a backup that can be restored.
+whole it is called TARGET.partial: what has the name TARGET is a backup that can be restored. The
+master key proves at a restoration that it was not changed: keep a copy of the key elsewhere.
 
 With --database-url there is nothing here to copy: back up that PostgreSQL by its own tools, then the
 files and the master key (docs/backup.md).
@@ -48,6 +50,7 @@ def command(target: Path, without_master_key: bool, compress: bool, **flags: Any
         )
     elsewhere = settings.file_store is not None
     own_key = settings.master_key is None and settings.master_key_file is None
+    keys = given_keys(settings.master_key, settings.master_key_file)
     with Steps() as steps, attached(settings.data_dir) as url:
         backup = Backup(
             settings.data_dir,
@@ -55,6 +58,7 @@ def command(target: Path, without_master_key: bool, compress: bool, **flags: Any
             master_key=own_key and not without_master_key,
             files_elsewhere=elsewhere,
             compress=compress,
+            keys=keys,
             progress=steps.show,
         )
         manifest = backup.make(url)

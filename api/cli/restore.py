@@ -9,12 +9,15 @@ from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.steps import Steps
 from storage.embedded import HOLD
+from storage.key_file import given_keys
 from storage.restore import Restore
 
 HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
 
-Every part is checked against what the backup says of it. Interrupted, nothing is left, or it is run
-again; no server starts on a folder that is half restored.
+Every part is checked against what the backup says of it, and that by the master key that it was made
+with: give it by --with-key, from elsewhere than the backup. Interrupted, nothing is left, or it is run
+again; no server starts on a folder that is half restored. How PostgreSQL runs is written anew: what
+you had set in postgresql.conf is not taken from a backup.
 
 What was accepted until the backup is there, and what was unsettled then is delivered when a server
 starts on it: also what the original has delivered since, with the same webhook-id. Use --hold where the
@@ -30,17 +33,32 @@ nothing, until the file `hold-deliveries` in it is removed and the server starte
     "--with-key",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The master key's file, for a backup that was made without it.",
+    help="The file of the master key that the backup was made with: it proves that nobody has changed"
+    " the backup, and is put into the folder where the backup is without it.",
 )
-@settings_flags("data_dir")
-def command(source: Path, hold: bool, with_key: Path | None, **flags: Any) -> None:
+@click.option(
+    "--unauthenticated",
+    is_flag=True,
+    help="Restore what no key proves: of an older version, or of another key. Whoever could write to"
+    " the backup can then run programs as the database's account, and have events delivered.",
+)
+@settings_flags("data_dir", "master_key", "master_key_file")
+def command(
+    source: Path, hold: bool, with_key: Path | None, unauthenticated: bool, **flags: Any
+) -> None:
     """Restore a backup."""
     if flags.get("data_dir") is None:
         raise SettingsTrouble("name the new folder by --data-dir: nothing is restored by default")
     settings = settings_from(flags)
     with Steps() as steps:
         restore = Restore(
-            source, settings.data_dir, hold=hold, key_file=with_key, progress=steps.show
+            source,
+            settings.data_dir,
+            hold=hold,
+            key_file=with_key,
+            keys=given_keys(settings.master_key, settings.master_key_file),
+            unauthenticated=unauthenticated,
+            progress=steps.show,
         )
         manifest = restore.run()
     place = settings.data_dir
@@ -48,6 +66,8 @@ def command(source: Path, hold: bool, with_key: Path | None, **flags: Any) -> No
         f"{place} has all that was accepted before {manifest.made_at}, when the backup was begun, and"
         f" nothing from after {manifest.ended_at}, when it had ended"
     )
+    if unauthenticated:
+        click.echo("warning: nothing has proved that nobody changed this backup", err=True)
     if not manifest.master_key and with_key is None:
         click.echo(
             f"  the backup had no master key: put yours into {place / 'master.key'}, or set"

@@ -34,7 +34,7 @@ def main(step: str, what: str, *arguments: str) -> None:
     if what == "backup":
         Backup(first, second, progress=progress).make(arguments[2])
     else:
-        Restore(first, second, progress=progress, hold=True).run()
+        Restore(first, second, progress=progress, hold=True, unauthenticated=True).run()
 
 
 if __name__ == "__main__":

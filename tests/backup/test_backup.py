@@ -15,7 +15,7 @@ import pytest
 
 from storage import backup as backups
 from storage.backup import Backup, read_last
-from storage.backup_manifest import BackupError, parts_of, read_manifest
+from storage.backup_manifest import SUMS, BackupError, digest_of, parts_of, read_manifest
 from storage.embedded import program
 from storage.key_file import KEY_FILE, KeyFile, new_key
 from tests.backup.conftest import CONTENT, PLACE, Installation
@@ -26,12 +26,12 @@ ROOT = Path(__file__).parents[2]
 def test_it_has_all_parts_and_their_hashes_and_nobody_else_may_read_it(
     there: Installation, backup: Path
 ) -> None:
-    manifest = read_manifest(backup)
+    manifest, _ = read_manifest(backup)
     assert (manifest.files, manifest.file_bytes, manifest.missing_files) == (1, len(CONTENT), 0)
     assert (manifest.migrations, manifest.newest_migration) == (1, "0001_delivery.sql")
     assert manifest.database_bytes > 1 << 20
     assert manifest.made_at <= manifest.ended_at
-    assert {name for name, _ in parts_of(backup)} == {
+    assert {name for name, _ in parts_of(backup, manifest.sums)} == {
         "database/backup_manifest",
         "database/base.tar",
         "database/pg_wal.tar",
@@ -62,7 +62,7 @@ def test_the_key_is_left_out_where_asked_and_what_is_in_a_store_is_said_to_be(
         progress=lambda step, done, total: told.append(step),
     ).make(there.url)
     assert (manifest.master_key, manifest.files_elsewhere, manifest.files) == (False, True, 0)
-    assert {name for name, _ in parts_of(place / "b")} == {
+    assert {name for name, _ in parts_of(place / "b", digest_of(place / "b" / SUMS))} == {
         "database/backup_manifest",
         "database/base.tar.gz",
         "database/pg_wal.tar.gz",
@@ -94,9 +94,9 @@ def test_content_that_is_gone_or_damaged_before_is_told_and_does_not_stop_it(
 ) -> None:
     data = place / "data"
     (data / "files" / PLACE).parent.mkdir(parents=True)
-    assert Backup(data, place / "gone").make(there.url).missing_files == 1
+    assert Backup(data, place / "gone", keys=[new_key()]).make(there.url).missing_files == 1
     (data / "files" / PLACE).write_bytes(b"something else")
-    damaged = Backup(data, place / "damaged").make(there.url)
+    damaged = Backup(data, place / "damaged", keys=[new_key()]).make(there.url)
     assert (damaged.missing_files, damaged.files) == (0, 1)
 
 
@@ -114,7 +114,7 @@ def test_what_is_written_while_the_database_is_copied_is_in_it(
 
     copied = Backup._copy_database
     monkeypatch.setattr(Backup, "_copy_database", meanwhile)
-    manifest = Backup(data, place / "b").make(there.url)
+    manifest = Backup(data, place / "b", keys=[new_key()]).make(there.url)
     assert (manifest.files, manifest.missing_files) == (1, 0)
 
 
@@ -239,7 +239,7 @@ def test_a_backup_is_there_though_the_data_folder_cannot_remember_it(
     (there.folder / "folder").mkdir()
     monkeypatch.setattr(backups, "LAST", "folder")  # no file can take its place
     Backup(there.folder, place / "b", files_elsewhere=True).make(there.url)
-    assert read_manifest(place / "b").files == 0
+    assert read_manifest(place / "b")[0].files == 0
     assert read_last(there.folder) is None
     assert not (there.folder / "folder.new").exists()
     (there.folder / "folder").rmdir()

@@ -46,9 +46,19 @@ def test_what_a_backup_lacks_is_said(there: Installation, place: Path) -> None:
     assert done.exit_code == 0, done.output
     for said in ("database: ", "copy that bucket", "the master key is not in it", "checking"):
         assert said in done.output
-    done = CliRunner().invoke(main, ("restore", target, "--data-dir", data, "--hold"))
+    restore = ("restore", target, "--data-dir", data, "--hold")
+    done = CliRunner().invoke(main, restore)
+    assert done.exit_code == 1, done.output
+    assert "--with-key" in done.output
+    done = CliRunner().invoke(main, (*restore, "--unauthenticated"))
     assert done.exit_code == 0, done.output
-    for said in ("put yours into", "in an object store", "deliveries are held", "angarium serve"):
+    for said in (
+        "nothing has proved",
+        "put yours into",
+        "in an object store",
+        "deliveries are held",
+        "angarium serve",
+    ):
         assert said in done.output
 
 

@@ -39,7 +39,12 @@ def test_what_was_restored_is_what_was_there(
     told: list[tuple[int, int]] = []
     data = place / "data"
     data.mkdir()  # it may be there, and empty: a volume
-    restore = Restore(backup, data, progress=lambda step, done, total: told.append((done, total)))
+    restore = Restore(
+        backup,
+        data,
+        key_file=there.folder / KEY_FILE,
+        progress=lambda step, done, total: told.append((done, total)),
+    )
     restore.run()
     assert names(data) == ["files", "lock", "master.key", "postgres"]
     assert (data / "files" / PLACE).read_bytes() == CONTENT
@@ -47,7 +52,7 @@ def test_what_was_restored_is_what_was_there(
     assert opened(data) == 500_500
     assert told[-1][0] >= told[-1][1]
     with pytest.raises(BackupError, match="not empty, it has files"):
-        Restore(backup, data).run()
+        Restore(backup, data, unauthenticated=True).run()
 
 
 def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
@@ -56,7 +61,8 @@ def test_a_compressed_one_without_a_key_starts_no_server_until_it_has_one(
     """Or the server would make a key, and open nothing of what is there."""
     source = place / "b"
     Backup(there.folder, source, master_key=False, compress=True).make(there.url)
-    Restore(source, place / "data", hold=True).run()
+    keys = KeyFile(there.folder / KEY_FILE).read()
+    Restore(source, place / "data", hold=True, keys=keys).run()
     assert "deliver" in (place / "data" / HOLD).read_text()
     with pytest.raises(SecretBoxError, match=r"master\.key"):
         open_secret_box(None, place / "data", own_database=False)
@@ -128,7 +134,7 @@ def test_what_is_damaged_or_does_not_suit_is_refused_and_leaves_nothing(
     tamper, said = TAMPERING[what]
     tamper(copy)
     with pytest.raises(BackupError, match=said):
-        Restore(copy, place / "data").run()
+        Restore(copy, place / "data", unauthenticated=True).run()
     if (place / "data").exists():
         assert set(names(place / "data")) <= {"lock"}
 
@@ -139,20 +145,20 @@ def test_a_folder_in_use_or_without_room_is_refused(
     (place / "mine").mkdir()
     (place / "mine" / "thesis.txt").write_text("do not touch")
     with pytest.raises(BackupError, match="not empty"):
-        Restore(backup, place / "mine").run()
+        Restore(backup, place / "mine", unauthenticated=True).run()
     with pytest.raises(BackupError, match="is no folder"):
         Restore(place / "none", place / "data").run()
     holder = EmbeddedServer(place / "held")
     holder.claim()
     try:
         with pytest.raises(DataDirBusyError):
-            Restore(backup, place / "held").run()
+            Restore(backup, place / "held", unauthenticated=True).run()
     finally:
         holder.stop()
     usage = shutil.disk_usage(place)._replace(free=1 << 20)
     monkeypatch.setattr(restores.shutil, "disk_usage", lambda _: usage)  # type: ignore[attr-defined]  # the module's own
     with pytest.raises(BackupError, match="1 MiB free"):
-        Restore(backup, place / "data").run()
+        Restore(backup, place / "data", unauthenticated=True).run()
 
 
 # While parts are read, and before each move to its place; `restoring` is the mark, which goes last.
@@ -169,7 +175,7 @@ def test_killed_at_any_step_no_server_starts_on_it_and_it_is_run_again(
     assert done.returncode == -signal.SIGKILL
     with pytest.raises(EmbeddedError, match="run `angarium restore` again"):
         EmbeddedServer(data).start()
-    Restore(backup, data).run()
+    Restore(backup, data, unauthenticated=True).run()
     assert names(data) == ["files", "lock", "master.key", "postgres"]
     if step == "postgres":
         assert opened(data) == 500_500

@@ -61,7 +61,14 @@ def test_what_was_accepted_before_is_there_and_what_was_under_way_goes_on(
         verdict.in_order(house, destination, receiver.firsts(f"/{path}"), lanes=True)
 
     came = {path: len(receiver.arrivals(f"/{path}")) for path in (*made, "backed-held")}
-    said = angarium(restored, "restore", str(target), "--hold")
+    said = angarium(
+        restored,
+        "restore",
+        str(target),
+        "--hold",
+        "--with-key",
+        str(house.folder / "master.key"),
+    )
     assert "deliveries are held" in said
     restored.key = house.key
     restored.start()

@@ -1,0 +1,163 @@
+"""A backup is believed for its proof alone, and how a server runs is never taken from it."""
+
+import hashlib
+import io
+import json
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from storage.backup_manifest import MANIFEST, SUMS, BackupError, digest_of
+from storage.backup_proof import PROOF
+from storage.copied_database import is_data
+from storage.embedded import EmbeddedServer
+from storage.key_file import KEY_FILE, KeyFile, new_key
+from storage.restore import Restore
+from storage.tuning import CONFIGURATION, MAIN_FILE
+from tests.backup.conftest import Installation
+
+STATED = "database/backup_manifest"
+
+
+def replaced(path: Path, content: bytes) -> None:
+    path.unlink()  # the backup itself has another name for it
+    path.write_bytes(content)
+
+
+def forged(copy: Path, files: dict[str, bytes]) -> None:
+    """Put files into the database's archive, and make every SHA-256 anew, as whoever may write can."""
+    path = copy / "database/base.tar"
+    made = io.BytesIO()
+    with tarfile.open(path) as old, tarfile.open(fileobj=made, mode="w") as new:
+        for member in old:
+            if member.name not in files:
+                new.addfile(member, old.extractfile(member))
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            new.addfile(member, io.BytesIO(content))
+    replaced(path, made.getvalue())
+    told = json.loads((copy / STATED).read_bytes())
+    told["Files"] = [each for each in told["Files"] if each["Path"] not in files] + [
+        {"Path": name, "Size": len(content), "Checksum": hashlib.sha256(content).hexdigest()}
+        for name, content in files.items()
+    ]
+    replaced(copy / STATED, json.dumps(told).encode())
+    parts = [line.split("  ")[1] for line in (copy / SUMS).read_text().splitlines()]
+    sums = "".join(f"{digest_of(copy / part)}  {part}\n" for part in parts)
+    replaced(copy / SUMS, sums.encode())
+    manifest = {**json.loads((copy / MANIFEST).read_text()), "sums": digest_of(copy / SUMS)}
+    replaced(copy / MANIFEST, json.dumps(manifest).encode())
+
+
+def hostile(trace: Path) -> dict[str, bytes]:
+    """What a server would run a program or load a library for."""
+    command = f"touch {trace}"
+    settings = (
+        f"archive_mode = on\narchive_command = '{command}'\nrestore_command = '{command}'\n"
+        f"recovery_end_command = '{command}'\narchive_cleanup_command = '{command}'\n"
+        f"shared_preload_libraries = '{trace}'\nssl_passphrase_command = '{command}'\n"
+        "listen_addresses = '*'\n"
+    ).encode()
+    return {
+        "postgresql.conf": settings,
+        "postgresql.auto.conf": settings,
+        "angarium.conf": settings,
+        "pg_hba.conf": b"host all all 0.0.0.0/0 trust\n",
+        "pg_ident.conf": b"m /^(.*)$ postgres\n",
+        "recovery.signal": b"",
+        "standby.signal": b"",
+        "tablespace_map": f"16384 {trace}\n".encode(),
+        "more.conf": settings,
+        "pg_tblspc/16384/evil": b"x",
+        "pg_wal/evil": b"x",
+        "base/evil.so": b"\x7fELF",
+    }
+
+
+def test_configuration_is_never_taken_from_a_backup(
+    there: Installation, copy: Path, place: Path
+) -> None:
+    trace = place / "trace"
+    forged(copy, hostile(trace))
+    with pytest.raises(BackupError, match="is not what was written"):
+        Restore(copy, place / "refused", key_file=there.folder / KEY_FILE).run()
+    Restore(copy, place / "data", unauthenticated=True).run()
+    cluster = place / "data" / "postgres"
+    assert {name: (cluster / name).read_text() for name in CONFIGURATION} == CONFIGURATION
+    left = {name for name in hostile(trace) if (cluster / name).exists()}
+    assert left == set(CONFIGURATION)
+    with EmbeddedServer(place / "data", durable=False) as server:
+        running = Installation(place / "data", server.url)
+        assert running.sql("SELECT sum(n) FROM kept") == "500500"
+        assert running.sql("SHOW archive_command") == "(disabled)"
+        assert running.sql("SHOW shared_preload_libraries") == ""
+        assert running.sql("SHOW listen_addresses") == ""
+        running.sql("SELECT pg_switch_wal()")
+    assert not trace.exists()
+    assert (cluster / "postgresql.conf").read_text() == MAIN_FILE
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("PG_VERSION", True),
+        ("base/5/1259_vm", True),
+        ("base/5/16384_init", True),
+        ("base/5/16384.12", True),
+        ("global/pg_control", True),
+        ("pg_multixact/offsets/0000", True),
+        ("pg_xact/0000", True),
+        ("backup_label", True),
+        ("backup_label.conf", False),
+        ("base/5/lib.so", False),
+        ("base/5/../../postgresql.conf", False),
+        ("postgresql.conf", False),
+        ("conf.d/a.conf", False),
+        ("global/1259\n", False),
+        ("pg_wal/000000010000000000000001", False),
+    ],
+)
+def test_only_what_is_data_by_its_name_is_taken(name: str, taken: bool) -> None:
+    assert is_data(name, folder=False, wal=False) is taken
+
+
+def unproved(copy: Path) -> None:
+    (copy / PROOF).unlink()
+
+
+def changed(copy: Path) -> None:
+    forged(copy, {"base/1/PG_VERSION": b"18\n"})
+
+
+def garbled(copy: Path) -> None:
+    replaced(copy / PROOF, b"proof\n")
+
+
+@pytest.mark.parametrize(
+    ("tamper", "said"),
+    [(unproved, "has no manifest.hmac"), (changed, "is not what was"), (garbled, "is damaged")],
+)
+def test_a_backup_that_no_key_proves_is_refused_before_it_is_read(
+    there: Installation, copy: Path, place: Path, tamper: Callable[[Path], None], said: str
+) -> None:
+    tamper(copy)
+    with pytest.raises(BackupError, match=said) as refused:
+        Restore(copy, place / "data", key_file=there.folder / KEY_FILE).run()
+    assert "--unauthenticated" in str(refused.value)
+    assert not (place / "data").exists()
+    Restore(copy, place / "data", unauthenticated=True).run()
+
+
+def test_the_key_within_a_backup_proves_nothing(
+    there: Installation, backup: Path, place: Path
+) -> None:
+    """Whoever changes a backup changes the key in it as well."""
+    with pytest.raises(BackupError, match="proves nothing"):
+        Restore(backup, place / "data").run()
+    with pytest.raises(BackupError, match="is not among those given"):
+        Restore(backup, place / "data", keys=[new_key()]).run()
+    keys = KeyFile(there.folder / KEY_FILE).read()
+    Restore(backup, place / "data", keys=[new_key(), *keys]).run()
