@@ -119,6 +119,13 @@ class Settings(BaseModel):
         32 * MIB, ge=MIB, description="the same of one workspace, so that none takes it all"
     )
 
+    answer_bytes: int = Field(
+        64 * MIB,
+        ge=4 * MIB,
+        description="bytes of answers that clients have not taken yet, 32 of the largest, of all callers;"
+        " a workspace, a customer or an unknown address has no more than it leaves free; past it 503",
+    )
+
     # --- what one workspace's requests to the control plane may do at once; more of them wait
     control_requests: int = Field(
         256,

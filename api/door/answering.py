@@ -10,7 +10,7 @@ from api.door.body import Body
 from api.door.channel import Address, Channel, Owner
 from api.door.exchange import Exchange
 from api.door.framing import Head, MalformedError
-from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.limits import NO_WORKSPACE, PAGE_SLICE_BYTES
 from api.door.response import CONTINUE, connection_line, lines_of, render, render_head
 from api.door.transport import Transport
 from api.envelope import envelope, request_id_of
@@ -158,7 +158,7 @@ class Answering(Channel):
     def _write_on(self, data: bytes = b"") -> None:
         """Write on, a slice at a time: what the client does not take yet is not copied."""
         while True:
-            piece = bytes(self._left[: SLICE_BYTES - len(data)])
+            piece = bytes(self._left[:PAGE_SLICE_BYTES])
             self._left = self._left[len(piece) :]
             if not self._write(data + piece):
                 return

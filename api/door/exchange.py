@@ -14,12 +14,25 @@ from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
 from api.door.places import Place
 from api.door.response import render_head
+from api.door.untaken import LEAST_BYTES, RETRY_AFTER_S, TOO_MUCH_UNTAKEN, UntakenAnswers
 from api.entry import Entry
+from api.envelope import envelope
 from engine.errors import Refusal
 
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 
 _NO_BODY = frozenset({204, 304})
+# Of an answer that is not given: what any answer to the request would say.
+KEPT_OF_REFUSED = frozenset(
+    {
+        b"cache-control",
+        b"x-content-type-options",
+        b"x-request-id",
+        b"x-ratelimit-limit",
+        b"x-ratelimit-remaining",
+        b"x-ratelimit-reset",
+    }
+)
 _HOP_BY_HOP = frozenset(
     {
         b"connection",
@@ -80,6 +93,8 @@ class Exchange:
         self.status = 500
         self.buffered = 0
         self.place: Place | None = None  # in the application, until its answer begins
+        self.account = ""  # which the answer's bytes count on
+        self.untaken: UntakenAnswers | None = None
         self._side = side
         self._scope = trio.CancelScope()
         self._chunks: list[bytes] = []
@@ -203,14 +218,43 @@ class Exchange:
         if kind == "http.response.start" and self._start is None:
             self._start = message
         elif kind == "http.response.body" and self._start is not None and not self._complete:
-            await self._send_body(
+            self._leave_place()  # the work is done; what the client does not take is counted in bytes
+            await self._send_counted(
                 bytes(message.get("body", b"")), bool(message.get("more_body", False))
             )
         else:
             raise BrokenAnswerError(f"{kind} is not expected now")
 
+    async def _send_counted(self, body: bytes, more: bool) -> None:
+        """Send a part of the body, on the budget of what clients have not taken yet."""
+        untaken, size = self.untaken, len(body)
+        if untaken is None or size <= LEAST_BYTES:
+            await self._send_body(body, more)
+            return
+        # What has changed something is told that it has; what has begun, and what streams, goes on.
+        must = more or self.started or self.head.method not in (b"GET", b"HEAD")
+        if not untaken.draw(self.account, size, must=must):
+            await self._send_body(self._busy(), False)
+            return
+        try:
+            await self._send_body(body, more)
+        finally:
+            untaken.give_back(self.account, size)
+
+    def _busy(self) -> bytes:
+        """Say 503 in place of the answer, which nobody has seen yet; return the body."""
+        assert self._start is not None
+        headers = [
+            (name, value)
+            for name, value in self._start.get("headers", ())
+            if bytes(name).lower() in KEPT_OF_REFUSED
+        ]
+        headers.append((b"content-type", b"application/json"))
+        headers.append((b"retry-after", b"%d" % RETRY_AFTER_S))
+        self._start = {"status": 503, "headers": headers}
+        return envelope("overloaded", TOO_MUCH_UNTAKEN, self.request_id)
+
     async def _send_body(self, body: bytes, more: bool) -> None:
-        self._leave_place()  # the work is done, and how fast the client reads is its own matter
         prefix = b"" if self.started else self._begin(len(body), more)
         body = self._counted(body, more)
         for at in range(0, len(body) or 1, SLICE_BYTES):

@@ -22,6 +22,7 @@ from api.door.listener import Listener, listening_socket
 from api.door.places import Place, Places, PlacesStatistics, account_of
 from api.door.tls import server_context
 from api.door.transport import PlainTransport, TlsTransport, Transport
+from api.door.untaken import UntakenAnswers
 from api.entry import ENTRY
 from api.heads import Heads
 from api.ingestion import Ingestion
@@ -44,6 +45,7 @@ class DoorStatistics:
     passing: int  # requests that the application is answering, or is to answer
     places: PlacesStatistics  # of these in the application
     body_bytes: int  # drawn by bodies
+    untaken_bytes: int  # of answers that clients have not taken yet
     streams: int  # requests whose body or answer is streamed
     accepted: int
     evicted: int
@@ -75,6 +77,7 @@ class FrontDoor:
         self.closing = False
         self.address: Address = ("", 0)
         self.places = Places(settings.control_requests)
+        self.untaken = UntakenAnswers(settings.answer_bytes)
         self._bind = settings.bind
         self._app = app
         self._on_error = on_error
@@ -173,6 +176,7 @@ class FrontDoor:
             passing=self._passing,
             places=self.places.statistics(),
             body_bytes=self.ingestion.bodies.drawn,
+            untaken_bytes=self.untaken.drawn,
             streams=self.ingestion.bodies.streams.open,
             accepted=self._accepted,
             evicted=self._evicted,
@@ -245,10 +249,12 @@ class FrontDoor:
     async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
         place: Place | None = None
         try:
-            place = await self.places.take(account_of(exchange.entry, client[0]))
+            account = account_of(exchange.entry, client[0])
+            self.untaken.check(account)
+            place = await self.places.take(account)
             if exchange.gone:
                 return
-            exchange.place = place
+            exchange.place, exchange.account, exchange.untaken = place, account, self.untaken
             scope = scope_of(
                 exchange.head, exchange.request_id, client, self.address, self._tls is not None
             )

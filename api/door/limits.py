@@ -44,6 +44,8 @@ class Limits:
 LIMITS = Limits()
 # Of a streamed answer written at a time, and of a body held for the application.
 SLICE_BYTES = 64 * 1024
+# The same of a page that the door has in memory once for all: what a client leaves lying is a copy.
+PAGE_SLICE_BYTES = 16 * 1024
 NO_WORKSPACE = (
     ""  # the account that bodies of passed requests draw on: whose they are is not known here
 )
