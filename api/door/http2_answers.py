@@ -13,6 +13,7 @@ from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.response import date
 from api.envelope import request_id_of
+from api.gate import Allowance
 from api.heads import Told
 from api.ingestion import Admitted, Answer, at_gate, refusal_of
 from engine.errors import Refusal
@@ -26,6 +27,7 @@ class Answering:
 
     __slots__ = (
         "_admitted",
+        "_allowance",
         "_allowed",
         "_answered",
         "_came",
@@ -54,6 +56,7 @@ class Answering:
         self.request_id = request_id_of(head.index.get(b"x-request-id"))
         self._lane = lane
         self._admitted: Admitted | None = None
+        self._allowance: Allowance | None = None  # of whoever asks, once that is known
         self._exchange: Exchange | None = None
         self._held = bytearray()  # of the body, not with the application or Ingest yet
         self._drawn = 0
@@ -88,8 +91,7 @@ class Answering:
             self._lane.reset(self, ErrorCodes.INTERNAL_ERROR)
             return
         gate = self._lane.ingestion.gate
-        known = self._admitted.allowance if self._admitted is not None else gate.anonymous()
-        gated = at_gate(refusal, known)
+        gated = at_gate(refusal, self._allowance or gate.anonymous())
         self._answer(refusal_of(gated, gated.allowance, self.request_id))
 
     def _answer(self, answer: Answer) -> None:

@@ -38,6 +38,7 @@ class StreamExchange(Exchange):
         return await super().run(app, scope)
 
     async def _send_body(self, body: bytes, more: bool) -> None:
+        self._leave_place()  # as in `Exchange`
         if not self.started:
             headers, dated = self._headers(len(body), more)
             if not dated:

@@ -43,6 +43,9 @@ class Lane(Protocol):
     def over(self, request: "Answering") -> None:
         """Forget a request that has ended."""
 
+    def know(self, known: bool) -> None:
+        """Note whether the last request was of somebody who is entitled to something."""
+
     def pass_on(self, exchange: Exchange) -> None:
         """Have the application answer."""
 

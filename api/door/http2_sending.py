@@ -130,6 +130,11 @@ class Sending(Channel):
         else:
             self.reset(request, ErrorCodes.INTERNAL_ERROR)
 
+    def know(self, known: bool) -> None:
+        """See `Lane`."""
+        if known is not self.known:
+            self._know(known)
+
     def pass_on(self, exchange: Exchange) -> None:
         """See `Lane`."""
         self._door.pass_on(exchange, self.address)

@@ -64,11 +64,14 @@ class Request(Answering):
             if admitted is None or not lane.ingestion.judge_again(admitted):
                 admitted = lane.ingestion.judge(batch, head.query, head.index, length)
         except GateRefusal as refusal:
+            lane.know(False)
             self.refuse(refusal)
             return
+        lane.know(True)
         # Whether a page may call can change while its head does not.
         lane.admitted = admitted if head.origin is None else None
         self._admitted = admitted
+        self._allowance = admitted.allowance
         if self.ended:
             self._submit(admitted)
             return
@@ -166,6 +169,7 @@ class Request(Answering):
         entry: Entry | None = None
         if heads is not None:
             met = heads.meet(head.method, head.path, head.query, head.fields, self.request_id)
+            self._lane.know(isinstance(met, Entry) and met.admission is not None)
             if isinstance(met, Told):
                 self.tell(met)
                 return
@@ -279,6 +283,11 @@ class Request(Answering):
 
     def exchange_failed(self, exchange: Exchange) -> None:
         """See `Side`."""
+        self.exchange_refused(exchange, Refusal("internal", "the request failed"))
+
+    def exchange_refused(self, exchange: Exchange, refusal: Refusal) -> None:
+        """See `Side`."""
         if self._exchange is exchange:
             self._exchange = None
-            self.refuse(Refusal("internal", "the request failed"))
+            self._allowance = None if exchange.entry is None else exchange.entry.allowance
+            self.refuse(refusal)
