@@ -15,6 +15,7 @@ from api.policy import check_fields, withheld
 from api.queries import Query, parameters, read_query
 from api.routes import ANY_TYPE, Handler, Route
 from api.services import Services
+from api.shares import KEYS
 from api.streaming import STREAM
 from engine.control.documents import read
 from engine.core.vocabulary import CredentialKind
@@ -84,7 +85,9 @@ class Judge:
         if route.scopes is None:
             return await handler(call)
         share = self._services.shares.of(route.method, route.share)
-        async with share.place(g.workspace):
+        async with share.place(
+            g.workspace, KEYS if call.customer is None else call.customer.account
+        ):
             return await handler(call)
 
     def _entry(self, route: Route) -> Entry:

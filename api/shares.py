@@ -1,9 +1,13 @@
 """How many requests of one workspace are worked on at once; the rest waits in a line of its own.
 
+In the line the workspace's keys and each of its customers have turns: nobody's requests stand behind all
+of another's.
+
 All workspaces share a few connections to the database, and one loop. Without this the one that asks most
 has them all, and everybody else stands behind its queries. Nothing here knows what a request does.
 """
 
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,8 +17,10 @@ from heapq import heappop, heappush
 import structlog
 import trio
 
+from engine.control.slots import customers_places
 from engine.errors import Refusal
 from engine.settings import Settings
+from engine.tally import Tally
 
 # More than one HTTP/2 connection may have open at once (`api.door.http2`), or clients commonly pool of
 # HTTP/1.1, which is 100: who keeps to what he was told is served. More waiting would serve nobody faster.
@@ -26,6 +32,7 @@ RETRY_AFTER_S = 1
 # end one is at work on the average, however many connections it has: the rest of the loop is others'.
 # What takes longer than this waited for the database, not for the loop, and counts as this.
 COUNTED_S = 0.05
+LINE_CUSTOMER = 16  # that wait of one customer's sessions: more than browsers open to one server
 # However many places there are: of hundreds each would rest for longer than anybody waits for it.
 MOST_REST_S = 1.0
 
@@ -50,16 +57,78 @@ class ShareStatistics:
     refused: int
 
 
+KEYS = ""  # the caller that all keys of a workspace are; others are customers, by their account
+
+
+class _Waiter:
+    """A request that waits for a place."""
+
+    __slots__ = ("given", "rested_at")
+
+    def __init__(self) -> None:
+        self.given = trio.Event()
+        self.rested_at: float | None = None  # of the place that it was given
+
+
 class _Line:
     """The requests of one workspace, for as long as it has any: then its places have rested."""
 
-    __slots__ = ("places", "rested_at", "told", "users")
+    __slots__ = (
+        "_most",
+        "_together",
+        "at_work",
+        "rested_at",
+        "sessions",
+        "told",
+        "users",
+        "waiting",
+    )
 
     def __init__(self, at_once: int) -> None:
-        self.places = trio.Semaphore(at_once)
+        self._most, self._together = customers_places(at_once)
         self.rested_at = [0.0] * at_once  # of the free places, when each has rested: a heap
-        self.users = 0  # at work and waiting
+        self.at_work = Tally()  # by caller
+        self.users = Tally()  # by caller: at work and waiting
+        self.sessions = 0  # at work of customers
+        self.waiting: dict[str, deque[_Waiter]] = {}  # by caller, whose turn it is first
         self.told = False  # that it was refused: once, until it has come to rest
+
+    def may_work(self, caller: str) -> bool:
+        """Whether a caller may have one more of the places, where one is free."""
+        if caller == KEYS:
+            return True
+        return self.at_work.of(caller) < self._most and self.sessions < self._together
+
+    def take(self, caller: str) -> float:
+        """Take the place that has rested first; return when it has."""
+        self.at_work.add(caller)
+        self.sessions += caller != KEYS
+        return heappop(self.rested_at)
+
+    def give_back(self, caller: str, rested_at: float) -> None:
+        """Give a place back, which goes to whoever's turn it is."""
+        self.at_work.remove(caller)
+        self.sessions -= caller != KEYS
+        heappush(self.rested_at, rested_at)
+        for waiting in list(self.waiting):
+            if not self.rested_at:
+                return
+            if self.may_work(waiting):
+                waiter = self.leave(waiting)
+                waiter.rested_at = self.take(waiting)
+                waiter.given.set()
+
+    def leave(self, caller: str, waiter: _Waiter | None = None) -> _Waiter:
+        """Take a caller's first waiter out, or that one; the caller's next one is the last whose turn it
+        is."""
+        waiters = self.waiting.pop(caller)
+        if waiter is None:
+            waiter = waiters.popleft()
+        else:
+            waiters.remove(waiter)
+        if waiters:
+            self.waiting[caller] = waiters
+        return waiter
 
 
 class WorkspaceShare:
@@ -85,16 +154,19 @@ class WorkspaceShare:
         self._refused = 0
 
     @asynccontextmanager
-    async def place(self, workspace: str) -> AsyncIterator[None]:
-        """Have a place during the block, after those of the same workspace that came before. Raises
-        Refusal 503 where too many of them wait, or waited too long: then nothing was begun."""
-        line = self._lines.setdefault(workspace, _Line(self._at_once))
-        if line.users >= self._most:
+    async def place(self, workspace: str, caller: str = KEYS) -> AsyncIterator[None]:
+        """Have a place during the block, after those of the same caller that came before. Raises Refusal
+        503 where too many of them wait, or waited too long: then nothing was begun. `caller`: the account
+        of the customer whose session asks."""
+        line = self._lines.get(workspace)
+        if line is None:
+            line = self._lines[workspace] = _Line(self._at_once)
+        if not self._has_room(line, caller):
             raise self._refusal(line, workspace)
-        line.users += 1
+        line.users.add(caller)
         try:
             with trio.move_on_after(self._wait_s) as patience:
-                await self._take(line)
+                await self._take(line, caller)
             if patience.cancelled_caught:
                 raise self._refusal(line, workspace)
             began = trio.current_time()
@@ -103,37 +175,53 @@ class WorkspaceShare:
             finally:
                 ended = trio.current_time()
                 rest = min(min(ended - began, COUNTED_S) * (self._at_once - 1), MOST_REST_S)
-                self._give_back(line, ended + rest if self._rests else ended)
+                line.give_back(caller, ended + rest if self._rests else ended)
         finally:
-            line.users -= 1
-            if not line.users:
+            line.users.remove(caller)
+            if not line.users.total:
                 del self._lines[workspace]
 
+    def _has_room(self, line: _Line, caller: str) -> bool:
+        """Whether one more may wait. Customers' requests take no room from those of keys."""
+        keys = line.users.of(KEYS)
+        if caller == KEYS:
+            return keys < self._most
+        return line.users.total - keys < self._most and line.users.of(caller) < LINE_CUSTOMER
+
     @staticmethod
-    async def _take(line: _Line) -> None:
-        """Take the place that has rested first, once it has."""
-        await line.places.acquire()
-        at = heappop(line.rested_at)
+    async def _take(line: _Line, caller: str) -> None:
+        """Take a place in one's turn, and wait until it has rested."""
+        if line.rested_at and caller not in line.waiting and line.may_work(caller):
+            at = line.take(caller)
+            await trio.lowlevel.cancel_shielded_checkpoint()
+        else:
+            waiter = _Waiter()
+            line.waiting.setdefault(caller, deque()).append(waiter)
+            try:
+                await waiter.given.wait()
+            except trio.Cancelled:
+                if waiter.rested_at is None:
+                    line.leave(caller, waiter)
+                else:
+                    line.give_back(caller, waiter.rested_at)
+                raise
+            assert waiter.rested_at is not None
+            at = waiter.rested_at
         if at > trio.current_time():
             try:
                 await trio.sleep_until(at)
             except trio.Cancelled:
-                WorkspaceShare._give_back(line, at)
+                line.give_back(caller, at)
                 raise
-
-    @staticmethod
-    def _give_back(line: _Line, rested_at: float) -> None:
-        heappush(line.rested_at, rested_at)
-        line.places.release()
 
     def statistics(self) -> ShareStatistics:
         """Return what is going on."""
         lines = self._lines.values()
-        at_work = sum(min(line.users, self._at_once) for line in lines)
+        at_work = sum(line.at_work.total for line in lines)
         return ShareStatistics(
             workspaces=len(lines),
             at_work=at_work,
-            waiting=sum(line.users for line in lines) - at_work,
+            waiting=sum(line.users.total for line in lines) - at_work,
             refused=self._refused,
         )
 

@@ -104,7 +104,7 @@ async def test(call: Call) -> Answer:
     """Send a sample now."""
     if call.customer is not None:
         await required(call)
-    inspection = await call.services.inspections.test(call.number, call.identifier())
+    inspection = await call.services.inspections.test(call.number, call.identifier(), call.customer)
     outcome = inspection.outcome
     return Answer(
         200,

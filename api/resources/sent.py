@@ -29,7 +29,12 @@ async def request_view(call: Call, detail: DeliveryDetail) -> dict[str, Any] | N
         return None
     event = detail.event.event()
     made = await call.services.remake.remade(
-        call.environment.workspace, detail.entry.destination, event, attempt, detail.sent
+        call.environment.workspace,
+        detail.entry.destination,
+        event,
+        attempt,
+        detail.sent,
+        call.customer,
     )
     own = {
         name: MASK if value is None else value for name, value in json.loads(detail.sent.headers)

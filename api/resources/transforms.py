@@ -153,12 +153,12 @@ async def run(call: Call) -> Answer:
     if draft.event_id is None:
         assert draft.event is not None
         now_ms = int(call.services.now() * 1000)
-        trial = await trials.of_body(workspace, script, draft.event, now_ms)
+        trial = await trials.of_body(workspace, script, draft.event, now_ms, call.customer)
     else:
         event = await call.services.event_log.event(call.number, draft.event_id)
         if event is None or not call.sees_customer(event.entry.customer):
             raise Refusal("not_found", "eventId: no such event")
-        trial = await trials.of_event(workspace, script, event.event())
+        trial = await trials.of_event(workspace, script, event.event(), call.customer)
     return Answer(200, trial_view(trial))
 
 

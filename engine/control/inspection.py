@@ -18,7 +18,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, DestinationSta
 from engine.delivery_log import DeliveryLog
 from engine.errors import Refusal
 from engine.identity import Identity, created_at_ms, delivery_id
-from engine.models import Models
+from engine.models import Customer, Models
 from engine.ports import Sender, Transmission
 
 SAMPLE_TYPE = "angarium.test"
@@ -54,18 +54,21 @@ class Inspections:
         self._identity = identity
         self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "tests", retry_after_s=5)
 
-    async def test(self, environment: int, identifier: str) -> Inspection:
-        """Send a sample and record it. Raises Refusal 404, 409 (archived) or 503 (too many tests)."""
+    async def test(
+        self, environment: int, identifier: str, customer: Customer | None = None
+    ) -> Inspection:
+        """Send a sample and record it, for the `customer` whose session asks. Raises Refusal 404, 409
+        (archived) or 503 (too many tests)."""
         present = await self._store.get(environment, identifier)
         destination = self._models.destinations.get(identifier)
         if present is None or destination is None:
             raise Refusal("not_found", "no such destination")
         if present.status is DestinationStatus.ARCHIVED:
             raise Refusal("conflict", "the destination is archived")
-        return await self._commands.run_beside(lambda: self._test(destination))
+        return await self._commands.run_beside(lambda: self._test(destination, customer))
 
-    async def _test(self, destination: Destination) -> Inspection:
-        with self._slots.taken(destination.workspace):
+    async def _test(self, destination: Destination, customer: Customer | None) -> Inspection:
+        with self._slots.taken(destination.workspace, customer):
             delivery = self._sample(destination)
             outcome = await self._send(Transmission(destination, delivery, 1))
             delivery.attempt_count = 1

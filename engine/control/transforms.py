@@ -86,7 +86,8 @@ class TransformScripts:
         """
         if len(draft.source.encode()) > SOURCE_BYTES:
             raise Refusal("payload_too_large", f"the source is larger than {SOURCE_BYTES} bytes")
-        complaint = await self._transforms.check(actor.workspace, draft.source)
+        account = None if actor.customer is None else actor.customer.account
+        complaint = await self._transforms.check(actor.workspace, draft.source, account)
         if complaint is not None:
             raise invalid("source", complaint)
 

@@ -51,11 +51,13 @@ class Files(Protocol):
 
 
 class Script(Struct, frozen=True):
-    """A script to be run, and for whom: `workspace` is what shares are reckoned by."""
+    """A script to be run, and for whom: shares are reckoned by `workspace`, and in it by `customer`, the
+    account that the script's destination is tied to."""
 
     workspace: str
     id: str
     source: str
+    customer: str | None = None
 
 
 class Transformed(Struct, frozen=True):
@@ -93,8 +95,9 @@ class Trying(Protocol):
     ) -> Transformed | Failure:
         """Run a script over an outbound body, as `Transforms.run` does."""
 
-    async def check(self, workspace: str, source: str) -> str | None:
-        """Compile a source; return what is wrong with it and where, None for nothing."""
+    async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
+        """Compile a source, for the account whose session asks; return what is wrong with it and where,
+        None for nothing."""
 
 
 # --- templates

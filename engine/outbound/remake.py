@@ -15,6 +15,7 @@ from engine.core.destination import Template
 from engine.core.records import Event
 from engine.delivery_log import AttemptEntry, SentVersion
 from engine.errors import Refusal
+from engine.models import Customer
 from engine.outbound.ports import (
     Failure,
     Headers,
@@ -73,8 +74,9 @@ class Remake:
         event: Event,
         attempt: AttemptEntry,
         version: SentVersion,
+        customer: Customer | None = None,
     ) -> Remade:
-        """Return what an attempt sent for an event."""
+        """Return what an attempt sent for an event, for the `customer` whose session asks."""
         made = Transformed(outbound_body(event))
         if attempt.transform_version is not None:
             script = await self._scripts.of_version(
@@ -83,9 +85,9 @@ class Remake:
             if script is None:
                 return Remade(None, note=_GONE)
             try:
-                with self._slots.taken(workspace):
+                with self._slots.taken(workspace, customer):
                     result = await self._transforms.perform(
-                        Script(workspace, script.id, script.source),
+                        Script(workspace, script.id, script.source, script.customer_account),
                         made.body,
                         event.occurred_at_ms,
                         event.id,

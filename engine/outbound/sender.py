@@ -163,7 +163,7 @@ class Preparation:
             self._render()
             return
         self._version = live.version
-        script = Script(destination.workspace, live.id, live.source)
+        script = Script(destination.workspace, live.id, live.source, destination.customer_account)
         self._stages.transforms.run(
             script, self._body, event.occurred_at_ms, event.id, self._transformed
         )

@@ -12,6 +12,7 @@ from engine.control.instant import at_ms
 from engine.control.records import TransformScript
 from engine.control.slots import Slots
 from engine.core.records import Event
+from engine.models import Customer
 from engine.outbound.ports import Failure, Script, Transformed, Trying
 from engine.wire.body import outbound_body
 
@@ -50,33 +51,46 @@ class Trials:
         self._transforms = transforms
         self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "trial runs", retry_after_s=1)
 
-    async def of_event(self, workspace: str, script: TransformScript, event: Event) -> Trial:
-        """Run a script over the body of an event exactly as a delivery would."""
+    async def of_event(
+        self,
+        workspace: str,
+        script: TransformScript,
+        event: Event,
+        customer: Customer | None = None,
+    ) -> Trial:
+        """Run a script over the body of an event exactly as a delivery would, for the `customer` whose
+        session asks."""
         body = outbound_body(event)
-        return await self._run(workspace, script, body, event.occurred_at_ms, event.id)
+        with self._slots.taken(workspace, customer):
+            return await self._run(workspace, script, body, event.occurred_at_ms, event.id)
 
     async def of_body(
-        self, workspace: str, script: TransformScript, document: dict[str, Any], now_ms: int
+        self,
+        workspace: str,
+        script: TransformScript,
+        document: dict[str, Any],
+        now_ms: int,
+        customer: Customer | None = None,
     ) -> Trial:
         """Run a script over a body as it was written, whose `timestamp` and `id`, where it has them, are
         the script's present and seed as they would be at a delivery."""
         stamp, seed = at_ms(document.get("timestamp")), document.get("id")
-        return await self._run(
-            workspace,
-            script,
-            json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode(),
-            now_ms if stamp is None else stamp,
-            seed if isinstance(seed, str) else script.id,
-        )
+        body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+        with self._slots.taken(workspace, customer):
+            return await self._run(
+                workspace,
+                script,
+                body,
+                now_ms if stamp is None else stamp,
+                seed if isinstance(seed, str) else script.id,
+            )
 
     async def _run(
         self, workspace: str, script: TransformScript, body: bytes, now_ms: int, seed: str
     ) -> Trial:
-        with self._slots.taken(workspace):
-            began = trio.current_time()
-            result = await self._transforms.perform(
-                Script(workspace, script.id, script.source), body, now_ms, seed
-            )
-            took_ms = (trio.current_time() - began) * 1000
+        began = trio.current_time()
+        known = Script(workspace, script.id, script.source, script.customer_account)
+        result = await self._transforms.perform(known, body, now_ms, seed)
+        took_ms = (trio.current_time() - began) * 1000
         own_ms = took_ms if isinstance(result, Failure) else result.duration_ms
         return Trial(body, result, round(own_ms, 3))

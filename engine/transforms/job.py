@@ -21,10 +21,11 @@ Answer = Callable[[Transformed | Failure], None]
 
 
 class Known(Struct, eq=False):
-    """A source of one workspace, and what its runs have cost."""
+    """A source of one workspace, or of a customer's account in it, and what its runs have cost."""
 
     workspace: str
     source: str
+    customer: str | None = None
     key: bytes = b""
     expected_s: float = NEW_S
     owed: int = PROOFS  # quick runs until it goes with the quick ones

@@ -71,7 +71,7 @@ class TransformPool:
         self._links: list[Link | None] = [None] * workers  # the first of them take anything
         self._slow_last = [False] * workers
         self._waiting = Waiting()
-        self._known: OrderedDict[tuple[str, str], Known] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str | None, str], Known] = OrderedDict()
         self._known_bytes = 0
         self._kicked = False
         self._sweeping = False
@@ -92,7 +92,7 @@ class TransformPool:
         done: Callable[[Transformed | Failure], None],
     ) -> None:
         """Run a script, as the port says."""
-        known = self._known_of(script.workspace, script.source)
+        known = self._known_of(script)
         self._submit(run_of(known, body, now_ms, seed, trio.current_time(), done))
 
     async def perform(
@@ -101,12 +101,13 @@ class TransformPool:
         """Run a script and wait for what it comes to."""
         return await self._await(partial(self.run, script, body, now_ms, seed))
 
-    async def check(self, workspace: str, source: str) -> str | None:
-        """Return why a source is no script, with line and column; None where it is one.
+    async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
+        """Return why a source is no script, with line and column; None where it is one. `customer`: the
+        account whose session asks.
 
         Raises Refusal 503 `overloaded` where it cannot be said in time.
         """
-        known = Known(workspace, source)
+        known = Known(workspace, source, customer)
         result = await self._await(
             lambda done: self._submit(check_of(known, trio.current_time(), done))
         )
@@ -170,14 +171,15 @@ class TransformPool:
 
     # --- jobs
 
-    def _known_of(self, workspace: str, source: str) -> Known:
-        name = (workspace, source)
+    def _known_of(self, script: Script) -> Known:
+        source = script.source
+        name = (script.workspace, script.customer, source)
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = Known(workspace, source)
+            known = self._known[name] = Known(script.workspace, source, script.customer)
             self._known_bytes += getsizeof(source)
             while len(self._known) > KNOWN or self._known_bytes > KNOWN_BYTES:
-                (_, forgotten), _ = self._known.popitem(last=False)
+                (_, _, forgotten), _ = self._known.popitem(last=False)
                 self._known_bytes -= getsizeof(forgotten)
         else:
             self._known.move_to_end(name)

@@ -1,10 +1,13 @@
 """The jobs that wait, and whose is next: turns by workspace, each as long in CPU as every other's.
 
+Within a workspace the jobs of each customer's destinations, and those of no customer, have turns by the
+job.
+
 What a run really took is charged afterwards, so that who takes long is passed over until the others had
 as much. Nothing here awaits.
 """
 
-from collections import deque
+from collections import Counter, deque
 
 from msgspec import Struct
 
@@ -14,18 +17,75 @@ TURN_S = 0.001  # of CPU a turn: some twenty plain scripts
 LEAST_S = 0.00005  # what a run is charged at least: the engine has its part in it, too
 MOST_JOBS = 10_000  # of a workspace that wait: as many as attempts are in flight at all, by default
 MOST_BYTES = 64 * 1024 * 1024  # of their bodies
+CUSTOMER_PART = 4  # one part in so many of both may be one customer's: the others' jobs find room
 # A run's CPU beyond this counts against the workspace's share: plain scripts never come near.
 FREE_S = 0.001
 SHARE = 0.25  # of a core, beside what is free: the machine has others' work
 BURST_S = 0.5  # that may be owed before a workspace's slow scripts wait: ten of the worst
 
 
+class Line:
+    """Jobs of one workspace: its customers take turns, and those of no customer take theirs."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str | None, deque[Job]] = {}  # by customer, whose turn it is first
+        self._bytes: Counter[str | None] = Counter()
+        self._count = 0
+
+    def __len__(self) -> int:
+        """How many jobs wait."""
+        return self._count
+
+    def held_by(self, customer: str | None) -> tuple[int, int]:
+        """Return how many jobs of a customer wait, and their bytes."""
+        return len(self._jobs.get(customer, ())), self._bytes[customer]
+
+    def append(self, job: Job) -> None:
+        """Add a job behind those of its customer."""
+        self._of(job).append(job)
+
+    def appendleft(self, job: Job) -> None:
+        """Add a job before those of its customer."""
+        self._of(job).appendleft(job)
+
+    def popleft(self) -> Job:
+        """Take the next job; its customer's next one comes after one of each other's."""
+        customer = next(iter(self._jobs))
+        jobs = self._jobs.pop(customer)
+        self._jobs[customer] = jobs  # the last one now
+        return self._take(customer, jobs)
+
+    def expired(self, before: float) -> list[Job]:
+        """Remove and return the jobs that have waited since before an instant."""
+        found: list[Job] = []
+        for customer, jobs in list(self._jobs.items()):
+            while jobs and jobs[0].since < before:
+                found.append(self._take(customer, jobs))
+        return found
+
+    def _of(self, job: Job) -> deque[Job]:
+        """Return the queue that a job is about to join."""
+        customer = job.known.customer
+        self._count += 1
+        self._bytes[customer] += job.size
+        return self._jobs.setdefault(customer, deque())
+
+    def _take(self, customer: str | None, jobs: deque[Job]) -> Job:
+        job = jobs.popleft()
+        self._count -= 1
+        self._bytes[customer] -= job.size
+        if not jobs:
+            del self._jobs[customer]
+            del self._bytes[customer]
+        return job
+
+
 class Tenant(Struct, eq=False):
     """What waits for one workspace, and what it has had."""
 
     workspace: str
-    quick: deque[Job]
-    slow: deque[Job]
+    quick: Line
+    slow: Line
     bytes: int = 0
     credit_s: float = 0.0  # of its turn; below 0 it took more than its turn
     owed_s: float = 0.0  # of its share, at
@@ -34,6 +94,21 @@ class Tenant(Struct, eq=False):
     def debt_s(self, now: float) -> float:
         """Return what it has taken beyond its share."""
         return max(0.0, self.owed_s - (now - self.owed_at) * SHARE)
+
+    def has_room(self, job: Job) -> bool:
+        """Whether a job may wait."""
+        if len(self.quick) + len(self.slow) >= MOST_JOBS or self.bytes + job.size > MOST_BYTES:
+            return False
+        customer = job.known.customer
+        if customer is None:
+            return True
+        (quick, quick_bytes), (slow, slow_bytes) = (
+            line.held_by(customer) for line in (self.quick, self.slow)
+        )
+        return (
+            quick + slow < MOST_JOBS // CUSTOMER_PART
+            and quick_bytes + slow_bytes + job.size <= MOST_BYTES // CUSTOMER_PART
+        )
 
     def idle(self, now: float) -> bool:
         """Whether nothing needs to be remembered of it."""
@@ -64,11 +139,8 @@ class Waiting:
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
-            tenant = self._tenants[name] = Tenant(name, deque(), deque())
-        if not first and (
-            len(tenant.quick) + len(tenant.slow) >= MOST_JOBS
-            or tenant.bytes + job.size > MOST_BYTES
-        ):
+            tenant = self._tenants[name] = Tenant(name, Line(), Line())
+        if not first and not tenant.has_room(job):
             return False
         quick = job.known.quick and not job.losses
         queue, ring = (tenant.quick, self._quick) if quick else (tenant.slow, self._slow)
@@ -140,10 +212,9 @@ class Waiting:
         found: list[Job] = []
         for tenant in self._tenants.values():
             for queue in (tenant.quick, tenant.slow):
-                while queue and queue[0].since < before:
-                    job = queue.popleft()
-                    tenant.bytes -= job.size
-                    found.append(job)
+                gone = queue.expired(before)
+                tenant.bytes -= sum(job.size for job in gone)
+                found += gone
         self.count -= len(found)
         self._quick = deque(tenant for tenant in self._quick if tenant.quick)
         self._slow = deque(tenant for tenant in self._slow if tenant.slow)

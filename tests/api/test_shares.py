@@ -1,5 +1,6 @@
 """A workspace's requests wait for one another, in a line that has an end; nobody else's wait for them."""
 
+from collections import Counter
 from contextlib import AsyncExitStack
 
 import pytest
@@ -10,7 +11,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from api.door.http2 import STREAMS
 from api.shares import (
     COUNTED_S,
+    KEYS,
     LINE,
+    LINE_CUSTOMER,
     MOST_REST_S,
     RETRY_AFTER_S,
     WAIT_S,
@@ -34,10 +37,10 @@ class Crowd:
         self.refused: list[Refusal] = []
         self._go = trio.Semaphore(0)
 
-    async def request(self, workspace: str) -> None:
+    async def request(self, workspace: str, caller: str | None = None) -> None:
         try:
-            async with self.share.place(workspace):
-                self.at_work.append(workspace)
+            async with self.share.place(workspace, KEYS if caller is None else caller):
+                self.at_work.append(workspace if caller is None else caller)
                 await self._go.acquire()
         except Refusal as refusal:
             self.refused.append(refusal)
@@ -250,3 +253,66 @@ async def test_who_has_too_many_reads_under_way_is_told_so_and_nobody_else_is(
         ).status == 404  # a change has its own place
         nursery.cancel_scope.cancel()
     assert (await api("GET", "/deliveries")).status == 200
+
+
+async def test_a_customer_takes_its_part_of_the_places_and_no_turn_of_others() -> None:
+    crowd = Crowd(WorkspaceShare("outward", 8, line=30, rests=False))
+    async with trio.open_nursery() as nursery:
+        for _ in range(LINE_CUSTOMER + 3):
+            nursery.start_soon(crowd.request, "w", "ada")
+        await wait_all_tasks_blocked()
+        assert crowd.at_work == ["ada"] * 2  # a quarter
+        assert [refusal.status for refusal in crowd.refused] == [503] * 3
+        for caller in ("bob", "cleo", "dan", KEYS, KEYS, KEYS):
+            for _ in range(2):
+                nursery.start_soon(crowd.request, "w", caller)
+        await wait_all_tasks_blocked()
+        # Two places are nobody's but the keys'. What waits: ada's, dan's, and the rest of the keys'.
+        at_work = Counter(crowd.at_work)
+        assert sum(count for caller, count in at_work.items() if caller != KEYS) <= 6
+        assert at_work["ada"] == 2
+        assert sum(at_work.values()) == 8
+        crowd.let_go(8)
+        await wait_all_tasks_blocked()
+        assert set(crowd.at_work) == {"ada", "bob", "cleo", "dan", KEYS}  # each had its turn
+        crowd.let_go(LINE_CUSTOMER + 12 - 8)
+    assert Counter(crowd.at_work) == {
+        "ada": LINE_CUSTOMER,
+        "bob": 2,
+        "cleo": 2,
+        "dan": 2,
+        KEYS: 6,
+    }
+    assert crowd.share.statistics().workspaces == 0
+
+
+async def test_customers_that_wait_leave_the_keys_their_line() -> None:
+    crowd = Crowd(WorkspaceShare("reads", 2, line=30))
+    async with trio.open_nursery() as nursery:
+        for number in range(4):
+            for _ in range(LINE_CUSTOMER):
+                nursery.start_soon(crowd.request, "w", f"customer {number}")
+        await wait_all_tasks_blocked()
+        assert len(crowd.at_work) == 1  # the other place is kept for keys
+        assert len(crowd.refused) == 4 * LINE_CUSTOMER - 32
+        nursery.start_soon(crowd.request, "w", KEYS)
+        await wait_all_tasks_blocked()
+        assert crowd.at_work[-1] == KEYS
+        crowd.let_go(33)
+
+
+async def test_a_customer_that_gives_up_waiting_leaves_nothing() -> None:
+    crowd = Crowd(WorkspaceShare("writes", 4))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(crowd.request, "w", "ada")
+        await wait_all_tasks_blocked()
+        async with trio.open_nursery() as others:
+            others.start_soon(crowd.request, "w", "ada")
+            await wait_all_tasks_blocked()
+            others.cancel_scope.cancel()
+        assert crowd.share.statistics().waiting == 0
+        nursery.start_soon(crowd.request, "w", "bob")
+        await wait_all_tasks_blocked()
+        assert crowd.at_work == ["ada", "bob"]
+        crowd.let_go(2)
+    assert crowd.share.statistics().workspaces == 0

@@ -24,7 +24,7 @@ class Unchanged:
     async def perform(self, script: Script, body: bytes, now_ms: int, seed: str) -> Made:
         return Transformed(body)
 
-    async def check(self, workspace: str, source: str) -> str | None:
+    async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
         return None
 
     def render(

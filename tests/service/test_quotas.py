@@ -22,7 +22,6 @@ SMALL = """
 customer_destinations = 2
 customer_rules = 3
 customer_transforms = 2
-customer_per_minute = 300
 """
 SCRIPT = "function transform(event) { return event; }"
 
@@ -193,3 +192,49 @@ async def test_rules_that_a_killed_server_left_behind_go_at_the_next_start(bridg
         await house.until(api, "/routing-rules", lambda page: page["items"] == [])
         (entry,) = (await api("GET", "/audit-logs?action=routing_rule.delete")).json["items"]
         assert entry["actorType"] == "SYSTEM"
+
+
+async def test_a_customer_whose_tests_hang_refuses_nobody_else(
+    house: ServiceHouse, api: Caller, receiver: Receiver
+) -> None:
+    ada, bob = await session_of(house, api), await session_of(house, api, "bob")
+    receiver.hold = trio.Event()
+    hanging = (await add(ada, url=receiver.url("/hangs"))).json["id"]
+    others = [(caller, (await add(caller)).json["id"]) for caller in (bob, api)]
+    statuses: list[int] = []
+
+    async def test() -> None:
+        caller = await session_of(house, api)
+        statuses.append((await caller("POST", f"/destinations/{hanging}/test", {})).status)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(8):
+            nursery.start_soon(test)
+        await receiver.reaches(2)
+        for caller, to in others:
+            told = await caller("POST", f"/destinations/{to}/test", {})
+            assert (told.status, told.json["success"]) == (200, False), told.body
+            assert (await caller("GET", "/destinations")).status == 200
+        assert 200 not in statuses  # they hang still
+        receiver.hold.set()
+    assert statuses.count(200) >= 2
+    assert set(statuses) <= {200, 503}
+
+
+async def test_a_customers_own_requests_a_minute(bridge: Bridge, tmp_path: Path) -> None:
+    path = tmp_path / "plans.toml"
+    path.write_text("[plans.scale]\ncustomer_per_minute = 3\n")
+    async with open_service(bridge, plans_file=path) as house:
+        api = await house.caller(await house.tenant("acme"))
+        ada, bob = await session_of(house, api), await session_of(house, api, "bob")
+        house.server.clock.now = lambda: 1_795_235_105.0  # type: ignore[method-assign]  # one window
+        for left in (2, 1, 0):
+            answer = await ada("GET", "/destinations")
+            assert answer.status == 200, answer
+            assert answer.headers["x-ratelimit-limit"] == "3"
+            assert answer.headers["x-ratelimit-remaining"] == str(left)
+        refused = await ada("GET", "/destinations")
+        assert (refused.status, refused.code) == (429, "rate_limited")
+        assert int(refused.headers["retry-after"]) > 0
+        for caller in (bob, api):
+            assert (await caller("GET", "/destinations")).status == 200

@@ -7,15 +7,17 @@ import trio.testing
 
 from engine.outbound.ports import Failure, Script, Transformed
 from engine.transforms.job import PROOFS, QUICK_S, Job, Known, run_of
-from engine.transforms.waiting import BURST_S, MOST_BYTES, MOST_JOBS, SHARE, Waiting
+from engine.transforms.waiting import BURST_S, CUSTOMER_PART, MOST_BYTES, MOST_JOBS, SHARE, Waiting
 from tests.transforms.house import BODY, NOW_MS, function, open_pool, performed
 
 LOOP = function("for (;;) {}")
 PLAIN = function("return event;")
 
 
-def known(workspace: str, *, quick: bool, cost_s: float = 0.0001) -> Known:
-    script = Known(workspace, "source")
+def known(
+    workspace: str, *, quick: bool, cost_s: float = 0.0001, customer: str | None = None
+) -> Known:
+    script = Known(workspace, "source", customer)
     script.expected_s = cost_s
     script.owed = 0 if quick else PROOFS
     return script
@@ -85,6 +87,29 @@ def test_what_waits_of_a_workspace_is_bounded_in_number_and_in_bytes() -> None:
     waiting = Waiting()
     body = b"x" * (MOST_BYTES // 4)
     assert [waiting.add(job(script, body=body)) for _ in range(4)] == [True, True, True, False]
+
+
+def test_customers_of_a_workspace_take_turns_and_fill_no_line() -> None:
+    for quick in (True, False):
+        waiting = Waiting()
+        ada, bob = (known("w", quick=quick, customer=name) for name in ("ada", "bob"))
+        own = known("w", quick=quick)
+        taken = sum(waiting.add(job(ada)) for _ in range(MOST_JOBS))
+        assert taken == MOST_JOBS // CUSTOMER_PART
+        for script in (bob, own):
+            assert all(waiting.add(job(script)) for _ in range(5))
+        first = [waiting.take_quick() if quick else waiting.take_slow(0.0) for _ in range(15)]
+        assert Counter(each.known.customer for each in first if each) == {
+            "ada": 5,
+            "bob": 5,
+            None: 5,
+        }
+        waiting.expired(1.0)
+        assert waiting.count == 0
+    waiting = Waiting()
+    body = b"x" * (MOST_BYTES // 10)
+    assert [waiting.add(job(ada, body=body)) for _ in range(4)] == [True, True, False, False]
+    assert waiting.add(job(own, body=body))
 
 
 def test_what_waited_too_long_is_taken_out() -> None:

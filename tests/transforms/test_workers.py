@@ -176,7 +176,7 @@ async def test_sources_that_are_remembered_are_bounded_in_bytes(
             source = function(f"return {number};", before=f"// \U0001d518 {'x' * 1_000}")
             assert await value_of(pool, source) == number
         assert 0 < pool._known_bytes <= 20_000
-        assert pool._known_bytes == sum(sys.getsizeof(source) for _, source in pool._known)
+        assert pool._known_bytes == sum(sys.getsizeof(source) for _, _, source in pool._known)
 
 
 async def test_idle_workers_leave(monkeypatch: pytest.MonkeyPatch) -> None:
