@@ -41,6 +41,7 @@ from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.destination import Destination
 from engine.errors import Refusal
 from engine.filters.failures import FilterFailures
+from engine.freshness import Freshness
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.key_lookup import KeyLookup
@@ -77,7 +78,6 @@ from storage.secretbox import SecretBox
 from storage.settle import PostgresSettle
 from storage.warden import keep_running
 
-STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
 ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
@@ -108,7 +108,6 @@ class Server:
         self.upkeep = bridge.connection(UPKEEP)
         self.stopping = False
         self._preparing = trio.CancelScope()
-        self.stale = False  # whether they may be older than is allowed
 
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
@@ -154,6 +153,7 @@ class Server:
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.keyring = Keyring(self, box)
         self.changes = Changes(bridge, self._changed, self.keyring.reload)
+        self.freshness = Freshness(lambda: self.changes.confirmed_at)
         self.rooms = Rooms(self.tables.customers, self.models, self.plans)
         self.destinations, self.rules = routing_of(self)
         self.destinations.on_disabled = witness.disabled
@@ -181,7 +181,7 @@ class Server:
             models,
             now,
             self.plans,
-            lambda: self.stale,
+            lambda: self.freshness.stale,
             sessions=self.tokens.credential,
             last_use=self.last_use.seen,
         )
@@ -248,7 +248,7 @@ class Server:
             Child(name="readers", run=self.directory.readers.run),
             Child(name="dispatcher", run=self.directory.dispatcher.run),
             Child(name="changes", run=self.changes.run),
-            Child(name="read models", run=self._watch_models),
+            Child(name="read models", run=self.freshness.run),
             Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
             Child(name="waker", run=self.waker.run),
             Child(name="replays", run=self.replays.run, restarts=ALWAYS),
@@ -360,13 +360,6 @@ class Server:
             else:
                 return
 
-    async def _watch_models(self) -> None:
-        """Notice when nobody could confirm the read models for too long; the gate asks each time."""
-        while True:
-            confirmed_at = self.changes.confirmed_at
-            self.stale = confirmed_at is None or trio.current_time() - confirmed_at > STALE_S
-            await trio.sleep(STALE_S / 10)
-
     async def _changed(self, news: Sequence[Change]) -> None:
         if any(change.kind == MASTER_KEY for change in news):
             await self.keyring.refresh()
@@ -384,7 +377,7 @@ class Server:
             reasons.append("the server is stopping")
         if self.intake.away:
             reasons.append("the database is away")
-        elif self.stale:
+        elif self.freshness.stale:
             reasons.append("the configuration could not be confirmed lately")
         return reasons
 

@@ -1,0 +1,49 @@
+"""The age of what is in memory of the configuration: time in which the loop stood still is no part of it.
+
+While one long step holds the loop, nobody can confirm anything, and nobody could have been served either.
+Judged by the clock alone, every tenant would be refused once the step has ended.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+STALE_S = 5.0  # read models that nobody could confirm for so long are not acted upon
+LOOK_S = STALE_S / 10
+# A process that stood still for longer was stopped, or its machine slept: permissions can have changed
+# since then, and has to be confirmed first. No step of the loop is to take even a hundredth of this.
+FORGIVEN_S = 30.0
+STILLS = (
+    32  # that are remembered: a confirmation takes a second, and a still counts from half of one on
+)
+
+
+class Freshness:
+    """Owner of the judgement. `confirmed_at`: when the configuration was last confirmed, in trio's time;
+    None: never."""
+
+    def __init__(self, confirmed_at: Callable[[], float | None]) -> None:
+        self._confirmed_at = confirmed_at
+        self._looked_at: float | None = None
+        self._stills: deque[tuple[float, float]] = deque(maxlen=STILLS)
+        self.stale = False
+
+    async def run(self) -> None:
+        """Look until cancelled; the gate asks for `stale` each time."""
+        while True:
+            self.look()
+            await trio.sleep(LOOK_S)
+
+    def look(self) -> None:
+        """Look once."""
+        now, looked_at = trio.current_time(), self._looked_at
+        self._looked_at = now
+        if looked_at is not None and now - looked_at > 2 * LOOK_S:
+            self._stills.append((looked_at + LOOK_S, now))
+        confirmed_at = self._confirmed_at()
+        self.stale = confirmed_at is None or self._age(now, confirmed_at) > STALE_S
+
+    def _age(self, now: float, confirmed_at: float) -> float:
+        stood_s = sum(max(0.0, end - max(begin, confirmed_at)) for begin, end in self._stills)
+        return now - confirmed_at - min(stood_s, FORGIVEN_S)
