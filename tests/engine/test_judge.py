@@ -121,6 +121,47 @@ async def test_environments_take_turns_one_event_each(autojump_clock: MockClock)
         assert names.index("one") <= 2  # which of them asks first for a turn is open
 
 
+async def test_who_works_for_long_keeps_another_environment_waiting_for_one_slice(
+    autojump_clock: MockClock,
+) -> None:
+    slices = seen = 0
+
+    def work(pause: Callable[[], None]) -> str:
+        nonlocal slices
+        while slices < 1_000:
+            slices += 1
+            pause()
+        return "done"
+
+    async with opened() as place, trio.open_nursery() as nursery:
+
+        async def working() -> None:
+            assert await place.ingest.judge.work(1, 0, work) == "done"
+
+        nursery.start_soon(working)
+        await trio.sleep(10 * TICK_S * REST)
+        before = slices
+        place.post("dear", 2, "dear")
+        await trio.sleep(30 * TICK_S * REST)
+        seen, replied = slices, list(place.replies)
+    assert (slices, [name for name, _ in replied]) == (1_000, ["dear"])
+    assert before < seen <= before + 30  # of which the event had four or five
+
+
+async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(
+    autojump_clock: MockClock,
+) -> None:
+    async with opened() as place:
+        judge = place.ingest.judge
+        place.tick_s = 0.3
+        for _ in range(2):
+            assert await judge.work(1, 0, lambda pause: "done") == "done"
+        with pytest.raises(Refusal) as refusal:
+            await judge.work(1, 0, lambda pause: "done")
+        assert refusal.value.code == "overloaded"
+        assert await judge.work(2, 0, lambda pause: "done") == "done"
+
+
 async def test_a_slice_rests_only_where_others_are(autojump_clock: MockClock) -> None:
     ended: list[float] = []
     for beside in (False, True):

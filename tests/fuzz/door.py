@@ -10,7 +10,7 @@ from msgspec import Struct
 CORPUS = Path(__file__).with_name("corpus")
 NAMES = (
     "address", "chunked", "configuration", "event", "file_url", "filter", "master_key", "multipart",
-    "plans", "query", "request", "response", "schema", "signature", "template",
+    "patterns", "plans", "query", "request", "response", "schema", "signature", "template",
 )  # fmt: skip
 
 

@@ -2,10 +2,16 @@
 
 from typing import Any
 
+import pytest
+import trio
+
 from engine.control.records import Tenant
 from engine.core.vocabulary import Scope
+from engine.judge import Judge
 from engine.models import Customer
 from tests.api.house import Caller
+from tests.engine.test_pattern_index import dearest
+from tests.engine.test_router import rule as made_rule
 from tests.service.house import ServiceHouse, post
 from tests.service.test_filters import a_destination, deliveries_of, rule
 
@@ -166,3 +172,45 @@ async def test_an_embed_session_previews_its_customers_rules_alone(
         moved = await browser("PATCH", f"/routing-rules/{made[ada]}", {"destinationId": to})
         assert moved.status == 404
     assert (await rule(browser, ada, filter="event.payload.total > 1")).status == 201
+
+
+async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
+    house: ServiceHouse,
+    tenant: Tenant,
+    api: Caller,
+    neighbour: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """5,000 patterns that all have to be looked at: they were one step of the loop, which was free."""
+    to = await a_destination(api, HOOK)
+    number = tenant.environments[0].number
+    patterns = dearest(5_000)
+    for each in range(0, len(patterns), 100):
+        more = patterns[each : each + 100]
+        house.server.models.put_rule(made_rule(f"r{each}", to, *more, environment=number))
+    slices, answered = 0, trio.Event()
+    give_way = Judge._give_way
+
+    async def giving_way(judge: Judge, environment: int) -> None:
+        nonlocal slices
+        slices += 1
+        if slices == 10:
+            await answered.wait()
+        await give_way(judge, environment)
+
+    monkeypatch.setattr(Judge, "_give_way", giving_way)
+    event = {"eventType": ".".join(["a"] * 126), "payload": {}}
+    async with trio.open_nursery() as nursery:
+
+        async def previewed() -> None:
+            found = await preview(api, event)
+            assert (found.status, found.json["otherRules"]) == (200, len(patterns) // 100), found
+
+        nursery.start_soon(previewed)
+        await post(neighbour, "order.created")
+        answered.set()
+    assert slices > 300
+    monkeypatch.setattr("engine.judging_time.BURST_S", 0.0)
+    refused = await preview(api, event)
+    assert (refused.status, refused.code) == (503, "overloaded")
+    assert (await preview(neighbour)).status == 200

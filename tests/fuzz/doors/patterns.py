@@ -1,0 +1,70 @@
+"""Patterns of rules: an index of any of them finds what each names, in slices that are short.
+
+An input has lines: an event type, then patterns, each a rule's. Each is there once as it stands and once
+with a last segment of its own, so that a line which is repeated is as many patterns.
+"""
+
+from itertools import pairwise
+
+from engine.control.drafts import _check_pattern
+from engine.errors import Refusal
+from engine.event_json import check_type
+from engine.pattern_index import SLICE_STEPS, PatternIndex, Steps
+from engine.router import names
+from tests.engine.patterns import compile_pattern
+from tests.fuzz.door import Door
+
+SEGMENTS_MOST = 256  # of one pattern
+
+
+def check(data: bytes) -> None:
+    """The index says what patterns say one by one, and takes no more steps than they have segments."""
+    first, *lines = data.decode("latin-1").split("\n")
+    try:
+        check_type(first)
+    except Refusal:
+        return
+    patterns = [each for number, line in enumerate(lines) for each in read(line, number)]
+    index: PatternIndex[int] = PatternIndex()
+    for number, pattern in enumerate(patterns):
+        index.put(str(number), [pattern], number)
+    named = [number for number, pattern in enumerate(patterns) if names(pattern, first)]
+    for number in {*named[:20], *range(min(20, len(patterns)))}:
+        matched = compile_pattern(patterns[number]).fullmatch(first) is not None
+        assert matched is (number in named), (first, patterns[number])
+    slices = [0]
+    steps = Steps(lambda: slices.append(steps.count))
+    assert sorted(index.find(first, steps)) == named
+    assert steps.count <= sum(each.count(".") + 2 for each in patterns)
+    assert all(after - before <= SLICE_STEPS + SEGMENTS_MOST for before, after in pairwise(slices))
+    for number in range(0, len(patterns), 2):
+        index.remove(str(number))
+    assert sorted(index.find(first)) == [each for each in named if each % 2]
+
+
+def read(line: str, number: int) -> list[str]:
+    """Return the patterns of a line that the API accepts."""
+    found = []
+    for each in (line, f"{line}.z{number}"):
+        try:
+            found.append(_check_pattern(each))
+        except ValueError:
+            continue
+    return found
+
+
+DEEP = ".".join(["a"] * 127).encode()
+DOOR = Door(
+    "patterns",
+    check,
+    ("engine.pattern_index", "engine.router"),
+    (
+        b"order.created\norder.*\n*\norder.created\n*.created\nrefund.*",
+        b"a.b.c.d\na.*.c.*\n*.b.*.d\na.b\na.b.c.d.e\n*.*.*.*",
+        b"angarium.x\n*\nangarium.*\n*.x\nangarium.x",
+        b"a..b.\na..*\n*.b.\na...\na.*.b.*",
+        DEEP + b"\n" + DEEP + b"\n" + b"*." * 127 + b"*" + b"\n*." + DEEP[2:],
+    ),
+    (b"\n", b".", b"*", b".*", b"*.", b"a", b"a.a", b"\n*.a.", b"\na.*.", b".a.*.a.*", b"angarium", DEEP),
+    most_lines=5_000,
+)  # fmt: skip
