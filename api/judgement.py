@@ -20,6 +20,7 @@ from api.streaming import STREAM
 from engine.control.documents import read
 from engine.core.vocabulary import CredentialKind
 from engine.errors import Refusal
+from engine.loop_watch import TASK_MARK
 from engine.models import EnvironmentModel
 
 LARGE_BYTES = 16 * 1024  # of a body: it is read in one step of the loop, and judged in another
@@ -36,6 +37,7 @@ class Judge:
         """Return the answer to the request at hand. Raises Refusal and StoreError."""
         entry = self._entry(route)
         admission, named = entry.admission, list(entry.named)
+        TASK_MARK.set((route.name, None if admission is None else g.workspace))
         settings = held_to(self._services, admission)
         body = await self._body(route)
         reads = not route.streams and (route.body is not None or route.action)

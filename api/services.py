@@ -31,6 +31,7 @@ from engine.files.uploads import Uploads
 from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
 from engine.judge import Judge
+from engine.loop_watch import LoopWatch
 from engine.models import Models
 from engine.observability import Analytics, AuditLog
 from engine.outbound.ports import Templates
@@ -110,6 +111,7 @@ class Services:
     analytics: Analytics
     audit_log: AuditLog
     throughput: Throughput
+    watch: LoopWatch
     directory: Directory
     judge: Judge  # whose time previews take
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`

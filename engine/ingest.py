@@ -21,6 +21,7 @@ from engine.identity import MAX_FANOUT, Identity, delivery_id
 from engine.json_members import MAX_DEPTH
 from engine.judge import Judge, Unfinished
 from engine.key_lookup import KeyedRefusal, KeyLookup, duplicates
+from engine.loop_watch import MARK, TASK_MARK
 from engine.models import EnvironmentModel
 from engine.ports import Claimed
 from engine.receipts import Accepted, Done, Reply, failed, none_valid, receipt, refused, results
@@ -80,6 +81,7 @@ class Ingest:
 
     def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
         """Take one request's body; `done` is called exactly once, now or later."""
+        MARK.whom = environment.number
         if batch:
             self._spawn(self._guard, self._batch, done, environment.number, body)
             return
@@ -163,6 +165,7 @@ class Ingest:
         self, work: Callable[..., Awaitable[None]], done: Done, environment: int, given: object
     ) -> None:
         """Run what answers one request, and answer it where that does not come to its end."""
+        TASK_MARK.set((work.__name__, environment))
         try:
             await work(environment, given, done)
         except Refusal as refusal:

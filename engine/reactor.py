@@ -5,6 +5,7 @@ and never awaits. A descriptor is registered for something or not at all: an idl
 report a hang-up for ever. An exception in `ready()` closes that object alone.
 """
 
+import math
 import select
 import socket
 import time
@@ -13,6 +14,8 @@ from typing import Protocol
 
 import trio
 
+from engine.loop_watch import MARK
+
 READ = select.EPOLLIN if hasattr(select, "epoll") else 1
 WRITE = select.EPOLLOUT if hasattr(select, "epoll") else 4
 _HANGUP = (select.EPOLLHUP | select.EPOLLERR) if hasattr(select, "epoll") else 0
@@ -20,6 +23,8 @@ _READINESS = READ | WRITE
 # A pass is bounded, so that every other trio task runs between two: so many requests take 0.6 ms, as many
 # reads of 64 KiB that somebody pours at us 3 ms. Who was not served comes first in the next pass.
 PASS_EVENTS = 64
+# A pass that has taken so long goes on after every other task ran: dear requests take 2 to 4 ms each.
+PASS_S = 0.005
 # Strangers are connections whose callers are not known to be entitled to anything. All strangers that are
 # ready have this long of a pass together: beside thousands a tenant's request waits for little more at
 # each of its steps. The reactor polls a few at a time: one may be a TLS handshake, of a millisecond.
@@ -78,6 +83,9 @@ class Registration:
         self.watched = True  # until `unregister`, which is for good
 
 
+_Batch = list[tuple[Registration | None, int]]  # with what each is ready for
+
+
 class Reactor:
     """Owner of the selector. `register`, `modify` and `close` are called on the trio thread only."""
 
@@ -86,6 +94,7 @@ class Reactor:
         on_error: Callable[[Exception], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
+        """`clock`: what a pass is measured with."""
         self._poll = select.epoll()
         self._strangers = select.epoll()  # registered with the other, as one of many
         self._clock = clock
@@ -141,7 +150,7 @@ class Reactor:
             sock.close()
 
     async def run(self) -> None:
-        """Serve until cancelled; one pass handles what was ready when it began."""
+        """Serve until cancelled; one pass handles what was ready when it began, or a part of that."""
         poll = self._poll.poll
         descriptor = self._poll.fileno()
         wait_readable, checkpoint = trio.lowlevel.wait_readable, trio.lowlevel.checkpoint
@@ -150,24 +159,33 @@ class Reactor:
             if not events:
                 await wait_readable(descriptor)
                 continue
-            self._in_pass = True
-            try:
-                self._pass(events)
-            finally:
-                self._in_pass = False
-                self._bury()
-            self.passes += 1
-            # Others run, and under load there is more by then: a look costs less than a wait.
-            await checkpoint()
+            batch = self._found(events)
+            while batch:
+                self._in_pass = True
+                try:
+                    batch = self._pass(batch, self._clock() + PASS_S)
+                finally:
+                    self._in_pass = False
+                    self._bury()
+                self.passes += 1
+                # Others run, and under load there is more by then: a look costs less than a wait.
+                await checkpoint()
 
-    def _pass(self, events: list[tuple[int, int]]) -> None:
+    def _found(self, events: list[tuple[int, int]]) -> _Batch:
         # Objects are looked up before any of them runs: one that is closed and replaced within the
         # pass, under the same number, must not be woken by its predecessor's readiness.
         registrations = self._registrations
-        batch = [(registrations.get(fd), mask) for fd, mask in events]
-        for registration, mask in batch:
+        return [(registrations.get(fd), mask) for fd, mask in events]
+
+    def _pass(self, batch: _Batch, until: float) -> _Batch:
+        """Serve those of a batch for whom there is time, in their order; return the others."""
+        clock, mark = self._clock, MARK
+        for served, (registration, ready) in enumerate(batch, 1):
             if registration is None or not registration.watched:
                 continue
+            # What was waited for when the batch came need not be waited for any more.
+            mask = ready & (registration.interest | _HANGUP)
+            mark.what, mark.whom = type(registration.handler), None
             handler = registration.handler
             try:
                 if mask & _READINESS:
@@ -177,13 +195,16 @@ class Reactor:
             except Exception as error:  # one of the barriers: one ready()
                 self._on_error(error)
                 handler.abort(error)
+            if clock() >= until:
+                return batch[served:]
+        return []
 
     def _serve_strangers(self) -> None:
         """Serve strangers for their part of a pass; who was not served comes first in the next one."""
         end = self._clock() + STRANGERS_S
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
             events = self._strangers.poll(0, STRANGERS_AT_ONCE)
-            self._pass(events)
+            self._pass(self._found(events), math.inf)
             if len(events) < STRANGERS_AT_ONCE or self._clock() >= end:
                 return
 

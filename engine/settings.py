@@ -96,6 +96,13 @@ class Settings(BaseModel):
         "info", pattern="^(debug|info|warning|error)$", description="least level that is logged"
     )
 
+    loop_step: float = Field(
+        0.05,
+        gt=0,
+        description="seconds that nobody else is served, past which the log says what was done and for"
+        " whom; no work that depends on input takes half as long",
+    )
+
     # --- bounds of the intake: what waits before a commit costs memory, and nobody waits gladly
     intake_events: int = Field(
         20_000,

@@ -45,6 +45,7 @@ from engine.freshness import Freshness
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.key_lookup import KeyLookup
+from engine.loop_watch import LoopWatch
 from engine.models import Models
 from engine.own_events import OwnEvents
 from engine.plans import Plans
@@ -104,6 +105,7 @@ class Server:
         self.clock = Clock()
         self.timers = Timers(_report)
         self.reactor = Reactor(_report)
+        self.watch = LoopWatch(settings.loop_step, self.clock.now)
         self.ownership = Ownership()
         self.upkeep = bridge.connection(UPKEEP)
         self.stopping = False
@@ -237,6 +239,7 @@ class Server:
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""
         return [
+            Child(name="loop watch", run=self.watch.run, restarts=ALWAYS),
             Child(name="timers", run=self.timers.run),
             Child(name="reactor", run=self.reactor.run),
             Child(name="transforms", run=self.transforms.serve, restarts=ALWAYS),

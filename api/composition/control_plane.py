@@ -125,6 +125,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),
         audit_log=PostgresAudit(server.bridge.pool),
         throughput=server.throughput,
+        watch=server.watch,
         directory=server.directory,
         ingestion=make_blueprint(ingestion),
         streams=ingestion.bodies.streams,

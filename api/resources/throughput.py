@@ -31,8 +31,21 @@ async def throughput(call: Call) -> Answer:
             "pending": now.pending,
             "inFlight": now.in_flight,
             "series": [{"at": iso(point.at * 1000), **_shown(point.counts)} for point in series],
+            "loop": _loop(call),
         },
     )
+
+
+def _loop(call: Call) -> dict[str, Any]:
+    """Return how the process does. Whose the long steps are is told of one's own alone."""
+    watch = call.services.watch
+    known = watch.statistics()
+    return {
+        "limitMs": known.limit_s * 1000,
+        "longSteps": known.long_steps,
+        "longestStepMs": round(known.longest_s * 1000, 3),
+        "ownLongSteps": watch.of(call.number) + watch.of(call.admitted.credential.workspace),
+    }
 
 
 def _shown(counts: Counts) -> dict[str, Any]:

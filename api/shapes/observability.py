@@ -60,6 +60,17 @@ class ThroughputPoint(Document):
     attempts: int = Field(ge=0)
 
 
+class LoopHealth(Document):
+    """How long the process served nobody else at a time, since its start: over all environments."""
+
+    limit_ms: float = Field(ge=0, description="A longer step is told of in the operator's log.")
+    long_steps: int = Field(ge=0, description="Steps beyond the limit.")
+    longest_step_ms: float = Field(ge=0)
+    own_long_steps: int = Field(
+        ge=0, description="Those that worked for this environment or its workspace."
+    )
+
+
 class Throughput(Document):
     """What an environment did over the last minute, a second each, and what waits now."""
 
@@ -75,6 +86,7 @@ class Throughput(Document):
     series: list[ThroughputPoint] = Field(
         description="The last 60 seconds, oldest first. The last one is not over yet."
     )
+    loop: LoopHealth
 
 
 class AuditChange(Document):

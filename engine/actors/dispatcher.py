@@ -9,6 +9,7 @@ import trio
 from msgspec import Struct
 
 from engine.core.destination import Destination
+from engine.loop_watch import MARK
 
 SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
 
@@ -130,6 +131,7 @@ class Dispatcher:
                 line = self._pass_on()
             actor = line.popleft()
             self._turns += 1
+            MARK.what, MARK.whom = type(actor), line.workspace
             try:
                 actor.turn()
             except Exception as error:  # one of the barriers: one turn

@@ -63,6 +63,7 @@ from engine.filters.failures import FilterFailures
 from engine.identity import Identity
 from engine.ingest import Done, Reply
 from engine.judge import Judge
+from engine.loop_watch import LoopWatch
 from engine.models import EnvironmentModel, Models
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
@@ -475,6 +476,7 @@ class House:
             analytics=PostgresAnalytics(self.bridge.pool),
             audit_log=PostgresAudit(self.bridge.pool),
             throughput=self.throughput,
+            watch=LoopWatch(1.0, self.clock.now),
             directory=self.directory,
             ingestion=make_blueprint(self.ingestion),
             streams=self.ingestion.bodies.streams,

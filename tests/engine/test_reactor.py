@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import pytest
 import trio
@@ -9,6 +10,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from engine.reactor import (
     PASS_EVENTS,
+    PASS_S,
     READ,
     STRANGERS_AT_ONCE,
     WRITE,
@@ -239,3 +241,63 @@ async def test_a_stranger_that_is_not_served_in_a_pass_comes_first_in_the_next(
     for handler, (_, theirs) in zip(handlers, pairs, strict=True):
         reactor.close(handler.registration, handler.sock)
         theirs.close()
+
+
+async def test_a_pass_that_takes_long_goes_on_in_its_order_when_others_have_run(
+    nursery: trio.Nursery,
+) -> None:
+    at = 0.0
+    reactor = Reactor(lambda _error: None, lambda: at)
+    pairs = [pair() for _ in range(4)]
+    handlers = [Handler(reactor, ours) for ours, _ in pairs]
+    served: list[tuple[Handler, int]] = []
+
+    def work(handler: Handler) -> None:
+        nonlocal at
+        at += PASS_S
+        served.append((handler, reactor.passes))
+        if handler is handlers[2]:  # the last one waits for the next pass
+            reactor.close(handlers[3].registration, handlers[3].sock)
+
+    for handler in handlers:
+        handler.act = partial(work, handler)
+    for _, theirs in pairs:
+        theirs.send(b"x")
+    nursery.start_soon(reactor.run)
+    with trio.fail_after(2):
+        await handlers[2].woken.wait()
+    await wait_all_tasks_blocked()
+    assert served == [(handler, number) for number, handler in enumerate(handlers[:3])]
+    nursery.cancel_scope.cancel()
+    for handler, (_, theirs) in zip(handlers, pairs, strict=True):
+        if handler.registration.watched:
+            reactor.close(handler.registration, handler.sock)
+        theirs.close()
+    reactor.shut()
+
+
+async def test_who_stopped_waiting_to_read_is_not_told_to_in_the_next_pass(
+    nursery: trio.Nursery,
+) -> None:
+    at = 0.0
+    reactor = Reactor(lambda _error: None, lambda: at)
+    (one, one_peer), (two, two_peer) = pair(), pair()
+    first, second = Handler(reactor, one), Handler(reactor, two)
+
+    def work() -> None:
+        nonlocal at
+        at += PASS_S
+        reactor.modify(second.registration, WRITE)
+
+    first.act = work
+    one_peer.send(b"x")
+    two_peer.send(b"y")
+    nursery.start_soon(reactor.run)
+    with trio.fail_after(2):
+        await second.woken.wait()
+    assert (first.seen, second.seen) == ([b"x"], [])  # told that it can write, not that it can read
+    nursery.cancel_scope.cancel()
+    for handler, theirs in ((first, one_peer), (second, two_peer)):
+        reactor.close(handler.registration, handler.sock)
+        theirs.close()
+    reactor.shut()

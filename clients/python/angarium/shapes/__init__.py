@@ -43,6 +43,7 @@ from angarium.shapes.observability import (
     AnalyticsTotals,
     AuditChange,
     AuditEntry,
+    LoopHealth,
     Throughput,
     ThroughputPoint,
 )
@@ -152,6 +153,7 @@ __all__ = [
     "InferredSchema",
     "JsonObject",
     "Latency",
+    "LoopHealth",
     "NewEvent",
     "OriginKind",
     "Page",

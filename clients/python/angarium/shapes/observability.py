@@ -48,6 +48,15 @@ class ThroughputPoint(TypedDict):
     attempts: int
 
 
+class LoopHealth(TypedDict):
+    """How long the process served nobody else at a time, since its start."""
+
+    limitMs: float
+    longSteps: int
+    longestStepMs: float
+    ownLongSteps: int
+
+
 class Throughput(TypedDict):
     """An environment's rates, per second each, over the last minute."""
 
@@ -61,6 +70,7 @@ class Throughput(TypedDict):
     pending: int
     inFlight: int
     series: list[ThroughputPoint]
+    loop: LoopHealth
 
 
 AuditChange = TypedDict("AuditChange", {"from": Any, "to": Any})
