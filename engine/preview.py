@@ -4,7 +4,7 @@ It decides by the same functions as the router does, and changes nothing. Nothin
 for a preview works it off in slices, as events are judged.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import Any
 
@@ -15,10 +15,12 @@ from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.errors import Refusal
 from engine.filters import EvaluationError, Facts, facts_of
+from engine.identity import MAX_FANOUT
 from engine.models import Customer, Models, Rule
-from engine.pattern_index import Steps
+from engine.pattern_index import PatternIndex, Steps
 from engine.router import FILTER_STEPS, filter_of, matching_pattern
 
+SHOWN = 1_000  # rules of one preview: with their filters some 2 MB at the most
 _ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a filter reads them
 
 
@@ -61,6 +63,9 @@ class Preview(Struct, frozen=True, kw_only=True):
     reached: list[Reached]
     judgements: list[Judgement]  # of the rules that name the type, and of the one that is tried
     others: int  # rules that name other types only
+    omitted: (
+        int  # rules that are not shown: beyond `SHOWN`, or behind them and other customers' only
+    )
 
 
 def preview(
@@ -73,27 +78,58 @@ def preview(
     """Judge an event by all rules of its environment; with `customer`, by those of destinations that are
     tied to it. `trial` is a rule that is not there yet. `pause` is called after each slice of work."""
     refusal = _refusal(models, event, pause)
-    steps = Steps(pause)
-    if customer is None:
-        indexes = list(models.indexes_of(event.environment))
-    else:
-        own = models.index_of(event.environment, customer.external_id)
-        indexes = [] if own is None else [own]
-    judge = _Judge(event, pause)
-    judgements: list[Judgement] = []
-    everything = 0
-    for index in indexes:
+    steps, judge = Steps(pause), _Judge(event, pause)
+    shown: list[Judgement] = []
+    reached: dict[str, Reached] = {}
+    everything = omitted = 0
+    for index, must in _indexes(models, event, customer):
+        if not must and len(shown) >= SHOWN:
+            omitted += len(index)
+            continue
         everything += len(index)
         for rule in index.find(event.type, steps):
             # A rule's patterns are tried one by one, to tell which it was. A filter pauses by itself.
             steps.spend(len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
-            judgements.append(judge.judged(rule, models.destinations.get(rule.destination)))
-    judgements.sort(key=lambda judgement: judgement.rule.id)
-    others = everything - len(judgements)
+            judgement = judge.judged(rule, models.destinations.get(rule.destination))
+            _reach(reached, judgement)
+            everything -= 1
+            if len(shown) < SHOWN:
+                shown.append(judgement)
+            else:
+                omitted += 1
+    shown.sort(key=lambda judgement: judgement.rule.id)
     if trial is not None:
-        judgements.append(judge.judged(trial, models.destinations.get(trial.destination)))
-    reached = _reached(judgements) if refusal is None else []
-    return Preview(refusal=refusal, reached=reached, judgements=judgements, others=others)
+        shown.append(judge.judged(trial, models.destinations.get(trial.destination)))
+        _reach(reached, shown[-1])
+    if refusal is None and len(reached) > MAX_FANOUT:
+        refusal = Refusal("invalid_request", f"more than {MAX_FANOUT} destinations match")
+    return Preview(
+        refusal=refusal,
+        reached=[] if refusal is not None else list(reached.values()),
+        judgements=shown,
+        others=everything,
+        omitted=omitted,
+    )
+
+
+def _indexes(
+    models: Models, event: Event, customer: Customer | None
+) -> Iterator[tuple[PatternIndex[Rule], bool]]:
+    """Yield the indexes that the caller sees, and of each whether the event may be for its rules."""
+    if customer is not None:
+        own = models.index_of(event.environment, customer.external_id)
+        if own is not None:
+            yield own, True
+        return
+    mine = [models.index_of(event.environment, None)]
+    if event.customer is not None:
+        mine.append(models.index_of(event.environment, event.customer))
+    for index in mine:
+        if index is not None:
+            yield index, True
+    for index in list(models.indexes_of(event.environment)):
+        if not any(index is each for each in mine):
+            yield index, False
 
 
 class _Judge:
@@ -145,16 +181,14 @@ class _Judge:
             return None, str(error)
 
 
-def _reached(judgements: list[Judgement]) -> list[Reached]:
-    best: dict[str, Reached] = {}
-    for judgement in judgements:
-        destination = judgement.destination
-        if judgement.reason is not Reason.MATCHES or destination is None:
-            continue
-        present = best.get(destination.id)
-        if present is None or judgement.rule.priority > present.priority:
-            best[destination.id] = Reached(destination, judgement.rule.priority, judgement.rule)
-    return list(best.values())
+def _reach(reached: dict[str, Reached], judgement: Judgement) -> None:
+    """Add the destination that a rule chooses, if it does."""
+    destination = judgement.destination
+    if judgement.reason is not Reason.MATCHES or destination is None:
+        return
+    present = reached.get(destination.id)
+    if present is None or judgement.rule.priority > present.priority:
+        reached[destination.id] = Reached(destination, judgement.rule.priority, judgement.rule)
 
 
 def _refusal(models: Models, event: Event, pause: Callable[[], None]) -> Refusal | None:

@@ -211,7 +211,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "Requeued": {"id": DELIVERY},
     "RoutingRule": {"id": RULE, "name": "All about orders", "filterErrors": None},
-    "RulePreview": {"refusal": None, "otherRules": 0},
+    "RulePreview": {"refusal": None, "otherRules": 0, "omittedRules": 0},
     "Schema": {"id": SCHEMA, "status": "ACTIVE", "description": "An order was placed."},
     "SentRequest": {
         "body": '{"type":"order.created","timestamp":"2026-11-20T12:00:00.000Z","id":"'

@@ -121,6 +121,7 @@ def _view(event: Event, found: Preview) -> dict[str, Any]:
         "destinations": [_destination(each) for each in found.reached],
         "rules": [_rule(each) for each in found.judgements],
         "otherRules": found.others,
+        "omittedRules": found.omitted,
     }
 
 

@@ -89,6 +89,9 @@ class RulePreview(Document):
         description="The rules that name the type, and the one that is tried."
     )
     other_rules: int = Field(description="Rules that name other types only.")
+    omitted_rules: int = Field(
+        description="Rules that are not listed: beyond 1,000, other customers' last."
+    )
 
 
 RULE_EXAMPLE: dict[str, Any] = {

@@ -214,3 +214,25 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
     refused = await preview(api, event)
     assert (refused.status, refused.code) == (503, "overloaded")
     assert (await preview(neighbour)).status == 200
+
+
+async def test_a_preview_lists_a_bounded_number_of_rules_and_counts_the_others(
+    house: ServiceHouse, tenant: Tenant, api: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.preview.SHOWN", 5)
+    everyone = await a_destination(api, HOOK)
+    customers = {
+        name: await a_destination(api, HOOK, customerExternalId=name) for name in ("ada", "bob")
+    }
+    for to in (everyone, *customers.values()):
+        for _ in range(3):
+            assert (await rule(api, to)).status == 201
+    found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
+    assert [each["destinationId"] for each in found["rules"]].count(everyone) == 3
+    assert (len(found["rules"]), found["omittedRules"], found["otherRules"]) == (5, 4, 0)
+    # Those that are not listed are judged nevertheless, but for other customers'.
+    assert {each["destinationId"] for each in found["destinations"]} == {everyone, customers["ada"]}
+    monkeypatch.setattr("engine.preview.MAX_FANOUT", 1)
+    found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
+    assert (found["accepted"], found["destinations"]) == (False, [])
+    assert found["refusal"]["message"] == "more than 1 destinations match"

@@ -95,3 +95,4 @@ class RulePreview(TypedDict):
     destinations: list[PreviewDestination]
     rules: list[PreviewRule]
     otherRules: int
+    omittedRules: int
