@@ -20,6 +20,7 @@ from api.door.framing import (
     PREFACE,
     Head,
     MalformedError,
+    NotHttpError,
     hopeless,
     length_of_like,
     parse_head,
@@ -145,6 +146,9 @@ class Connection(Passing):
             self._before = None
             try:
                 head = self._head = parse_head(raw)
+            except NotHttpError:
+                self.close()
+                return
             except MalformedError as error:
                 self._malformed(error)
                 return

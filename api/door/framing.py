@@ -43,6 +43,10 @@ class MalformedError(Exception):
     """These bytes are no request that can be read safely: answer 400 and close."""
 
 
+class NotHttpError(MalformedError):
+    """These bytes name no version of HTTP: no answer of ours would be understood, so close."""
+
+
 class Head:
     """A request's head, and how its body is framed: by `length`, or `chunked`."""
 
@@ -113,6 +117,8 @@ def parse_head(raw: bytes) -> Head:
         minor = 1
     elif version == b"HTTP/1.0":
         minor = 0
+    elif b"/" not in version:
+        raise NotHttpError("not HTTP")
     else:
         raise MalformedError("the version must be HTTP/1.1 or HTTP/1.0")
     if method not in _METHODS and not METHOD.fullmatch(method):

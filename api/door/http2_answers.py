@@ -12,6 +12,7 @@ from api.door.http2_lane import Lane
 from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.response import date
+from api.door.untaken import UntakenAnswers
 from api.envelope import request_id_of
 from api.gate import Allowance
 from api.heads import Told
@@ -35,6 +36,7 @@ class Answering:
         "_drawn",
         "_exchange",
         "_held",
+        "_kept",
         "_lane",
         "_slice",
         "due",
@@ -65,6 +67,7 @@ class Answering:
         self._answered = False  # the answer has begun, or nobody wants one any more
         self._complete = False  # the answer was sent to its end
         self._slice = 0  # bytes of the answer sent since its deadline was set
+        self._kept: tuple[UntakenAnswers, str, int] | None = None
 
     def _await(self, seconds: float) -> None:
         self.due = self._lane.now() + seconds
@@ -140,6 +143,7 @@ class Answering:
             return
         self.out = NOTHING
         self.due = FOREVER
+        self._keep_no_more()
         if self.last:
             self._complete = True
             self._finish()
@@ -149,6 +153,19 @@ class Answering:
 
     def _await_body(self) -> None:
         """Give the client time for what the application waits for."""
+
+    def keep(self, untaken: UntakenAnswers, account: str) -> None:
+        """Have what is left of the answer count on the budget until the client has taken it."""
+        size = len(self.out)
+        if size:
+            untaken.draw(account, size, must=True)
+            self._kept = (untaken, account, size)
+
+    def _keep_no_more(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            untaken, account, size = kept
+            untaken.give_back(account, size)
 
     def _finish(self) -> None:
         """Go on behind the answer: a client that is in the middle of its body sends the rest first."""

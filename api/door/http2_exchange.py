@@ -8,6 +8,7 @@ from api.door.exchange import Exchange, Message, Side
 from api.door.framing import Head
 from api.door.limits import SLICE_BYTES
 from api.door.response import date
+from api.door.untaken import UntakenAnswers
 from api.entry import Entry
 
 Headers = list[tuple[bytes, bytes]]
@@ -21,6 +22,9 @@ class Stream(Side, Protocol):
 
     def write_body(self, data: bytes, last: bool) -> bool:
         """Go on with the answer; False when `flushed` is to be waited for."""
+
+    def keep(self, untaken: UntakenAnswers, account: str) -> None:
+        """Have what is left of the answer count on the budget until the client has taken it."""
 
 
 class StreamExchange(Exchange):
@@ -38,7 +42,6 @@ class StreamExchange(Exchange):
         return await super().run(app, scope)
 
     async def _send_body(self, body: bytes, more: bool) -> None:
-        self._leave_place()  # as in `Exchange`
         if not self.started:
             headers, dated = self._headers(len(body), more)
             if not dated:
@@ -50,6 +53,8 @@ class StreamExchange(Exchange):
             self._complete = last
             waits = not self._stream.write_body(body[at : at + SLICE_BYTES], last)
             if last:  # what is left of it is with the stream, and nobody here has to wait for that
+                if waits and self.untaken is not None:
+                    self._stream.keep(self.untaken, self.account)
                 self._wake()
             elif waits and not self._gone:
                 self._flush = trio.Event()

@@ -103,6 +103,7 @@ class Request(Answering):
         """The client has reset the stream, or the connection is lost."""
         self.due = FOREVER
         self.out = NOTHING
+        self._keep_no_more()
         self._answered = True
         if not self._submitted:  # else Ingest still holds the body
             self._give_back()
