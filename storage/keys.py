@@ -69,6 +69,11 @@ _REVOKE = witnessed(
             DELETE FROM key_secrets s USING changed WHERE s.key = changed.id
         )""",
 )
+# The condition is the statement's: what another workspace has is as much work as what nobody has.
+_REACHED = """
+    WHERE k.id = $1::uuid AND k.workspace = $2::uuid
+      AND (k.environment = $3::integer OR ($4::boolean AND k.environment IS NULL))
+"""
 _PAGE = """
     WHERE k.id IN (
         SELECT id FROM api_keys
@@ -130,6 +135,15 @@ class Keys:
     async def get(self, key: str) -> KeyRecord | None:
         """Return a key by its id."""
         rows = await self._pool.fetch(SELECT_KEYS + " WHERE k.id = $1::uuid" + ORDER_KEYS, key)
+        return key_records(rows)[0] if rows else None
+
+    async def reached(
+        self, key: str, workspace: str, environment: int, *, mcp: bool
+    ) -> KeyRecord | None:
+        """Return a key by its id where it is one of the environment; an MCP key where `mcp` says so."""
+        rows = await self._pool.fetch(
+            SELECT_KEYS + _REACHED + ORDER_KEYS, key, workspace, environment, mcp
+        )
         return key_records(rows)[0] if rows else None
 
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:

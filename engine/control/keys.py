@@ -60,12 +60,6 @@ class Reach(Struct, frozen=True):
     environment: int
     mcp: bool
 
-    def has(self, key: KeyRecord) -> bool:
-        """Whether a key exists for the caller."""
-        if key.workspace != self.workspace:
-            return False
-        return self.mcp if key.environment is None else key.environment == self.environment
-
 
 class Keys:
     """Workspaces and keys, written. In a server the projection shows them at once."""
@@ -271,10 +265,15 @@ class Keys:
         ]
 
     async def _present(self, key_id: str, reach: Reach | None = None) -> KeyRecord:
-        key = await self._keys.get(key_id) if is_uuid(key_id) else None
-        if key is None or not key.secrets or (reach is not None and not reach.has(key)):
+        key = await self._found(key_id, reach) if is_uuid(key_id) else None
+        if key is None or not key.secrets:
             raise Refusal("not_found", "no such key")
         return key
+
+    async def _found(self, key_id: str, reach: Reach | None) -> KeyRecord | None:
+        if reach is None:
+            return await self._keys.get(key_id)
+        return await self._keys.reached(key_id, reach.workspace, reach.environment, mcp=reach.mcp)
 
     def _entry(
         self,

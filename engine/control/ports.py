@@ -65,6 +65,11 @@ class KeyStore(Protocol):
     async def get(self, key: str) -> KeyRecord | None:
         """Return a key by its id, a revoked one without secrets."""
 
+    async def reached(
+        self, key: str, workspace: str, environment: int, *, mcp: bool
+    ) -> KeyRecord | None:
+        """Return a key by its id where it is one of the environment; an MCP key where `mcp` says so."""
+
     async def of_workspace(self, workspace: str) -> list[KeyRecord]:
         """Return a workspace's keys, newest first."""
 

@@ -250,3 +250,17 @@ async def test_a_map_and_its_routes_belong_together(house: House) -> None:
             route.method.encode(), path_of(route.path).encode(), b"", [(b"host", b"x")], "an-id"
         )
         assert met is None or not isinstance(met, Told) or met.status in (200, 401), route.path
+
+
+async def test_no_page_of_anothers_shows_ours_in_a_frame(doors: Doors, house: House) -> None:
+    for port in doors.ports:  # the application's, and the door's
+        for _ in range(2):
+            raw = b"GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            head, _, _ = (await doors.ask(port, raw, False)).partition(b"\r\n\r\n")
+            policy = re.search(rb"\r\ncontent-security-policy: ([^\r]+)", head)
+            assert policy is not None
+            parts = [part.strip() for part in policy[1].split(b";")]
+            assert {b"default-src 'none'", b"frame-ancestors 'none'"} < set(parts)
+            assert {b"base-uri 'none'", b"form-action 'none'"} < set(parts)
+            assert b"\r\nx-frame-options: DENY" in head
+            assert b"\r\nreferrer-policy: no-referrer" in head
