@@ -11,6 +11,8 @@ from typing import Any, TextIO
 
 import structlog
 
+from api.cli.printing import printable, printable_lines
+
 # What must not be shown even if somebody logs it by mistake. Names first: their values are dropped.
 _SECRET_NAMES = re.compile(
     r"authorization|cookie|secret|password|token|payload|body|master_?key|private_?key|api_?key|"
@@ -24,6 +26,7 @@ _SECRET_SHAPES = re.compile(
 )
 _URL_PASSWORD = re.compile(r"(://[^\s:/@]*:)[^\s/@]+@")
 _HIDDEN = "***"
+_OF_LINES = ("exception", "stack")  # values that have lines of their own
 
 # Loggers of libraries that speak more than one line an incident at the level INFO.
 _CHATTY = ("httpx", "httpcore", "hypercorn.access", "asyncio", "quart.app")
@@ -53,6 +56,8 @@ def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> 
         cache_logger_on_first_use=False,  # module-level loggers must follow a later configure()
     )
     handler = logging.StreamHandler(out)
+    # JSON escapes it itself.
+    fitting = [] if as_json else [fit_for_a_terminal]
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -61,6 +66,7 @@ def configure(log_format: str, log_level: str, stream: TextIO | None = None) -> 
                 structlog.processors.format_exc_info,
                 without_secrets,
                 what_happened_first,
+                *fitting,
                 _renderer(as_json, out),
             ],
         )
@@ -97,6 +103,16 @@ def what_happened_first(
     """Put time, level and event in front, where people look for them. A structlog processor."""
     head = {name: event[name] for name in ("timestamp", "level", "event") if name in event}
     return {**head, **event}
+
+
+def fit_for_a_terminal(
+    logger: Any, method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """Escape what moves a terminal's cursor, and what would make one line two. A structlog processor."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = (printable_lines if name in _OF_LINES else printable)(value)
+    return event
 
 
 def hidden(text: str) -> str:

@@ -7,6 +7,7 @@ import click
 
 from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
+from api.cli.printing import say
 from api.cli.steps import Steps
 from storage.backup import Backup
 from storage.embedded import attached
@@ -62,24 +63,20 @@ def command(target: Path, without_master_key: bool, compress: bool, **flags: Any
             progress=steps.show,
         )
         manifest = backup.make(url)
-    click.echo(
-        f"{target} is whole and checked: it has all that was accepted before {manifest.made_at}"
-    )
-    click.echo(
+    say(f"{target} is whole and checked: it has all that was accepted before {manifest.made_at}")
+    say(
         f"  database: {manifest.database_bytes >> 20} MiB when restored; files:"
         f" {manifest.files} of {manifest.file_bytes >> 20} MiB"
     )
     if manifest.missing_files:
-        click.echo(
+        say(
             f"warning: the content of {manifest.missing_files} files is not in the data folder, and so"
             " not in the backup",
             err=True,
         )
     if elsewhere:
-        click.echo(
-            "  the files are in ANGARIUM_FILE_STORE: copy that bucket now, or keep its versions"
-        )
+        say("  the files are in ANGARIUM_FILE_STORE: copy that bucket now, or keep its versions")
     if manifest.master_key:
-        click.echo("  it holds the master key: guard it as you guard the server")
+        say("  it holds the master key: guard it as you guard the server")
     else:
-        click.echo("  the master key is not in it: without a copy of your own every secret is lost")
+        say("  the master key is not in it: without a copy of your own every secret is lost")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
-from api.cli.printing import printable
+from api.cli.printing import printable, printable_lines
 
 FAILED = 1
 USAGE = 2
@@ -27,6 +27,10 @@ class Trouble(click.ClickException):
     """An error for people: what is wrong, and what to do about it."""
 
     exit_code = FAILED
+
+    def format_message(self) -> str:
+        """Return the message as a terminal may show it: strangers' words can be in it."""
+        return printable_lines(self.message)
 
 
 class SettingsTrouble(Trouble):

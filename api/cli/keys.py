@@ -1,6 +1,5 @@
 """`angarium keys`: make, list, rotate and revoke keys, directly on the database."""
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -11,6 +10,7 @@ import trio
 from api.cli.database import open_keys
 from api.cli.errors import SettingsTrouble
 from api.cli.options import DATABASE, settings_flags, settings_from
+from api.cli.printing import json_text, say
 from engine.control.keys import NewKey
 from engine.control.records import KeyRecord
 from engine.core.vocabulary import CredentialKind, Environment, Scope
@@ -85,14 +85,14 @@ def list_(workspace: str | None, output: str, **flags: Any) -> None:
     """List keys, without their secrets."""
     found = trio.run(_list, settings_from(flags), workspace)
     if output == "json":
-        click.echo(json.dumps([shown(key) | {"workspace": name} for name, key in found]))
+        say(json_text([shown(key) | {"workspace": name} for name, key in found]))
         return
     row = "{:<36}  {:<12}  {:<11}  {:<6}  {:<14}  {:<10}  {:<16}  {}"
     columns = ("ID", "WORKSPACE", "ENVIRONMENT", "SCOPE", "SECRET", "CREATED", "LAST USED", "NAME")
-    click.echo(row.format(*columns))
+    say(row.format(*columns))
     for name, key in found:
         values = shown(key)
-        click.echo(
+        say(
             row.format(
                 values["id"],
                 name,
@@ -134,7 +134,7 @@ async def _rotate(settings: Settings, key_id: str) -> NewKey:
 def revoke(key_id: UUID, **flags: Any) -> None:
     """End a key with all its secrets, now."""
     trio.run(_revoke, settings_from(flags), str(key_id))
-    click.echo(f"revoked {key_id}")
+    say(f"revoked {key_id}")
 
 
 async def _revoke(settings: Settings, key_id: str) -> None:
@@ -153,10 +153,10 @@ def show_new(made: NewKey, output: str) -> None:
             "environment": environment,
             "scope": key.scope.name.lower(),
         }
-        click.echo(json.dumps(fields))
+        say(json_text(fields))
         return
-    click.echo(made.secret)
-    click.echo(
+    say(made.secret)
+    say(
         f"{key.scope.name.lower()} key {key.id} for {environment or 'any environment'}; "
         "keep the secret now, it is not shown again",
         err=True,

@@ -11,6 +11,7 @@ import trio
 
 from angarium import VerificationError, verify
 from api.cli.errors import Trouble
+from api.cli.printing import say
 from api.cli.receiver import Reply, Request, listen, port_of, receive
 
 SHOWN_BODY = 2_000  # characters: a terminal's worth
@@ -49,7 +50,7 @@ class Listener:
             self.failures_left -= 1
             status = FAILURE
         for line in self.lines(request, verdict, status):
-            click.echo(line)
+            say(line)
         return Reply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
     def judge(self, request: Request) -> tuple[str, bool]:
@@ -123,7 +124,7 @@ async def _run(listener: Listener, host: str, port: int) -> None:
         sockets = await listen(host, port)
     except OSError as error:
         raise Trouble(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-    click.echo(f"Listening on http://{host}:{port_of(sockets)}/ (Ctrl-C stops)")
+    say(f"Listening on http://{host}:{port_of(sockets)}/ (Ctrl-C stops)")
     await receive(sockets, listener.respond)
 
 

@@ -1,6 +1,5 @@
 """`angarium master-key`: replace the key that encrypts secrets at rest, while the server runs."""
 
-import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from api.cli.database import bring_up_to_date, database
 from api.cli.errors import SettingsTrouble, Trouble
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
+from api.cli.printing import json_text, say
 from engine.control.actor import Actor, Auditor
 from engine.control.records import AuditEntry
 from engine.control.sessions import TTL_MOST_S
@@ -71,7 +71,7 @@ def rotate(output: str, **flags: Any) -> None:
 
     def reached(step: str) -> None:
         if text and step in _SAID:
-            click.echo(_SAID[step])
+            say(_SAID[step])
 
     async def work(settings: Settings) -> tuple[bytes, bytes]:
         async with _open(settings, reached) as work:
@@ -82,12 +82,10 @@ def rotate(output: str, **flags: Any) -> None:
 
     old, new = trio.run(work, settings_from(flags))
     if text:
-        click.echo(
-            f"the key is {new.hex()} now; keep a copy of it apart from the database's backups"
-        )
-        click.echo(f"{old.hex()} opens still: angarium master-key status says when it may go")
+        say(f"the key is {new.hex()} now; keep a copy of it apart from the database's backups")
+        say(f"{old.hex()} opens still: angarium master-key status says when it may go")
     else:
-        click.echo(json.dumps({"former": old.hex(), "present": new.hex()}))
+        say(json_text({"former": old.hex(), "present": new.hex()}))
 
 
 @command.command("drop")
@@ -111,9 +109,9 @@ def drop(key_id: str, **flags: Any) -> None:
             return settings.master_key is None
 
     if trio.run(work, settings_from(flags)):
-        click.echo(f"{key.hex()} is gone; backups from before its rotation need your copy of it")
+        say(f"{key.hex()} is gone; backups from before its rotation need your copy of it")
     else:
-        click.echo(f"nothing needs {key.hex()}: take it out of ANGARIUM_MASTER_KEY")
+        say(f"nothing needs {key.hex()}: take it out of ANGARIUM_MASTER_KEY")
 
 
 @command.command("status")
@@ -128,16 +126,16 @@ def status(output: str, **flags: Any) -> None:
 
     keys = trio.run(work, settings_from(flags))
     if output == "json":
-        click.echo(json.dumps({"keys": keys}))
+        say(json_text({"keys": keys}))
         return
     row = "{:<16}  {:<10}  {:>8}  {:<12}  {}"
-    click.echo(row.format("ID", "ROLE", "SEALED", "SERVER", "NEEDED UNTIL"))
+    say(row.format("ID", "ROLE", "SEALED", "SERVER", "NEEDED UNTIL"))
     for key in keys:
         server = {True: "has it", False: "has it not", None: "(none runs)"}[key["server"]]
         until = key["neededUntil"] or ("in use" if key["role"] == "seals" else "not known: rotate")
         if key["mayGo"]:
             until = "not needed: angarium master-key drop " + key["id"]
-        click.echo(row.format(key["id"], key["role"], key["sealed"], server, until))
+        say(row.format(key["id"], key["role"], key["sealed"], server, until))
 
 
 async def _shown(work: _Work) -> list[dict[str, Any]]:

@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 import click
 
+from api.cli.errors import SettingsTrouble
 from engine.settings import MIB, PREFIX, Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+SECRETS = ("master_key",)  # that no argument holds
 DATABASE = ("data_dir", "database_url", "master_key", "master_key_file")
 
 
@@ -31,10 +33,28 @@ def settings_from(flags: dict[str, Any]) -> Settings:
 
 def _flag(name: str) -> Callable[[Command], Command]:
     field = Settings.model_fields[name]
-    help_text = f"{field.description}. [{default_text(name)}; {PREFIX}{name.upper()}]"
+    secret = name in SECRETS
+    more = " By the variable alone: arguments are seen by all." if secret else ""
+    help_text = f"{field.description}.{more} [{default_text(name)}; {PREFIX}{name.upper()}]"
     return click.option(
-        "--" + name.replace("_", "-"), name, default=None, metavar=_metavar(name), help=help_text
+        "--" + name.replace("_", "-"),
+        name,
+        default=None,
+        metavar=_metavar(name),
+        help=help_text,
+        callback=_refused if secret else None,
     )
+
+
+def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
+    """Refuse a master key in the arguments: every account of the machine can read those of a process, and
+    shells keep them."""
+    if value is not None:
+        raise SettingsTrouble(
+            "--master-key is not taken any more: the list of processes shows it to everybody. Give it by"
+            " --master-key-file or by ANGARIUM_MASTER_KEY, and regard the key"
+            " that was just given as known: angarium master-key rotate"
+        )
 
 
 def default_text(name: str) -> str:

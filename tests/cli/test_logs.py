@@ -31,6 +31,14 @@ def test_where_there_is_no_terminal_a_line_is_json_with_what_happened_first() ->
     assert line["timestamp"].endswith("Z")
 
 
+def test_what_strangers_say_moves_no_cursor_and_makes_no_line_of_its_own() -> None:
+    stream = configured("console")
+    nasty = "a\x1b[2Jb\x9b\u202e\nserver started"
+    structlog.get_logger("angarium.test").warning(nasty, name=nasty, other=[nasty])
+    (line,) = stream.getvalue().splitlines()
+    assert line.isprintable(), line
+
+
 def test_the_standard_librarys_loggers_end_in_the_same_place() -> None:
     stream = configured()
     logging.getLogger("hypercorn.error").warning("lost %d", 3)

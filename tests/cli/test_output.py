@@ -1,5 +1,6 @@
 """What commands print: for people without tricks of strangers, for programs as JSON that is valid."""
 
+import ast
 import io
 import json
 import subprocess
@@ -10,17 +11,55 @@ from typing import Any
 
 import pytest
 
-from api.cli.printing import json_text, printable
+from api.cli.errors import Trouble
+from api.cli.printing import json_text, printable, say, say_whole
 from api.cli.remote.output import Output
 from api.cli.remote.tables import Column, Table, shown
 from tests.cli.programs import ROOT, environment
 
+CLI = ROOT / "api/cli"
+WRITERS = ("click.echo", "click.secho", "print", "sys.stdout.write", "sys.stderr.write")
 NASTY = "a\x1b[2Jb\x07\x9b\u202e\u2028c"
 
 
 def test_control_characters_of_strangers_do_not_reach_a_terminal() -> None:
     for text in (printable(NASTY), shown({"a": NASTY}), shown([NASTY]), json_text(NASTY)):
         assert text.isprintable(), text
+
+
+def test_nothing_is_printed_but_by_what_makes_it_harmless() -> None:
+    """`say` does; the other two lay out what was made harmless before, or their own words."""
+    writing = {
+        path.relative_to(CLI).as_posix()
+        for path in CLI.glob("**/*.py")
+        for call in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in WRITERS
+    }
+    assert writing == {"printing.py", "steps.py", "remote/output.py", "reference.py"}
+
+
+def test_names_of_fields_and_errors_of_strangers_are_harmless(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Output("table").one({"payload": {NASTY: [{NASTY: NASTY}]}})
+    say(f"first {NASTY}\nsecond {NASTY}")
+    Trouble(NASTY).show()
+    said = capsys.readouterr()
+    for line in (said.out + said.err).splitlines():
+        assert line.isprintable(), line
+    assert len(said.out.split("\n")) == 4
+
+
+def test_a_source_is_harmless_on_a_terminal_and_exact_elsewhere(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say_whole(f"\t{NASTY}\n")
+    assert capsys.readouterr().out == f"\t{NASTY}\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    say_whole(f"\t{NASTY}\n")
+    shown_source = capsys.readouterr().out
+    assert shown_source.startswith("    a")
+    assert shown_source.removesuffix("\n").isprintable()
 
 
 @pytest.mark.parametrize("value", [NASTY, "\ud800", "é ☃ 𝄞", {"a": ["\u2066", 1.5, None, True]}])

@@ -94,6 +94,15 @@ def test_with_a_certificate_the_address_is_https() -> None:
     assert server_url(settings) == "https://127.0.0.1:8080"
 
 
+@pytest.mark.parametrize("command", ["serve", "restore", "doctor"])
+def test_a_master_key_in_the_arguments_is_refused(command: str) -> None:
+    arguments = [command, "--master-key", "c2VjcmV0", *(["x"] if command == "restore" else [])]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "--master-key-file" in result.output
+    assert "c2VjcmV0" not in result.output
+
+
 def test_wrong_settings_are_words_and_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANGARIUM_RETENTION_DAYS", "never")
     result = CliRunner().invoke(main, ["serve"])

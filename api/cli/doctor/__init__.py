@@ -1,6 +1,5 @@
 """`angarium doctor`: what is wrong with a setup, in words, with the remedy. It changes nothing."""
 
-import json
 import os
 import sys
 from typing import Any
@@ -15,6 +14,7 @@ from api.cli.doctor.finding import Finding, Level, failure, ok
 from api.cli.errors import FAILED, settings_trouble
 from api.cli.keys import output_option
 from api.cli.options import settings_flags, settings_from
+from api.cli.printing import json_text, say
 from engine.settings import Settings
 
 MARKS = {
@@ -43,8 +43,8 @@ def command(output: str, **flags: Any) -> None:
     """Examine and report."""
     findings = examine(flags)
     if output == "json":
-        click.echo(
-            json.dumps(
+        say(
+            json_text(
                 [
                     {
                         "level": finding.level.value,
@@ -58,9 +58,9 @@ def command(output: str, **flags: Any) -> None:
         )
     else:
         for finding in findings:
-            click.echo(f"{MARKS[finding.level]}  {finding.subject}: {finding.message}")
+            say(f"  {finding.subject}: {finding.message}", mark=MARKS[finding.level])
             if finding.remedy:
-                click.echo(f"         -> {finding.remedy}")
+                say(f"         -> {finding.remedy}")
     if any(finding.level is Level.FAILURE for finding in findings):
         sys.exit(FAILED)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from api.cli.printing import json_text
+from api.cli.printing import json_text, say
 from api.cli.remote.tables import Column, Table, shown
 
 FORMS = ("table", "json", "jsonl")
@@ -37,7 +37,7 @@ class Output:
         """Print one object: in a table, a line a field."""
         if self.form == "table":
             for line in _fields(document):
-                click.echo(line)
+                say(line)
         else:
             click.echo(json_text(document, indent=self.form == "json"))
 
@@ -90,7 +90,7 @@ class Output:
 
 def note(text: str) -> None:
     """Say something beside the answers, on standard error."""
-    click.echo(text, err=True)
+    say(text, err=True)
 
 
 def _fields(document: Any, prefix: str = "") -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from api.cli.printing import say_whole
 from api.cli.remote.parameters import JSON, JSON_HELP
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
@@ -45,7 +46,7 @@ def get(session: Session, script_id: str, source: bool) -> None:
     with session.client() as client:
         script = client.transform_scripts.get(script_id)
         if source:
-            click.echo(script["source"], nl=not script["source"].endswith("\n"))
+            say_whole(script["source"])
         else:
             session.output.one(script)
 
