@@ -6,6 +6,7 @@ The one place that knows every part. It wires and decides nothing.
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 import structlog
 import trio
@@ -17,6 +18,7 @@ from api.composition.carrying import Carrying
 from api.composition.collecting import collect_in_small_lots
 from api.composition.doorway import door_of
 from api.composition.filing import Filing
+from api.composition.groups import ALWAYS, child
 from api.composition.intakes import intakes_of
 from api.composition.keyring import Keyring
 from api.composition.outbound import outbound_of
@@ -81,7 +83,6 @@ from storage.warden import keep_running
 
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
-ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
 DATABASE_STOP_S = 1.0  # what the embedded database has to end in order at the very least
 ANSWER_S = 1.0  # of the shortest grace time: what a database that is well needs to answer
 TWICE_S = 0.5  # two signals within this are one: a terminal and a wrapper both pass it on
@@ -239,32 +240,33 @@ class Server:
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""
         return [
-            Child(name="loop watch", run=self.watch.run, restarts=ALWAYS),
-            Child(name="timers", run=self.timers.run),
-            Child(name="reactor", run=self.reactor.run),
-            Child(name="transforms", run=self.transforms.serve, restarts=ALWAYS),
-            Child(name="commands", run=self.commands.serve),
-            Child(name="background", run=self.background.run),
-            Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),
-            Child(name="intake", run=self.intake.small.run, restart=Restart.TRANSIENT),
-            Child(name="large intake", run=self.intake.large.run, restart=Restart.TRANSIENT),
-            Child(name="readers", run=self.directory.readers.run),
-            Child(name="dispatcher", run=self.directory.dispatcher.run),
-            Child(name="changes", run=self.changes.run),
-            Child(name="read models", run=self.freshness.run),
-            Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
-            Child(name="waker", run=self.waker.run),
-            Child(name="replays", run=self.replays.run, restarts=ALWAYS),
-            Child(name="own events", run=self.own_events.run, restarts=ALWAYS),
-            Child(name="filter failures", run=self.filter_failures.run, restarts=ALWAYS),
-            Child(name="last use", run=self.last_use.run, restarts=ALWAYS),
-            Child(name="files", run=self.filing.run, restarts=ALWAYS),
-            Child(name="unrouted files", run=self.carrying.unrouted.run, restarts=ALWAYS),
-            Child(name="pressure", run=self.sharing.pressure.run, restarts=ALWAYS),
-            Child(name="housekeeping", run=self._keep_house, restarts=ALWAYS),
-            Child(name="database", run=self._keep_database, restart=Restart.TRANSIENT),
-            Child(name="ownership", run=self._watch_ownership, restarts=0),
-            Child(name="door", run=self._open_door, restart=Restart.TRANSIENT, restarts=0),
+            child("loop watch", self.watch.run, restarts=ALWAYS),
+            child("timers", self.timers.run),
+            child("reactor", self.reactor.run),
+            child("transforms", self.transforms.serve, restarts=ALWAYS),
+            child("commands", self.commands.serve),
+            child("background", self.background.run),
+            child("recorder", self.recorder.run, restart=Restart.TRANSIENT),
+            child("intake", self.intake.small.run, restart=Restart.TRANSIENT),
+            child("large intake", self.intake.large.run, restart=Restart.TRANSIENT),
+            child("readers", self.directory.readers.run),
+            child("dispatcher", self.directory.dispatcher.run),
+            child("changes", self.changes.run),
+            child("read models", self.freshness.run),
+            child("recovery", self._recover, restart=Restart.TRANSIENT),
+            child("waker", self.waker.run),
+            child("attempts", partial(self.directory.attempts.watch, self.clock)),
+            child("replays", self.replays.run, restarts=ALWAYS),
+            child("own events", self.own_events.run, restarts=ALWAYS),
+            child("filter failures", self.filter_failures.run, restarts=ALWAYS),
+            child("last use", self.last_use.run, restarts=ALWAYS),
+            child("files", self.filing.run, restarts=ALWAYS),
+            child("unrouted files", self.carrying.unrouted.run, restarts=ALWAYS),
+            child("pressure", self.sharing.pressure.run, restarts=ALWAYS),
+            child("housekeeping", self._keep_house, restarts=ALWAYS),
+            child("database", self._keep_database, restart=Restart.TRANSIENT),
+            child("ownership", self._watch_ownership),
+            child("door", self._open_door, restart=Restart.TRANSIENT),
         ]
 
     async def stop(self) -> None:

@@ -246,10 +246,10 @@ class DestinationActor:
         began, send, config = self._context.attempts.began, self._context.sender.send, self.config
         for delivery in deliveries:
             self._mailbox.in_hand = delivery
-            number = delivery.attempt_count + 1
-            send(Transmission(config, delivery, number), Flight(self, delivery, number))
+            flight = Flight(self, delivery, delivery.attempt_count + 1)
+            send(Transmission(config, delivery, flight.number), flight)
             self.in_flight += 1
-            began(delivery.id, self.environment, config.workspace)
+            began(flight, config.workspace)
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         """Retire, if nothing is under way or near; write what must not be forgotten."""

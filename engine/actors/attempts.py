@@ -7,9 +7,14 @@ line whose turn it is, a few attempts at a time, so that no destination takes it
 
 from collections.abc import Callable, Iterable, Sequence
 
+import structlog
 import trio
 
 from engine.actors.crowds import Crowds, Member
+from engine.actors.flight import Flight
+from engine.clock import Clock
+from engine.core.records import Outcome
+from engine.core.vocabulary import ErrorCategory
 from engine.lines import Lines, fair, room
 from engine.tally import Tally
 
@@ -18,6 +23,12 @@ GRANT = 8  # attempts that one place in the line is worth
 # Of the places that are free: a workspace alone has at most four fifths of all, more than it gets
 # descriptors; one of ten that take all they get has a tenth, and two in a hundred are still left.
 PORTION = 4
+# Of one attempt: a receiver has 60 s at most, and files, scripts and room for bodies take minutes where a
+# source or the database is slow. Whoever had an attempt for longer has lost it.
+UNHEARD_S = 900.0
+LOOK_EVERY_S = 60.0
+
+log = structlog.get_logger("angarium.actors")
 
 
 class Attempts:
@@ -36,7 +47,8 @@ class Attempts:
         # While no more than so many are held, whoever it is may begin what a turn may begin.
         self._plenty = max(-1, (portion * limit - TURN_SENDS * (portion + 1)) // (portion + 1))
         self._held = Tally()  # by workspace: what is in flight, and a place of each one granted
-        self._environments: dict[str, int] = {}  # by delivery: sent and not yet recorded
+        self._flights: dict[str, Flight] = {}  # by delivery: sent and not yet recorded
+        self._seen: dict[str, tuple[Flight, float]] = {}  # at the last look, and since when
         self.in_flight = 0
         self.total = 0  # attempts that ended since the start
         self.halted = False  # a stop: no attempt begins any more
@@ -63,11 +75,11 @@ class Attempts:
             return 0  # no jumping the queue
         return min(TURN_SENDS, room(own, free, self._portion))
 
-    def began(self, delivery: str, environment: int, workspace: str) -> None:
+    def began(self, flight: Flight, workspace: str) -> None:
         """Count an attempt that was handed to the sender."""
         self.in_flight += 1
         self._held.add(workspace)
-        self._environments[delivery] = environment
+        self._flights[flight.delivery.id] = flight
 
     def ended(self, workspace: str) -> None:
         """Count an attempt whose outcome is there; its id stays until it is recorded."""
@@ -88,7 +100,7 @@ class Attempts:
 
     def recorded(self, deliveries: Sequence[str]) -> None:
         """Count settlements that are durable; attempts of these deliveries are over."""
-        forget = self._environments.pop
+        forget = self._flights.pop
         for delivery in deliveries:
             forget(delivery, None)
         self._unrecorded -= len(deliveries)
@@ -97,7 +109,7 @@ class Attempts:
 
     @property
     def _nothing(self) -> bool:
-        return not self._environments and self._unrecorded == 0 and self.in_flight == 0
+        return not self._flights and self._unrecorded == 0 and self.in_flight == 0
 
     async def wait_none(self) -> None:
         """Wait until no attempt is in flight and all that ended is durable."""
@@ -161,8 +173,45 @@ class Attempts:
 
     def delivering(self, deliveries: Iterable[str]) -> set[str]:
         """Return which of these ids are sent and not yet recorded."""
-        return self._environments.keys() & set(deliveries)
+        return self._flights.keys() & set(deliveries)
 
     def of(self, environment: int) -> set[str]:
         """Return all ids of an environment that are sent and not yet recorded."""
-        return {each for each, place in self._environments.items() if place == environment}
+        return {
+            each
+            for each, flight in self._flights.items()
+            if flight.delivery.event.environment == environment
+        }
+
+    async def watch(self, clock: Clock) -> None:
+        """Fail attempts that nobody ends, until cancelled."""
+        while True:
+            await trio.sleep(LOOK_EVERY_S)
+            self.end_unheard(trio.current_time(), clock.now())
+
+    def end_unheard(self, now: float, wall: float) -> None:
+        """Fail each attempt that has been seen without an outcome for `UNHEARD_S`.
+
+        `now` is on trio's clock, `wall` in seconds since the epoch.
+        """
+        seen, self._seen = self._seen, {}
+        for delivery, flight in list(self._flights.items()):
+            if flight.outcome is not None:
+                continue
+            before, since = seen.get(delivery, (flight, now))
+            if before is not flight:
+                since = now
+            if now - since < UNHEARD_S:
+                self._seen[delivery] = flight, since
+                continue
+            log.error("attempt never ended", delivery=delivery, number=flight.number)
+            flight(
+                Outcome(
+                    started_at=wall - (now - since),
+                    duration_ms=int((now - since) * 1000),
+                    success=False,
+                    category=ErrorCategory.INTERNAL,
+                    message="the attempt never ended",
+                    unsent=True,
+                )
+            )

@@ -26,15 +26,27 @@ class Restart(Enum):
     TEMPORARY = "never"
 
 
-class Child(Struct, frozen=True, kw_only=True):
-    """One child. Where `run` takes `task_status`, the next child starts when it has been called.
+class Group(Enum):
+    """What is started anew when a child broke, by what its state is worth then."""
 
-    More than `restarts` restarts within `within_s` seconds are given up on. Between an end and the
-    restart pass `backoff_s` seconds, doubling with each restart that still counts.
+    ALONE = "the child alone: what it held is kept for its next run, or read again from the store"
+    PROCESS = (
+        "the process: work that the child had taken over may be lost to those that wait for it"
+    )
+
+
+class Child(Struct, frozen=True, kw_only=True):
+    """One child. `why` says in a sentence why it belongs to its group.
+
+    Where `run` takes `task_status`, the next child starts when it has been called. More than `restarts`
+    restarts within `within_s` seconds are given up on. Between an end and the restart pass `backoff_s`
+    seconds, doubling with each restart that still counts.
     """
 
     name: str
     run: Callable[..., Awaitable[object]]
+    group: Group = Group.ALONE
+    why: str = ""
     restart: Restart = Restart.PERMANENT
     restarts: int = 5
     within_s: float = 60.0
@@ -97,6 +109,9 @@ class _Running:
                 return
             if self.child.restart is Restart.TEMPORARY:
                 return
+            if self.child.group is Group.PROCESS:
+                self._broke(self, error)
+                return
             # That another process may write now is no fault, and no restart changes it.
             backoff_s = None if isinstance(error, OwnershipLostError) else self._backoff()
             if backoff_s is None:
@@ -122,7 +137,7 @@ class _Running:
             return error
         except Exception as error:  # one of the barriers: the supervisor
             self.last_error = repr(error)
-            log.exception("child broke", child=self.child.name)
+            log.exception("child broke", child=self.child.name, group=self.child.group.name)
             return error
         return None
 
@@ -193,7 +208,7 @@ class Supervisor:
                     await child.stop()
         if self._failure is not None:
             child, error = self._failure
-            raise GivenUpError(child.child.name, child.child.restarts) from error
+            raise GivenUpError(child.child.name, child.restarts) from error
         if not all_started:
             task_status.started(False)
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from engine.actors.attempts import GRANT, PORTION, TURN_SENDS, Attempts
-from tests.core.making import a_destination
+from engine.actors.attempts import GRANT, PORTION, TURN_SENDS, UNHEARD_S, Attempts
+from engine.core.vocabulary import ErrorCategory
+from tests.actors.flights import Heard, a_flight
+from tests.core.making import a_destination, a_success
 
 WORKSPACE = "w"
 
@@ -27,7 +29,7 @@ class Actor:
         allowed = self.attempts.allowance(self)
         count = min(allowed, self.wants)
         for _ in range(count):
-            self.attempts.began(f"{id(self)}-{self.began}", 1, self.config.workspace)
+            self.attempts.began(a_flight(f"{id(self)}-{self.began}"), self.config.workspace)
             self.began += 1
         self.wants -= count
         return self.attempts.used(self, allowed, count)
@@ -142,7 +144,7 @@ def test_who_wants_none_any_more_passes_its_place_on() -> None:
 
 def test_an_actor_that_is_gone_passes_its_place_on() -> None:
     attempts = of_one(1, Congestion())
-    attempts.began("busy", 1, "w")
+    attempts.began(a_flight("busy"), "w")
     gone, waiting, leaving = (Actor(attempts, 1) for _ in range(3))
     for actor in (gone, waiting, leaving):
         actor.turn()
@@ -234,8 +236,8 @@ def test_there_is_no_plenty_for_the_congested_nor_after_the_halt() -> None:
 
 def test_ids_are_known_until_they_are_recorded() -> None:
     attempts = of_one(100, Congestion())
-    attempts.began("a", 1, "w")
-    attempts.began("b", 2, "w")
+    attempts.began(a_flight("a"), "w")
+    attempts.began(a_flight("b", 2), "w")
     attempts.ended(WORKSPACE)
     assert attempts.delivering(["a", "b", "c"]) == {"a", "b"}
     attempts.settling(1)
@@ -331,3 +333,32 @@ def test_places_granted_are_kept_for_whom_they_were_granted_to() -> None:
     assert (other.began, attempts.in_flight) == (0, 9)
     settle(greedy)
     assert attempts.in_flight == 10
+
+
+def test_an_attempt_that_nobody_ends_fails_after_its_deadline() -> None:
+    heard, attempts = Heard(), of_one(100, Congestion())
+    lost, ending = a_flight("lost", actor=heard), a_flight("ending", actor=heard)
+    for flight in (lost, ending):
+        attempts.began(flight, WORKSPACE)
+    attempts.end_unheard(0.0, 1_000.0)
+    attempts.end_unheard(UNHEARD_S - 1, 1_000.0 + UNHEARD_S - 1)
+    ending(a_success())
+    assert heard.flights == [ending]
+    attempts.end_unheard(UNHEARD_S, 1_000.0 + UNHEARD_S)
+    assert heard.flights == [ending, lost]
+    assert lost.outcome is not None
+    assert (lost.outcome.category, lost.outcome.unsent) == (ErrorCategory.INTERNAL, True)
+    assert lost.outcome.started_at == 1_000.0
+    lost(a_success())  # the outcome that comes after all counts for nothing
+    assert not lost.outcome.success
+
+
+def test_the_next_attempt_of_a_delivery_has_a_deadline_of_its_own() -> None:
+    heard, attempts = Heard(), of_one(100, Congestion())
+    attempts.began(a_flight("d", actor=heard), WORKSPACE)
+    attempts.end_unheard(0.0, 0.0)
+    attempts.began(a_flight("d", actor=heard), WORKSPACE)
+    attempts.end_unheard(UNHEARD_S, UNHEARD_S)
+    assert not heard.flights
+    attempts.end_unheard(2 * UNHEARD_S, 2 * UNHEARD_S)
+    assert len(heard.flights) == 1

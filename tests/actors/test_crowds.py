@@ -3,6 +3,7 @@
 from engine.actors.attempts import Attempts
 from engine.actors.crowds import MOST, Crowds
 from engine.core.destination import Destination, Transform
+from tests.actors.flights import a_flight
 from tests.core.making import a_destination
 
 SLOW = Transform("t", 1, "function transform(e) { return e; }")
@@ -26,7 +27,7 @@ class Actor:
         self.wakes = 0
         allowed = self.attempts.allowance(self)
         for _ in range(allowed):
-            self.attempts.began(f"{id(self)}-{self.began}", 1, self.config.workspace)
+            self.attempts.began(a_flight(f"{id(self)}-{self.began}"), self.config.workspace)
             self.began += 1
             if self.config.transform is not None:
                 self.attempts.crowds.came(self.config.workspace)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import trio
 
-from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
+from engine.actors.supervisor import Child, GivenUpError, Group, Restart, Supervisor
 from engine.ports import OwnershipLostError
 
 Run = Callable[..., Awaitable[object]]
@@ -308,3 +308,13 @@ async def test_what_another_cause_ends_may_finish_its_statements() -> None:
     with pytest.raises(GivenUpError):
         await Supervisor([Child(name="stuck", run=stuck, restarts=0)], on_lost=on_lost).run()
     assert lost == 0
+
+
+async def test_a_child_whose_state_others_wait_for_ends_the_process_at_its_first_break() -> None:
+    journal = Journal()
+    children = [
+        Child(name="calm", run=journal.steady("calm")),
+        Child(name="dispatcher", run=journal.breaking("dispatcher", 1), group=Group.PROCESS),
+    ]
+    with pytest.raises(GivenUpError, match="dispatcher broke 1 times"):
+        await Supervisor(children).run()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from api.composition.groups import ALWAYS, child
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
@@ -194,21 +195,21 @@ class Process:
     def children(self) -> list[Child]:
         """What is supervised: as `api.composition.Server.children`, without what histories have not."""
         return [
-            Child(name="timers", run=self.timers.run),
-            Child(name="commands", run=self.commands.serve),
-            Child(name="background", run=self.background.run),
-            Child(name="recorder", run=self.recorder.run, restart=Restart.TRANSIENT),
-            Child(name="intake", run=self.intake.small.run, restart=Restart.TRANSIENT),
-            Child(name="large intake", run=self.intake.large.run, restart=Restart.TRANSIENT),
-            Child(name="readers", run=self.directory.readers.run),
-            Child(name="dispatcher", run=self.directory.dispatcher.run),
-            Child(name="changes", run=self.news.run),
-            Child(name="recovery", run=self._recover, restart=Restart.TRANSIENT),
-            Child(name="waker", run=self.waker.run),
+            child("timers", self.timers.run),
+            child("commands", self.commands.serve),
+            child("background", self.background.run),
+            child("recorder", self.recorder.run, restart=Restart.TRANSIENT),
+            child("intake", self.intake.small.run, restart=Restart.TRANSIENT),
+            child("large intake", self.intake.large.run, restart=Restart.TRANSIENT),
+            child("readers", self.directory.readers.run),
+            child("dispatcher", self.directory.dispatcher.run),
+            child("changes", self.news.run),
+            child("recovery", self._recover, restart=Restart.TRANSIENT),
+            child("waker", self.waker.run),
             *self._replays,
-            Child(name="own events", run=self.own_events.run, restarts=1_000_000),
-            Child(name="ownership", run=self._watch_ownership, restarts=0),
-            Child(name="door", run=self._open, restart=Restart.TRANSIENT, restarts=0),
+            child("own events", self.own_events.run, restarts=ALWAYS),
+            child("ownership", self._watch_ownership),
+            child("door", self._open, restart=Restart.TRANSIENT),
         ]
 
     @property
@@ -216,7 +217,7 @@ class Process:
         # It looks for jobs all the time: most of what a history without any would cost.
         if not any(wish.kind == "replay" for wish in self.world.plan.wishes):
             return []
-        return [Child(name="replays", run=self.runner.run, restarts=1_000_000)]
+        return [child("replays", self.runner.run, restarts=ALWAYS)]
 
     async def run(self) -> None:
         """Live until killed, stopped, or given up."""

@@ -120,8 +120,8 @@ ACTORS = (
         (
             DestinationActor,
             "_send",
-            "number = delivery.attempt_count + 1",
-            "number = max(1, delivery.attempt_count)",
+            "delivery.attempt_count + 1",
+            "max(1, delivery.attempt_count)",
         ),
     ),
 )

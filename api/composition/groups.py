@@ -1,0 +1,57 @@
+"""The groups of the supervision tree: what is started anew when a child breaks, and why.
+
+A child whose state falls between two owners must not be started anew alone. Its queue, claim or read
+model is then kept outside of its task, or the process ends: the store holds every promise, and the next
+process reads it.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from engine.actors.supervisor import Child, Group, Restart
+
+ALWAYS = 1_000_000  # restarts of what is beside events and deliveries: its fault must not end these
+_PROCESS = {
+    "timers": "a deadline that was taken off the heap and not served would never come",
+    "reactor": "a readiness that was taken from the kernel and not passed on would never come again",
+    "background": "its jobs end with it, and requests and attempts wait for them",
+    "dispatcher": "an actor that was taken off its line and had no turn would never ask for another",
+    "ownership": "whoever cannot confirm the lease must not write",
+    "door": "an address that cannot be listened on does not become free by trying again",
+}
+_ALONE = {
+    "loop watch": "it measures anew",
+    "transforms": "runs under way fail as attempts, and the workers are made anew",
+    "commands": "whoever waits for a command is told `internal`; read models change only with a row",
+    "recorder": "outcomes leave its queue when they are durable; whom it has yet to tell is in a list",
+    "intake": "submissions leave its queue when they were answered; whom it did not tell reads the store",
+    "large intake": "as the intake, whose queue it shares",
+    "readers": "a reading that breaks is told so to the actor that asked, which asks again",
+    "changes": "after a pause it reads the whole configuration again",
+    "read models": "it holds nothing but the time of a look",
+    "recovery": "it reads the backlog from its beginning; actors that are there are passed over",
+    "waker": "it holds nothing: the next look reads the same rows",
+    "attempts": "it looks anew at all that is in flight",
+    "replays": "a job's progress is in the store",
+    "own events": "announcements wait in its queue until they are durable",
+    "filter failures": "what it counts is kept and written by its next run",
+    "last use": "what it noted is kept and written by its next run",
+    "files": "what may be removed is read from the store again",
+    "unrouted files": "what is to be fetched is read from the store again",
+    "pressure": "it measures anew",
+    "housekeeping": "every run begins from what the store holds",
+    "database": "it looks whether the embedded database runs, and starts it",
+}
+
+
+def child(
+    name: str,
+    run: Callable[..., Awaitable[object]],
+    *,
+    restart: Restart = Restart.PERMANENT,
+    restarts: int = 5,
+) -> Child:
+    """Return a child with its group. Raises KeyError where nobody has said why it belongs there."""
+    why = _PROCESS.get(name)
+    if why is not None:
+        return Child(name=name, run=run, group=Group.PROCESS, why=why, restart=restart)
+    return Child(name=name, run=run, why=_ALONE[name], restart=restart, restarts=restarts)

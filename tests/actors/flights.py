@@ -1,0 +1,24 @@
+"""Attempts under way, for tests of what counts them."""
+
+from msgspec import structs
+
+from engine.actors.flight import Departed, Flight
+from tests.core.making import a_delivery
+
+
+class Heard:
+    """A `Departed` that notes the flights whose outcome it was told of."""
+
+    def __init__(self) -> None:
+        self.flights: list[Flight] = []
+
+    def attempt_ended(self, flight: Flight) -> None:
+        """Note it."""
+        self.flights.append(flight)
+
+
+def a_flight(delivery: str, environment: int = 1, actor: Departed | None = None) -> Flight:
+    """Return an attempt for a delivery with this id."""
+    made = a_delivery(1)
+    event = structs.replace(made.event, environment=environment)
+    return Flight(actor or Heard(), structs.replace(made, id=delivery, event=event), 1)
