@@ -17,6 +17,8 @@ from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from api.queries import MAX_PARAMETERS
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.errors import Refusal
+from engine.hops import HEADER as HOPS
+from engine.hops import Hops
 from engine.ingest import Done, Reply
 from engine.models import Credential, EnvironmentModel, Models
 
@@ -32,8 +34,10 @@ Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) 
 class Ingest(Protocol):
     """What takes a body on its way to a commit; see `engine.ingest.Ingest`."""
 
-    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
-        """Take one request's body; `done` is called exactly once, now or later."""
+    def submit(
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
+        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events."""
 
 
 class Admitted(Struct, gc=False):
@@ -46,6 +50,7 @@ class Admitted(Struct, gc=False):
     limit: int  # bytes that the body may have
     credential: Credential
     digest: bytes  # of the secret
+    hops: int  # deliveries of this service that lie before its events
 
 
 class Answer(Struct, gc=False):
@@ -75,8 +80,17 @@ class Answer(Struct, gc=False):
 class Ingestion:
     """The one way in for events: gate, budgets and `Ingest` behind them."""
 
-    def __init__(self, gate: Gate, models: Models, ingest: Ingest, bodies: BodyBudget) -> None:
+    def __init__(
+        self,
+        gate: Gate,
+        models: Models,
+        ingest: Ingest,
+        bodies: BodyBudget,
+        hops: Hops | None = None,
+    ) -> None:
+        """`hops` None: nobody asks whence an event comes."""
         self.gate = gate
+        self._hops = hops
         self.bodies = bodies
         self.ingest = ingest
         self.cors = Cors(models)
@@ -100,14 +114,29 @@ class Ingestion:
                 raise too_large(limit)
             workspace = admission.credential.workspace
             environment = self._environment(admission, named)
+            hops = self.hops_of(fields)
             if length and not self.bodies.has_room(workspace, length):
                 raise no_room()
         except Refusal as refusal:
             raise at_gate(refusal, allowance) from None
         credential = admission.credential
         return Admitted(
-            environment, workspace, allowance, batch, limit, credential, admission.digest
+            environment, workspace, allowance, batch, limit, credential, admission.digest, hops
         )
+
+    def hops_of(self, fields: Fields) -> int:
+        """Return the hops of the events that a request brings. Raises Refusal past the limit."""
+        stated = fields.get(HOPS)
+        if stated is None or self._hops is None:
+            return 0
+        hops, limit = self._hops.count(stated), self._hops.limit
+        if hops > limit:
+            raise Refusal(
+                "loop_detected",
+                f"the event has come back from deliveries {hops} times, the most are {limit}: "
+                "a destination leads to this service, and a rule feeds it",
+            )
+        return hops
 
     def takes(self, admitted: Admitted, length: int) -> bool:
         """Whether a body of `length` bytes would be taken where that of `admitted` was; else `judge`

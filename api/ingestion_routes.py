@@ -88,7 +88,7 @@ class _Reception:
         waits for it any more."""
         admitted = self._admitted
         self._ingestion.ingest.submit(
-            admitted.environment, bytes(self._body), admitted.batch, self._done
+            admitted.environment, bytes(self._body), admitted.batch, self._done, admitted.hops
         )
         self._submitted = True
 

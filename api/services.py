@@ -1,6 +1,6 @@
 """What the control plane's HTTP side works with, handed over whole by the composition root."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,6 +42,8 @@ from engine.replay.ports import JobStore
 from engine.schemas.records import SchemaStore
 from engine.templates.catalog import Catalog
 from engine.throughput import Throughput
+
+HopsOf = Callable[[Mapping[bytes, bytes]], int]
 
 
 class Directory(Protocol):
@@ -114,6 +116,7 @@ class Services:
     watch: LoopWatch
     directory: Directory
     judge: Judge  # whose time previews take
+    hops_of: HopsOf  # of the events that a request with such headers brings
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams
     shares: ControlShares  # what requests of one workspace may do at once

@@ -6,6 +6,7 @@ STATUS_OF_CODE = {
     "invalid_request": 400,
     "schema_violation": 400,
     "idempotency_mismatch": 400,
+    "loop_detected": 400,
     "unauthorized": 401,
     "plan_limit": 402,
     "forbidden": 403,

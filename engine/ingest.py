@@ -79,14 +79,16 @@ class Ingest:
         self._attaching = attaching
         self._large = Turns(1, 1, LARGE_WAITING)
 
-    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
-        """Take one request's body; `done` is called exactly once, now or later."""
+    def submit(
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
+        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events."""
         MARK.whom = environment.number
         if batch:
-            self._spawn(self._guard, self._batch, done, environment.number, body)
+            self._spawn(self._guard, self._batch, done, environment.number, (body, hops))
             return
         try:
-            self._single(environment.number, body, done)
+            self._single(environment.number, body, done, hops)
         except KeyedRefusal as refusal:
             self._spawn(self._guard, self._refused_single, done, environment.number, refusal)
         except Refusal as refusal:
@@ -95,8 +97,8 @@ class Ingest:
             given = unfinished, len(body)
             self._spawn(self._guard, self._judged_single, done, environment.number, given)
 
-    def _single(self, environment: int, body: bytes, done: Done) -> None:
-        accepted = self._accept(environment, body, MAX_DEPTH)
+    def _single(self, environment: int, body: bytes, done: Done, hops: int) -> None:
+        accepted = self._accept(environment, body, MAX_DEPTH, hops)
         self._submit_single(environment, accepted, len(body), done)
 
     async def _judged_single(
@@ -183,8 +185,9 @@ class Ingest:
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
 
-    async def _batch(self, environment: int, body: bytes, done: Done) -> None:
-        entries = await self._read(environment, body)
+    async def _batch(self, environment: int, given: tuple[bytes, int], done: Done) -> None:
+        body, hops = given
+        entries = await self._read(environment, body, hops)
         if self._attaching is None or not any(map(_brings_files, entries)):
             known = await self._known(environment, entries)
             self._submit_batch(entries, known, len(body), done, NOTHING_ATTACHED)
@@ -203,15 +206,17 @@ class Ingest:
             return {}
         return duplicates(entries, await self._keys.holders(environment, keyed))
 
-    async def _read(self, environment: int, body: bytes) -> list[Accepted | Refusal]:
+    async def _read(self, environment: int, body: bytes, hops: int) -> list[Accepted | Refusal]:
         """Read and check a batch, a large one in its turn."""
         if len(body) <= SMALL_BYTES:
-            return await self._entries(environment, read_batch(body))
+            return await self._entries(environment, read_batch(body), hops)
         async with self._large.turn(environment):
             parts = await worked_off(lambda pause: read_batch(body, pause))
-            return await self._entries(environment, parts)
+            return await self._entries(environment, parts, hops)
 
-    async def _entries(self, environment: int, parts: list[bytes]) -> list[Accepted | Refusal]:
+    async def _entries(
+        self, environment: int, parts: list[bytes], hops: int
+    ) -> list[Accepted | Refusal]:
         entries: list[Accepted | Refusal] = []
         until = trio.current_time() + SLICE_S
         judge = self.judge
@@ -225,7 +230,7 @@ class Ingest:
             worked += EVENT_COST_BYTES + len(part)
             try:
                 try:
-                    entries.append(self._accept(environment, part, _BATCH_DEPTH))
+                    entries.append(self._accept(environment, part, _BATCH_DEPTH, hops))
                 except Unfinished as unfinished:
                     choices = await judge.finish(unfinished)
                     entries.append(_accepted(unfinished.event, choices))
@@ -268,12 +273,14 @@ class Ingest:
             )
         )
 
-    def _accept(self, environment: int, body: bytes, max_depth: int) -> Accepted:
+    def _accept(self, environment: int, body: bytes, max_depth: int, hops: int) -> Accepted:
         """Read, check and route one event. Raises Refusal, and Unfinished."""
         if len(body) > EVENT_BYTES:
             raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
         given, payload = read_event(body, max_depth)
         event = self._event(environment, given, payload)
+        if hops:
+            event.hops = hops
         return _accepted(event, self._choices(event))
 
     def _choices(self, event: Event) -> tuple[Choice, ...]:

@@ -48,6 +48,7 @@ class Announcement(Struct):
     customer: str | None
     key: str
     occurred_at_ms: int
+    hops: int = 0
     doubts: int = 0  # how often its fate was unknown
 
 
@@ -98,8 +99,10 @@ class OwnEvents:
         payload: Mapping[str, Any],
         customer: str | None,
         occasion: str,
+        hops: int = 0,
     ) -> None:
-        """The same, unless an event of this type and `occasion` has entered within 24 hours."""
+        """The same, unless an event of this type and `occasion` has entered within 24 hours. `hops`: of
+        the event that it tells of, so that a loop by way of its dead letters ends as well."""
         many = len(self._waiting) + self._open >= WAITING_MOST
         if many or self._of[environment] >= WAITING_EACH:
             if self._dropped % 1_000 == 0:
@@ -117,7 +120,9 @@ class OwnEvents:
             return
         now_ms = int(self._now() * 1000)
         key = f"{event_type}:{occasion}"
-        self._waiting.append(Announcement(environment, event_type, rendered, customer, key, now_ms))
+        self._waiting.append(
+            Announcement(environment, event_type, rendered, customer, key, now_ms, hops)
+        )
         self._of[environment] += 1
         self._wake.set()
 
@@ -179,6 +184,7 @@ class OwnEvents:
             customer=announced.customer,
             idempotency_key=announced.key,
             origin=Origin.OWN,
+            hops=announced.hops,
         )
         try:
             deliveries = deliveries_of(event, await worked_off(partial(self._choices, event)))

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.core.destination import MOST_CONCURRENCY
+from engine.hops import MOST as MOST_HOPS
 
 PREFIX = "ANGARIUM_"
 KIB = 1024
@@ -88,6 +89,13 @@ class Settings(BaseModel):
         None,
         pattern="^https?://[^\\s#]+$",
         description="where the portal for end-customers is; embed sessions are given out as links to it",
+    )
+    hop_limit: int = Field(
+        8,
+        ge=1,
+        le=MOST_HOPS - 1,
+        description="deliveries of this service that may lie before an event, one behind another: chains"
+        " of services are two or three long, and a loop doubles with each hop where two rules feed it",
     )
     log_format: str = Field(
         "auto", pattern="^(auto|console|json)$", description="console on a terminal, else json"

@@ -30,8 +30,9 @@ class AnnounceOnce(Protocol):
         payload: Mapping[str, Any],
         customer: str | None,
         occasion: str,
+        hops: int = 0,
     ) -> None:
-        """Enter an event, unless one of this occasion has entered."""
+        """Enter an event, unless one of this occasion has entered. `hops`: of what it tells of."""
 
 
 class Witness:
@@ -65,6 +66,7 @@ class Witness:
                     "deadLetteredAt": iso(int(settlement.at * 1000)),
                 },
                 f"{delivery.id}:{attempts}",
+                event.hops,
             )
 
     def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
@@ -96,6 +98,7 @@ class Witness:
         destination: str,
         payload: dict[str, Any],
         occasion: str,
+        hops: int = 0,
     ) -> None:
         known = self._find(destination)
         about = {
@@ -104,7 +107,7 @@ class Witness:
         }
         customer = None if known is None else known.customer
         subject = f"{destination}:{occasion}"
-        self._announce(environment, event_type, {**about, **payload}, customer, subject)
+        self._announce(environment, event_type, {**about, **payload}, customer, subject, hops)
 
 
 def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:

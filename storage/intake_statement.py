@@ -36,6 +36,7 @@ _EVENT_RARE = (
     Column("metadata", "bytea"),
     Column("attachments", "bytea"),
     Column("file", "uuid"),
+    Column("hops", "smallint"),
 )
 _DELIVERY = (
     Column("environment", "integer", shared=True),
@@ -199,6 +200,7 @@ def bound(
         or e.request_id is not None
         or e.attachments is not None
         or e.file is not None
+        or e.hops
         for e in events
     )
     rare_deliveries = any(
@@ -269,6 +271,7 @@ def _bind_events(
         arguments.column([e.metadata for e in events])
         arguments.column([e.attachments for e in events])
         arguments.column([e.file for e in events])
+        arguments.column([e.hops or None for e in events])
 
 
 def _bind_deliveries(

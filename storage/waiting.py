@@ -36,7 +36,7 @@ WAITING_COLUMNS = """
     d.next_attempt_at_ms, d.dlq_status, d.replay_of::text AS replay_of,
     d.replay_job::text AS replay_job, e.environment, e.type, e.occurred_at_ms, e.payload, e.metadata,
     e.source, e.customer AS event_customer, e.correlation_id, e.request_id, e.idempotency_key,
-    e.attachments, e.origin AS event_origin, e.file::text AS file"""
+    e.attachments, e.origin AS event_origin, e.file::text AS file, e.hops"""
 # A lateral look-up, so that no plan can do anything but follow the primary key.
 EVENT_OF = """
     LEFT JOIN LATERAL (
@@ -59,7 +59,7 @@ def _delivery_of(row: Any) -> Delivery:
     (seq, delivery, event, destination, queue, lane, priority, kind, origin, customer, attempts,
      start, due_ms, dlq, replay_of, replay_job, environment, type_, occurred_at_ms, payload, metadata,
      source, event_customer, correlation, request, key, attachments, event_origin, file,
-     *_) = row  # fmt: skip
+     hops, *_) = row  # fmt: skip
     return Delivery(
         delivery,
         Event(
@@ -77,6 +77,8 @@ def _delivery_of(row: Any) -> Delivery:
             attachments,
             _ORIGIN[event_origin],
             file,
+            None,
+            hops or 0,
         ),
         destination,
         _CLASS[queue],

@@ -44,6 +44,8 @@ from engine.core.destination import Destination
 from engine.errors import Refusal
 from engine.filters.failures import FilterFailures
 from engine.freshness import Freshness
+from engine.hops import PURPOSE as HOPS
+from engine.hops import Hops
 from engine.identity import Identity
 from engine.ingest import Ingest
 from engine.key_lookup import KeyLookup
@@ -114,7 +116,8 @@ class Server:
 
         now = self.clock.now
         backlog = PostgresBacklog(bridge.make_pool(BACKLOG, BACKLOG_READERS))
-        self.wire = WireClient(settings, self.reactor, self.timers, self.clock)
+        self.hops = Hops(box.derived(HOPS), settings.hop_limit)
+        self.wire = WireClient(settings, self.reactor, self.timers, self.clock, hops=self.hops)
         self.sharing = Sharing(self)
         self.filing = Filing(self, box)
         self.carrying = Carrying(self, box)
@@ -201,7 +204,7 @@ class Server:
         self.judge = ingest.judge
         self.uploads = self.filing.uploads(self, ingest, keys)
         bodies = BodyBudget(settings.body_bytes, settings.body_bytes_workspace)
-        ingestion = Ingestion(gate, models, ingest, bodies)
+        ingestion = Ingestion(gate, models, ingest, bodies, self.hops)
         return door_of(self, gate, ingestion, _report)
 
     # --- its life

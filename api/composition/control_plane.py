@@ -118,6 +118,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             ),
         ),
         bodies=ingestion.bodies,
+        hops_of=ingestion.hops_of,
         delivery_log=deliveries,
         event_log=events,
         horizon=horizon,

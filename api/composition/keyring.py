@@ -8,6 +8,7 @@ import trio
 from engine.control.sessions import PURPOSE as SESSIONS
 from engine.control.sessions import TTL_MOST_S
 from engine.files.urls import PURPOSE as FILE_URLS
+from engine.hops import PURPOSE as HOPS
 from storage import master_keys
 from storage.secretbox import SecretBox, SecretBoxError
 
@@ -42,6 +43,7 @@ class Keyring:
         except SecretBoxError as error:
             log.warning("master_key.unreadable", error=str(error))
         server.tokens.keys.use(box.derived(SESSIONS))
+        server.hops.use(box.derived(HOPS))
         server.carrying.urls.keys.use(box.derived(FILE_URLS))
         await master_keys.tell(
             server.bridge.pool, server.ownership.process, box.ids, self._signed_for_s

@@ -277,7 +277,9 @@ class Connection(Passing):
         self._reading = False
         self._due = FOREVER
         try:
-            self._ingestion.ingest.submit(admitted.environment, body, admitted.batch, self._replied)
+            self._ingestion.ingest.submit(
+                admitted.environment, body, admitted.batch, self._replied, admitted.hops
+            )
         except Exception:
             self._give_back()  # nobody else will; the reactor closes the connection
             raise

@@ -150,7 +150,7 @@ class Request(Answering):
         self._submitted = True
         try:
             self._lane.ingestion.ingest.submit(
-                admitted.environment, body, admitted.batch, self._replied
+                admitted.environment, body, admitted.batch, self._replied, admitted.hops
             )
         except Exception as error:  # one of the barriers: one request
             self._submitted = False

@@ -20,7 +20,7 @@ _EMPTY = {
     "description": "The body of an action: empty. No body is the same.",
 }
 # Codes that only the routes that name them can answer with (`Route.codes`).
-RARE = frozenset({"schema_violation", "idempotency_mismatch"})
+RARE = frozenset({"schema_violation", "idempotency_mismatch", "loop_detected"})
 _WAITING = (429, 503)  # the statuses that state when to try again
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "X-Request-Id": ("Names the request in logs.", {"type": "string"}, "1f0c2a9b4e-5d"),

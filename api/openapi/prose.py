@@ -78,6 +78,7 @@ ERROR_EXAMPLES: dict[str, tuple[str, tuple[tuple[str, str], ...]]] = {
         'payload.total: "many" is not of type "number"',
         (("payload.total", '"many" is not of type "number"'),),
     ),
+    "loop_detected": ("the event has come back from deliveries 9 times, the most are 8", ()),
     "idempotency_mismatch": ("the idempotencyKey was used for another event", ()),
     "unauthorized": ("no valid credential", ()),
     "plan_limit": ("the plan free ends here", ()),

@@ -24,6 +24,7 @@ from engine.control.instant import Instant
 from engine.errors import Refusal
 from engine.files.draft import FileInput
 from engine.files.records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
+from engine.hops import HEADER as HOPS
 from engine.identity import created_at_ms
 from engine.instants import iso
 
@@ -99,8 +100,9 @@ def view(call: Call, file: FileRecord) -> dict[str, Any]:
 
 async def upload(call: Call) -> Answer:
     """Take a file."""
+    hops = call.services.hops_of({HOPS: call.headers.get(HOPS.decode(), "").encode("latin-1")})
     async with received(call) as (fields, content):
-        receipt = await call.services.files.uploads.accept(call.number, fields, content)
+        receipt = await call.services.files.uploads.accept(call.number, fields, content, hops=hops)
     document = {
         "id": receipt.file.id,
         "eventId": receipt.file.event,
@@ -169,7 +171,7 @@ ROUTES = (
         body_schemas={MULTIPART: FORM},
         body_bytes=FILE_BYTES + OVERHEAD_BYTES,
         responses={202: FileReceipt},
-        codes=("schema_violation", "idempotency_mismatch"),
+        codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
         example={
             "fileName": "invoice-1042.txt",
             "contentType": "text/plain",

@@ -75,7 +75,7 @@ ROUTES = (
         body=EventInput,
         responses={202: shapes.IngestResult},
         refusals=(404,),
-        codes=("schema_violation", "idempotency_mismatch"),
+        codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
         example=EXAMPLE,
     ),
     Route(
@@ -90,7 +90,7 @@ ROUTES = (
         handler=None,
         body=BatchInput,
         responses={202: shapes.BatchResult},
-        codes=("schema_violation", "idempotency_mismatch"),
+        codes=("schema_violation", "idempotency_mismatch", "loop_detected"),
         example={
             "events": [EXAMPLE, {"eventType": "order.paid", "payload": {"orderId": "o-1042"}}]
         },

@@ -69,9 +69,15 @@ class Uploads:
         self._spawn = spawn
 
     async def accept(
-        self, environment: int, fields: FileFields, content: Content, request_id: str | None = None
+        self,
+        environment: int,
+        fields: FileFields,
+        content: Content,
+        request_id: str | None = None,
+        hops: int = 0,
     ) -> Receipt:
         """Make a file and its event durable; see `Depot.keep` for what holds the content meanwhile.
+        `hops`: deliveries of this service that lie before the event.
 
         Raises Refusal, `internal` where it may have been accepted, and StoreError.
         """
@@ -86,6 +92,7 @@ class Uploads:
             idempotency_key=fields.idempotency_key,
             origin=Origin.FILE,
             file=file.id,
+            hops=hops,
         )
         digest = _digest(fields, file)
         try:

@@ -13,6 +13,7 @@ from engine.clock import Clock
 from engine.core.destination import Destination
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin, ErrorCategory
+from engine.hops import Hops
 from engine.ports import Transmission
 from engine.reactor import Reactor
 from engine.settings import Settings
@@ -73,6 +74,7 @@ class WireClient:
         *,
         tls: ssl.SSLContext | None = None,
         lookup: Lookup = system_lookup,
+        hops: Hops | None = None,
     ) -> None:
         """Within trio. `tls` None: the system's authorities; `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
@@ -89,6 +91,7 @@ class WireClient:
             idle=idle,
             tls=tls or shared_context(),
             openings_destination=settings.openings_destination,
+            hops=hops,
         )
         self._pools: dict[str, Pool] = {}
         self._closed = False

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from engine.core.destination import Destination, Target
 from engine.core.records import Delivery
+from engine.hops import Hops
 from engine.wire.signing import Signer
 
 try:
@@ -49,10 +50,12 @@ def destination_headers(destination: Destination, more: Headers = ()) -> list[tu
 class WebhookHead:
     """Writes the requests of one destination version."""
 
-    __slots__ = ("_destination", "_prefix", "_signer")
+    __slots__ = ("_destination", "_hops", "_prefix", "_signer")
 
-    def __init__(self, destination: Destination) -> None:
-        """Prepare. Raises ValueError where headers or signing keys are unusable."""
+    def __init__(self, destination: Destination, hops: Hops | None = None) -> None:
+        """Prepare. Raises ValueError where headers or signing keys are unusable. `hops` None: nothing is
+        said of them."""
+        self._hops = hops
         self._destination = destination
         self._prefix = _prefix(destination, ())
         self._signer = Signer(destination.signing)
@@ -61,6 +64,7 @@ class WebhookHead:
         """Return one that writes further headers, of a single attempt. Raises ValueError as above."""
         head = WebhookHead.__new__(WebhookHead)
         head._destination, head._signer = self._destination, self._signer
+        head._hops = self._hops
         head._prefix = _prefix(self._destination, more)
         return head
 
@@ -74,7 +78,7 @@ class WebhookHead:
         signature = self._signer.header(b"%b.%d.%b" % (message_id, timestamp, body), now)
         return (
             b"%b%b\r\nwebhook-timestamp: %d\r\nwebhook-signature: %b\r\nangarium-delivery-id: %b\r\n"
-            b"angarium-attempt: %d\r\ncontent-length: %d\r\n\r\n%b"
+            b"angarium-attempt: %d\r\n%bcontent-length: %d\r\n\r\n%b"
         ) % (
             self._prefix,
             message_id,
@@ -82,6 +86,7 @@ class WebhookHead:
             signature,
             delivery.id.encode(),
             number,
+            b"" if self._hops is None else self._hops.line(delivery.event.hops),
             len(body),
             body,
         )

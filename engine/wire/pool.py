@@ -155,7 +155,7 @@ class Pool:
             exchange.forget()
 
     def _use(self, destination: Destination) -> None:
-        self.head = WebhookHead(destination)
+        self.head = WebhookHead(destination, self.wiring.hops)
         self.destination = destination
         self._origin = self.wiring.origins.of(destination.workspace, destination.target)
 

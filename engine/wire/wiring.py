@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from engine.clock import Clock
+from engine.hops import Hops
 from engine.reactor import Reactor
 from engine.timers import Timers
 from engine.wire.descriptors import Descriptors
@@ -53,6 +54,7 @@ class Wiring:
     idle: "IdleConnections"
     tls: ssl.SSLContext
     openings_destination: int  # connections of one destination that are being made at once
+    hops: Hops | None = None  # what is said of them; None: nothing
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)
     counts: Counts = field(default_factory=Counts)

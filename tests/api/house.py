@@ -286,7 +286,9 @@ class FakeSender:
 class FakeIngest:
     """Accepts everything."""
 
-    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+    def submit(
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
         done(Reply(202, orjson.dumps({"accepted": True})))
 
 
@@ -451,6 +453,7 @@ class House:
             templates=Renderer(CATALOG),
             files=no_files(self.bridge, self.models, self.plans),
             bodies=self.ingestion.bodies,
+            hops_of=self.ingestion.hops_of,
             schemas=self.schemas,
             schema_store=self.tables.schemas,
             inference=Inference(self.log, self.tables.schemas, self.schemas),

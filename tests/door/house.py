@@ -47,7 +47,9 @@ class FakeIngest:
         self.arrived = trio.Event()  # renewed with each `submit`
         self.reply = Reply(202, b'{"id":"x","duplicate":false,"deliveries":1}')
 
-    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+    def submit(
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
         if self.fault is not None:
             raise self.fault
         self.bodies.append(body)

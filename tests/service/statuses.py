@@ -14,6 +14,9 @@ from api.uploading import JSON_BYTES
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.vocabulary import Scope
 from engine.event_json import BATCH_BYTES, EVENT_BYTES
+from engine.hops import PURPOSE as HOPS
+from engine.hops import Hops
+from storage.secretbox import SecretBox
 
 TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that nothing has
@@ -147,8 +150,21 @@ TARGETS = {
 # Answers of what is read in parts, by what is asked for.
 ASKING = {206: {"Range": "bytes=0-0"}, 304: {"If-None-Match": "*"}}
 
+# As a delivery of a server with the tests' key says it of the ninth time.
+LOOPED = {
+    "Angarium-Hops": Hops(SecretBox([b"k" * 32]).derived(HOPS), 8)
+    .line(8)
+    .partition(b": ")[2]
+    .strip()
+    .decode()
+}
+
 # What only some operations refuse, each for a reason of its own.
 PARTICULAR = [
+    *(
+        Case(operation=operation, status=400, code="loop_detected", body=body, headers=LOOPED)
+        for operation, body in (("POST /events", EVENT), ("POST /files", FILE))
+    ),
     *(
         Case(operation=operation, status=400, code=code, body=body)
         for operation, code, body in (

@@ -67,6 +67,10 @@ class IdempotencyMismatchError(InvalidRequestError):
     """400 `idempotency_mismatch`: the key was used for an event with other content."""
 
 
+class LoopDetectedError(InvalidRequestError):
+    """400 `loop_detected`: the event comes from a delivery of the service, too many times over."""
+
+
 class PayloadTooLargeError(InvalidRequestError):
     """413: too many bytes, or too many events."""
 
@@ -110,6 +114,7 @@ class UnexpectedAnswerError(AngariumError):
 _BY_CODE: dict[str, type[ApiError]] = {
     "schema_violation": SchemaViolationError,
     "idempotency_mismatch": IdempotencyMismatchError,
+    "loop_detected": LoopDetectedError,
     "overloaded": OverloadedError,
 }
 _BY_STATUS: dict[int, type[ApiError]] = {

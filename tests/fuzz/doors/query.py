@@ -32,7 +32,9 @@ HOUSE = make_models()
 
 
 class _Nowhere:
-    def submit(self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+    def submit(
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
         raise AssertionError("a head alone submits nothing")
 
 

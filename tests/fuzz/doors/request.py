@@ -141,7 +141,9 @@ class _Ingest:
     def __init__(self, seen: list[Request]) -> None:
         self._seen = seen
 
-    def submit(self, _environment: EnvironmentModel, body: bytes, batch: bool, done: Done) -> None:
+    def submit(
+        self, _environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
         path = b"/events/batch" if batch else b"/events"
         self._seen.append(Request("ingested", b"POST", path, body))
         done(REPLY)

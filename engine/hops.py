@@ -1,0 +1,52 @@
+"""Hops: how often an event has come back from a delivery, stated in a header that nobody else can write.
+
+Each delivery states in `angarium-hops` how many deliveries its event lies behind, itself included. A
+destination that is this service itself brings the header to the ingestion, as does an intermediary that
+copies headers. The value is a count and a signature under a key derived from the master key. It is the
+same for all deliveries of a count, so that none is computed for a request. Nothing here awaits.
+"""
+
+import hashlib
+import hmac
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+
+HEADER = b"angarium-hops"
+PURPOSE = b"angarium hops v1"  # what the master key is derived for
+MOST = 100  # hops that can be stated, whatever the limit is
+_SIGNATURE_BYTES = 16  # 128 bits: nobody guesses that, and the header stays short
+
+
+class Hops:
+    """Owner of the values: the trio thread. The first key signs, any is recognised."""
+
+    def __init__(self, keys: Mapping[bytes, bytes], limit: int) -> None:
+        """`limit`: hops of an event that is still accepted."""
+        self.limit = limit
+        self.use(keys)
+
+    def use(self, keys: Mapping[bytes, bytes]) -> None:
+        """Use these keys from now on: the master key has changed."""
+        self._known: dict[bytes, int] = {}
+        lines: list[bytes] = []
+        for key in keys.values():
+            for count in range(1, MOST + 1):
+                value = _value(key, count)
+                self._known[value] = count
+                if len(lines) < MOST:
+                    lines.append(b"%b: %b\r\n" % (HEADER, value))
+        self._lines = lines
+
+    def line(self, hops: int) -> bytes:
+        """Return the header line of a delivery, whose event has come `hops` hops."""
+        return self._lines[hops] if hops < MOST else self._lines[-1]
+
+    def count(self, value: bytes) -> int:
+        """Return the hops that a request's header states: 0 where its value was not made here."""
+        return self._known.get(value, 0)
+
+
+def _value(key: bytes, count: int) -> bytes:
+    stated = b"%d" % count
+    signature = hmac.digest(key, stated, hashlib.sha256)[:_SIGNATURE_BYTES]
+    return stated + b"." + urlsafe_b64encode(signature).rstrip(b"=")
