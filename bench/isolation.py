@@ -19,7 +19,7 @@ from bench.posting import load
 from bench.programs import serving
 from bench.results import Measurement
 from bench.scenario import told
-from bench.service import Figures, Receiver, Service
+from bench.service import Figures, Receiver, Service, call
 
 BAR = 1.5  # times its own p99 alone that the healthy one's may be, from request to receiver
 DESTINATIONS = 10
@@ -192,7 +192,18 @@ def _measured(
             figures["of which the machine's"] = round(max([one, *elsewhere]) / one, 2)
     figures["rssMb"] = f"{before:.0f}, at most {watch.rss_mb:.0f}"
     figures["descriptors"] = f"at most {watch.descriptors}"
+    figures["loop"] = _loop(yards[0].service)
     return figures
+
+
+def _loop(service: Service) -> str:
+    """Return how long the server's loop served nobody else at a time, since its start."""
+    path = f"{service.url}/observability/throughput?environment=DEVELOPMENT"
+    known = call("GET", path, key=service.key)["loop"]
+    return (
+        f"longest step {known['longestStepMs']:.1f} ms, {known['longSteps']} over "
+        f"{known['limitMs']:.0f} ms"
+    )
 
 
 def _round(neighbour: Neighbour, yard: Yard, healthy: Healthy) -> Figures:

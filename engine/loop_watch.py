@@ -71,6 +71,7 @@ class LoopWatch(trio.abc.Instrument):
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         """`now`: seconds since the epoch; `clock`: what steps are measured with."""
+        self.served = trio.Event()  # the start is over, whose steps keep nobody waiting
         self._limit_s = limit_s
         self._now = now
         self._clock = clock
@@ -86,7 +87,8 @@ class LoopWatch(trio.abc.Instrument):
         self._untold = 0
 
     async def run(self) -> None:
-        """Watch the loop that runs until cancelled."""
+        """Watch the loop that runs, once `served` is set, until cancelled."""
+        await self.served.wait()
         self._at = self._clock()
         trio.lowlevel.add_instrument(self)
         gc.callbacks.append(self._collecting)
@@ -125,8 +127,8 @@ class LoopWatch(trio.abc.Instrument):
             return
         what, whom = MARK.what, MARK.whom
         of_task = task.context.get(TASK_MARK)
-        if of_task is not None and whom is None:
-            what, whom = what or of_task[0], of_task[1]
+        if of_task is not None:
+            what, whom = what or of_task[0], of_task[1] if whom is None else whom
         doing = what.__name__ if isinstance(what, type) else what
         collecting_s = self._collecting_s if self._collected_in == self._at else 0.0
         step = LongStep(self._now(), took_s, collecting_s, task.name, doing, whom)

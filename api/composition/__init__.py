@@ -225,6 +225,7 @@ class Server:
             if self.stopping or not await nursery.start(self.supervisor.run):
                 return  # told to stop before all of it ran
             collect_in_small_lots()
+            self.watch.served.set()
             # Made once everything runs: a start that fails must not use up the one time they are shown.
             try:
                 first_keys = await self._first_keys()

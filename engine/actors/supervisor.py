@@ -13,6 +13,7 @@ import structlog
 import trio
 from msgspec import Struct
 
+from engine.loop_watch import TASK_MARK
 from engine.ports import OwnershipLostError
 
 log = structlog.get_logger("angarium.supervisor")
@@ -94,6 +95,7 @@ class _Running:
 
     async def run(self) -> None:
         """Run the child until it ends for good or is stopped."""
+        TASK_MARK.set((self.child.name, None))
         try:
             with self.scope:
                 await self._run()

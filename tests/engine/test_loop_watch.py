@@ -33,6 +33,7 @@ def clock() -> Clock:
 @pytest.fixture
 async def watch(clock: Clock, nursery: trio.Nursery) -> AsyncIterator[LoopWatch]:
     made = LoopWatch(0.05, lambda: 5_000.0, clock)
+    made.served.set()
     nursery.start_soon(made.run)
     await wait_all_tasks_blocked()
     yield made
@@ -132,7 +133,11 @@ async def test_the_watch_is_taken_off_a_loop_with_its_task(clock: Clock) -> None
     before = len(gc.callbacks)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(made.run)
+        await step(lambda: clock.work(1))  # of the start
+        assert made.statistics().long_steps == 0
+        made.served.set()
         await wait_all_tasks_blocked()
+        assert len(gc.callbacks) == before + 1
         nursery.cancel_scope.cancel()
     await step(lambda: clock.work(1))
     assert made.statistics().long_steps == 0
