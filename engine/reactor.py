@@ -25,9 +25,12 @@ _READINESS = READ | WRITE
 PASS_EVENTS = 64
 # A pass that has taken so long goes on after every other task ran: dear requests take 2 to 4 ms each.
 PASS_S = 0.005
-# Strangers are connections whose callers are not known to be entitled to anything. All strangers that are
-# ready have this long of a pass together: beside thousands a tenant's request waits for little more at
-# each of its steps. The reactor polls a few at a time: one may be a TLS handshake, of a millisecond.
+# A descriptor's standing. Callers that were found to be entitled to something are known; newcomers have
+# not asked for anything yet; strangers were not entitled to what they asked for last. However many are
+# ready, newcomers have no more than this long of a pass, and strangers as well: beside thousands a
+# tenant's request waits for little more at each of its steps, and newcomers wait for newcomers alone.
+# The reactor polls a few of them at a time: one may be a TLS handshake, of a millisecond.
+KNOWN, NEWCOMER, STRANGER = range(3)
 STRANGERS_S = 0.002
 STRANGERS_AT_ONCE = 4
 
@@ -56,15 +59,16 @@ class _Nobody:
 _NOBODY = _Nobody()
 
 
-class _Strangers:
-    """All strangers together, as one handler of the pass."""
+class _Crowd:
+    """All descriptors of one standing together, as one handler of the pass."""
 
-    def __init__(self, serve: Callable[[], None]) -> None:
+    def __init__(self, poll: select.epoll, serve: Callable[[select.epoll], None]) -> None:
+        self._poll = poll
         self._serve = serve
 
     def ready(self, readable: bool, writable: bool) -> None:
         """Serve some of them."""
-        self._serve()
+        self._serve(self._poll)
 
     def abort(self, error: BaseException | None) -> None:
         """Do nothing: each has a barrier of its own."""
@@ -96,31 +100,33 @@ class Reactor:
     ) -> None:
         """`clock`: what a pass is measured with."""
         self._poll = select.epoll()
-        self._strangers = select.epoll()  # registered with the other, as one of many
+        # By standing. The others are registered with that of the known, each as one of many.
+        self._polls = (self._poll, select.epoll(), select.epoll())
         self._clock = clock
         self._registrations: dict[int, Registration] = {}
         self._dying: list[socket.socket] = []
         self._on_error = on_error
         self._in_pass = False
         self.passes = 0
-        self._registrations[self._strangers.fileno()] = Registration(
-            self._strangers.fileno(), _Strangers(self._serve_strangers), READ, self._poll
-        )
-        self._poll.register(self._strangers.fileno(), READ)
+        for poll in self._polls[1:]:
+            self._registrations[poll.fileno()] = Registration(
+                poll.fileno(), _Crowd(poll, self._serve_crowd), READ, self._poll
+            )
+            self._poll.register(poll.fileno(), READ)
 
     def register(
-        self, sock: socket.socket, handler: Ready, interest: int = READ, *, stranger: bool = False
+        self, sock: socket.socket, handler: Ready, interest: int = READ, *, standing: int = KNOWN
     ) -> Registration:
         """Watch `sock` for `interest` (READ, WRITE or both, never nothing)."""
-        poll = self._strangers if stranger else self._poll
+        poll = self._polls[standing]
         registration = Registration(sock.fileno(), handler, interest, poll)
         poll.register(registration.fd, interest)
         self._registrations[registration.fd] = registration
         return registration
 
-    def estrange(self, registration: Registration, stranger: bool) -> None:
-        """Serve a descriptor among the strangers, or among the others."""
-        poll = self._strangers if stranger else self._poll
+    def stand(self, registration: Registration, standing: int) -> None:
+        """Change a descriptor's standing."""
+        poll = self._polls[standing]
         if poll is not registration.poll and registration.watched:
             registration.poll.unregister(registration.fd)
             registration.poll = poll
@@ -199,11 +205,11 @@ class Reactor:
                 return batch[served:]
         return []
 
-    def _serve_strangers(self) -> None:
-        """Serve strangers for their part of a pass; who was not served comes first in the next one."""
+    def _serve_crowd(self, poll: select.epoll) -> None:
+        """Serve a crowd for its part of a pass; who was not served comes first in the next one."""
         end = self._clock() + STRANGERS_S
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
-            events = self._strangers.poll(0, STRANGERS_AT_ONCE)
+            events = poll.poll(0, STRANGERS_AT_ONCE)
             self._pass(self._found(events), math.inf)
             if len(events) < STRANGERS_AT_ONCE or self._clock() >= end:
                 return
@@ -216,5 +222,5 @@ class Reactor:
     def shut(self) -> None:
         """Release the selector. Registered sockets belong to their handlers."""
         self._bury()
-        self._strangers.close()
-        self._poll.close()
+        for poll in self._polls:
+            poll.close()

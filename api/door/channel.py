@@ -13,7 +13,7 @@ import trio
 
 from api.door.limits import Limits
 from api.door.transport import Transport
-from engine.reactor import READ, WRITE, Reactor, Registration
+from engine.reactor import KNOWN, NEWCOMER, READ, STRANGER, WRITE, Reactor, Registration
 from engine.timers import Timer, Timers
 
 FOREVER = float("inf")
@@ -46,7 +46,7 @@ class Channel:
         "_transport",
         "address",
         "closed",
-        "known",
+        "standing",
     )
 
     def __init__(self, owner: Owner, transport: Transport, address: Address) -> None:
@@ -55,14 +55,14 @@ class Channel:
         self._transport = transport
         self.address = address
         self.closed = False
-        self.known = False  # whether the last request was of somebody who is entitled to something
+        self.standing = NEWCOMER
         self._reading = True
         self._recall = False  # `_flushed` is wanted with the next pass
         self._due = FOREVER
         self._instant = trio.lowlevel.current_clock().current_time  # trio's, without its detour
         self._timer: Timer | None = None
         self._registration: Registration | None = owner.reactor.register(
-            transport.sock, self, stranger=True
+            transport.sock, self, standing=NEWCOMER
         )
 
     # --- what the protocol is told
@@ -172,19 +172,25 @@ class Channel:
             registration.interest = 0
         elif registration.interest == 0:
             self._registration = reactor.register(
-                self._transport.sock, self, interest, stranger=not self.known
+                self._transport.sock, self, interest, standing=self.standing
             )
         else:
             reactor.modify(registration, interest)
 
+    @property
+    def known(self) -> bool:
+        """Whether the last request was of a caller who is entitled to something."""
+        return self.standing == KNOWN
+
     def _know(self, known: bool) -> None:
-        """Have the connection served with those of known callers, or among strangers, who all together
-        have a small part of each pass."""
-        if known is not self.known:
-            self.known = known
+        """Note whether the caller of a request is entitled to something: its connection is served with
+        those of known callers then, else among strangers."""
+        standing = KNOWN if known else STRANGER
+        if standing != self.standing:
+            self.standing = standing
             registration = self._registration
             if registration is not None:
-                self._owner.reactor.estrange(registration, not known)
+                self._owner.reactor.stand(registration, standing)
 
     def _within(self, seconds: float) -> None:
         """Set the deadline; `_expired` is called unless it is moved before."""

@@ -209,7 +209,7 @@ class Connection(Passing):
             self._refuse(refusal, refusal.allowance)
             return
         self._admitted = admitted
-        if not self.known:
+        if self.standing:
             self._know(True)
         if len(self._buffer) >= head.length and not head.chunked:
             self._take_whole(admitted, head.length)

@@ -132,8 +132,7 @@ class Sending(Channel):
 
     def know(self, known: bool) -> None:
         """See `Lane`."""
-        if known is not self.known:
-            self._know(known)
+        self._know(known)
 
     def pass_on(self, exchange: Exchange) -> None:
         """See `Lane`."""

@@ -9,9 +9,12 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from engine.reactor import (
+    KNOWN,
+    NEWCOMER,
     PASS_EVENTS,
     PASS_S,
     READ,
+    STRANGER,
     STRANGERS_AT_ONCE,
     WRITE,
     Reactor,
@@ -181,17 +184,17 @@ async def test_readiness_is_asked_for_again_after_a_change_of_interest(reactor: 
 
 
 async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery) -> None:
-    """A hundred strangers, of whom each takes a millisecond, and one that is none: each time it has
-    something to say it is heard before more than a handful of them."""
+    """A hundred strangers, of whom each takes a millisecond: a known caller is heard before more than a
+    handful of them each time it has something to say, and so is a newcomer."""
     now = 0.0
     reactor = Reactor(lambda error: None, lambda: now)
     order: list[str] = []
-    pairs = [pair() for _ in range(101)]
+    pairs = [pair() for _ in range(102)]
 
     class Said:
-        def __init__(self, name: str, sock: socket.socket, *, stranger: bool) -> None:
+        def __init__(self, name: str, sock: socket.socket, standing: int) -> None:
             self.name, self.sock = name, sock
-            self.registration = reactor.register(sock, self, stranger=stranger)
+            self.registration = reactor.register(sock, self, standing=standing)
 
         def ready(self, readable: bool, writable: bool) -> None:
             nonlocal now
@@ -202,23 +205,24 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
         def abort(self, error: BaseException | None) -> None:
             raise AssertionError(error)
 
-    known = Said("known", pairs[0][0], stranger=True)
-    strangers = [
-        Said(f"stranger {n}", ours, stranger=True) for n, (ours, _) in enumerate(pairs[1:])
-    ]
-    reactor.estrange(known.registration, False)
+    known = Said("known", pairs[0][0], STRANGER)
+    strangers = [Said(f"stranger {n}", ours, STRANGER) for n, (ours, _) in enumerate(pairs[1:101])]
+    newcomer = Said("newcomer", pairs[101][0], NEWCOMER)
+    reactor.stand(known.registration, KNOWN)
     for _, theirs in pairs[1:]:
         theirs.send(b"x")
     pairs[0][1].send(b"x" * 10)
     nursery.start_soon(reactor.run)
     with trio.fail_after(5):
-        while len(order) < 110:
+        while len(order) < 111:
             await trio.lowlevel.checkpoint()
-    turns = "".join("k" if name == "known" else "." for name in order).split("k")
+    turns = "".join("k" if name == "known" else "." for name in order if name != "newcomer").split(
+        "k"
+    )
     assert max(map(len, turns[:10])) <= STRANGERS_AT_ONCE
-    assert sorted(order[-100:]) != sorted(set(order)), "strangers were served in between"
-    assert len(set(order)) == 101, "each stranger was served"
-    for each in [known, *strangers]:
+    assert order.index("newcomer") <= STRANGERS_AT_ONCE + 1
+    assert len(set(order)) == 102, "each was served"
+    for each in [known, newcomer, *strangers]:
         reactor.close(each.registration, each.sock)
     for _, theirs in pairs:
         theirs.close()
@@ -232,7 +236,7 @@ async def test_a_stranger_that_is_not_served_in_a_pass_comes_first_in_the_next(
     pairs = [pair() for _ in range(3 * PASS_EVENTS)]
     handlers = [Handler(reactor, ours) for ours, _ in pairs]
     for handler, (_, theirs) in zip(handlers, pairs, strict=True):
-        reactor.estrange(handler.registration, True)
+        reactor.stand(handler.registration, STRANGER)
         theirs.send(b"x")
     with trio.fail_after(5):
         for handler in handlers:
