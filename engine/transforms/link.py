@@ -22,7 +22,7 @@ import trio
 from engine.outbound.ports import Failure, Transformed
 from engine.reactor import READ, WRITE, Reactor
 from engine.timers import Timer, Timers
-from engine.transforms import worker
+from engine.transforms import seal, worker
 from engine.transforms.answers import ANSWER_BYTES, failure, result_of
 from engine.transforms.job import Cost, Job
 
@@ -44,6 +44,7 @@ _TOOK_LONG = "the script took longer than 250 ms"
 _BROKE = "the script broke the process that it ran in"
 
 log = structlog.get_logger("angarium.transforms")
+_told: set[bytes] = set()  # ways to be less than confined that the log has said
 
 
 class Link:
@@ -203,6 +204,7 @@ class Link:
                 if self.said_hello or number:
                     raise ValueError("a second greeting")
                 self.said_hello, self._head_since = True, now
+                _tell_confined(content)
                 continue
             if not self.flying or number != self._next:
                 raise ValueError("an answer to what was not asked")
@@ -290,6 +292,21 @@ class Link:
         if self.process.poll() is None:
             # One that died by itself keeps the code that it died with.
             self.process.kill()
+
+
+def _tell_confined(content: bytes) -> None:
+    """Say once where a worker has more than a script needs: it is a warning of the machine, not of it."""
+    if content == bytes((seal.NO_NEW_PRIVILEGES | seal.FILTERED,)):
+        return
+    if content not in _told:
+        _told.add(content)
+        held = content[0] if content else 0
+        log.warning(
+            "transforms.not_confined",
+            no_new_privileges=bool(held & seal.NO_NEW_PRIVILEGES),
+            system_calls_filtered=bool(held & seal.FILTERED),
+            remedy="run strangers' scripts on Linux 4.14 or newer, x86_64 or aarch64",
+        )
 
 
 def _command(descriptor: int, nice: int) -> list[str]:

@@ -37,7 +37,9 @@ ADDRESSES = 192 * 1024 * 1024
 # What nobody touched is no resident memory, but the next tenant's script has no addresses.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # no dump fits, and Linux pipes none to a collector; 0 would be for files alone
-NOBODY = 65534
+# Nobody's number: no account of any list, so that no database, which needs one, ever has it as well.
+# (`nobody` is what PostgreSQL runs as where no account can be made.)
+ACCOUNT = 65533
 
 # The process has this thread alone. Its own clock is exact: the process's stands still between ticks
 # of the kernel (10 ms) as soon as a timer of CPU is set, and ours always is.
@@ -155,9 +157,9 @@ class Worker:
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
         self._size = self._measure()[0]  # when the last job was done
 
-    def serve(self) -> None:
-        """Read and answer. Ends when the other side does."""
-        self._write(0, READY, 0.0, b"")
+    def serve(self, held: int) -> None:
+        """Greet, saying which of `seal` hold; read and answer. Ends when the other side does."""
+        self._write(0, READY, 0.0, bytes((held,)))
         buffer = bytearray()
         while True:
             try:
@@ -282,8 +284,12 @@ def _framed(result: str) -> tuple[bytes, bytes]:
     return kind.encode(), content
 
 
-def confine() -> None:
-    """Give up what a process has that a script's has no use for. What the kernel refuses is left out."""
+def confine() -> int:
+    """Give up what a process has that a script's has no use for; return which of `seal` hold."""
+    # Loaded before there are no files any more, and by its name: nothing else is found beside it.
+    sys.path.insert(0, os.path.dirname(__file__))
+    seal: Any = __import__("seal")
+    del sys.path[0]
     os.chdir("/")
     for what, limit in (
         (resource.RLIMIT_AS, ADDRESS_SPACE),
@@ -297,8 +303,10 @@ def confine() -> None:
         resource.setrlimit(what, (kept, kept))
     if os.geteuid() == 0:
         os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
+        os.setresgid(ACCOUNT, ACCOUNT, ACCOUNT)
+        os.setresuid(ACCOUNT, ACCOUNT, ACCOUNT)
+    held: int = seal.seal()
+    return held
 
 
 def joined(prelude: str) -> str:
@@ -308,7 +316,9 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Be a worker, as the command line says."""
+    """Be a worker, as the command line says; without one, exit with what `confine` returns."""
+    if len(sys.argv) == 1:
+        os._exit(confine())
     descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.nice(int(sys.argv[4]))
     loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)
@@ -318,8 +328,7 @@ def main() -> None:
     loader.exec_module(module)
     with open(prelude, encoding="utf-8") as file:
         worker = Worker(descriptor, module, joined(file.read()))
-    confine()
-    worker.serve()
+    worker.serve(confine())
 
 
 if __name__ == "__main__":

@@ -76,8 +76,10 @@ async def test_a_worker_has_nothing_of_the_servers(monkeypatch: pytest.MonkeyPat
             line = next(line for line in limits.splitlines() if line.startswith(name))
             assert line.removeprefix(name).split()[:2] == [str(limit)] * 2, line
         status = (process / "status").read_text()
+        assert "NoNewPrivs:\t1\n" in status
+        assert "Seccomp:\t2\n" in status  # a filter
         if os.geteuid() == 0:
-            assert "Uid:\t65534\t65534\t65534\t65534" in status
+            assert f"Uid:{f'{chr(9)}{worker.ACCOUNT}' * 4}" in status
             assert "CapEff:\t0000000000000000" in status
 
 

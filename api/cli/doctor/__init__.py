@@ -72,6 +72,7 @@ def examine(flags: dict[str, Any]) -> list[Finding]:
         machine.check_descriptors(),
         machine.check_clock(),
         machine.check_locale(),
+        machine.check_workers(),
     ]
     try:
         settings = settings_from(flags)

@@ -5,6 +5,7 @@ import os
 import resource
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +20,7 @@ from api.cli.address import server_url
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from api.cli.remote.session import common_options
 from engine.settings import PREFIX, Settings
+from engine.transforms import seal, worker
 from storage.backup import read_last
 
 DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
@@ -193,3 +195,27 @@ def check_locale() -> Finding:
         return ok("locale", "UTF-8")
     named = os.environ.get("LC_ALL") or os.environ.get("LANG") or "none set"
     return warning("locale", f"not UTF-8 ({named})", "export LC_ALL=C.UTF-8")
+
+
+def check_workers() -> Finding:
+    """See how the processes that run scripts can be confined here: one is started that says so."""
+    try:
+        done = subprocess.run(  # noqa: S603 - our own file, by our own interpreter
+            [sys.executable, "-I", "-S", "-B", worker.__file__],
+            check=False,
+            capture_output=True,
+            env={},
+            timeout=LIVEZ_S * 5,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        message = f"no process for scripts can be started: {error}"
+        return warning("scripts", message, "see to it that this account may start processes")
+    held = done.returncode if 0 <= done.returncode <= seal.NO_NEW_PRIVILEGES | seal.FILTERED else 0
+    if held & seal.FILTERED:
+        return ok("scripts", "their processes have no privileges to gain, and few system calls")
+    return warning(
+        "scripts",
+        "their processes have all system calls: a hole in the script engine would be one in this machine",
+        "run strangers' scripts on Linux, x86_64 or aarch64, where the kernel and the container's own"
+        " filter allow prctl(PR_SET_SECCOMP)",
+    )
