@@ -17,6 +17,7 @@ from api.door.channel import Address, Channel
 from api.door.connection import Connection
 from api.door.exchange import Exchange
 from api.door.http2 import Http2Connection
+from api.door.http2_turns import Turns
 from api.door.limits import LIMITS, Limits
 from api.door.listener import Listener, listening_socket
 from api.door.places import Place, Places, PlacesStatistics, account_of
@@ -92,6 +93,7 @@ class FrontDoor:
         self._settled = trio.Event()  # no connection and no request is left, and none will come
         self._over = trio.Event()
         self._ended = trio.Event()
+        self._http2_turns = Turns()
         self._passing = self._accepted = self._evicted = self._turned_away = 0
         self._answered: dict[int, int] = {}
 
@@ -274,7 +276,7 @@ class FrontDoor:
 
     def serve_http2(self, transport: Transport, address: Address, data: bytes) -> None:
         """Serve the rest of a connection as HTTP/2."""
-        connection = Http2Connection(self, transport, address, self._on_error)
+        connection = Http2Connection(self, transport, address, self._on_error, self._http2_turns)
         self._channels.add(connection)
         connection.begin(data)
 

@@ -24,19 +24,16 @@ from api.door.http2_head import check_trailers, head_of
 from api.door.http2_protocol import ACKNOWLEDGED_BYTES, SETTINGS, STREAMS
 from api.door.http2_sending import Sending
 from api.door.http2_stream import Request
+from api.door.http2_turns import Turns
 from api.door.transport import Transport
 
 __all__ = ["STREAMS", "Http2Connection"]
-
-# Work that a connection has done in one pass of the reactor, in the units of `http2_frames`: a request or
-# two, as one of HTTP/1.1. What a frame costs beyond that is paid with passes in which nothing is done.
-TURN_COST = 8
 
 
 class Http2Connection(Sending):
     """See the module."""
 
-    __slots__ = ("_debt", "_drained", "_reset_at", "_resets", "_unacknowledged")
+    __slots__ = ("_debt", "_drained", "_reset_at", "_resets", "_turns", "_unacknowledged")
 
     def __init__(
         self,
@@ -44,8 +41,10 @@ class Http2Connection(Sending):
         transport: Transport,
         address: Address,
         on_fault: Callable[[Exception], None],
+        turns: Turns,
     ) -> None:
         super().__init__(door, transport, address, on_fault)
+        self._turns = turns
         self._debt = 0  # of work that was done in one turn, beyond what a turn may have
         self._drained = 0  # bytes since the last word
         self._unacknowledged = 0  # bytes of bodies, of the window of the connection
@@ -118,12 +117,14 @@ class Http2Connection(Sending):
     # --- a turn
 
     def _turn(self) -> None:
-        """Take frames as far as a turn goes, and send what there is to send then."""
-        self._debt = max(0, self._debt - TURN_COST)
+        """Take frames as far as a turn goes, and send what there is to send then. What a frame costs
+        beyond a turn is paid with passes in which nothing is done."""
+        most = self._turns.begin(self._owner.reactor.passes)
+        self._debt = max(0, self._debt - most)
         self._busy = True
         waits = self._transport.pending  # what the client was told comes first
         try:
-            while not waits and self._debt < TURN_COST:
+            while not waits and self._debt < most:
                 frame = self._frames.take()
                 if not frame:
                     break

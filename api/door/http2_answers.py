@@ -121,7 +121,7 @@ class Answering:
         self._answered = True
         self.due = FOREVER
         self._lane.count(status)
-        self._lane.head(self.number, [(b":status", b"%d" % status), *headers], end=False)
+        self._lane.head(self.number, status, headers)
 
     def _put(self, data: memoryview, last: bool) -> None:
         self.out = data

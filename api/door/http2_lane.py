@@ -28,7 +28,7 @@ class Lane(Protocol):
     def sooner(self, due: float) -> None:
         """Have `Request.expired` called at an instant, if not before."""
 
-    def head(self, number: int, headers: Headers, end: bool) -> None:
+    def head(self, number: int, status: int, headers: Headers) -> None:
         """Send the head of an answer."""
 
     def send(self, request: "Answering") -> None:

@@ -42,7 +42,12 @@ _NAMES = {
     b"date": 33, b"etag": 34, b"expires": 36, b"last-modified": 44, b"link": 45, b"location": 46,
     b"retry-after": 53, b"server": 54, b"set-cookie": 55, b"vary": 59, b"www-authenticate": 61,
 }  # fmt: skip
-_STATUS = {b"200": 8, b"204": 9, b"206": 10, b"304": 11, b"400": 12, b"404": 13, b"500": 14}
+_STATUS = {
+    b"200": b"\x88", b"204": b"\x89", b"206": b"\x8a", b"304": b"\x8b", b"400": b"\x8c",
+    b"404": b"\x8d", b"500": b"\x8e",
+}  # fmt: skip
+_LONG = 127  # bytes, from which on a length is written in more than one
+_SIZES = [bytes((size,)) for size in range(_LONG)]
 _EMPTY_TABLE = b"\x20"  # said once: our answers enter nothing in the client's table
 
 
@@ -79,11 +84,27 @@ class Decoder(hpack.Decoder):
         return (self.header_table.maxsize, len(entries)), entries[0] if entries else None
 
 
+def literals(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return fields as a header block has them: literals, which neither side has to remember."""
+    parts: list[bytes] = []
+    for name, value in fields:
+        known = _PREFIXES.get(name)
+        size = len(value)
+        parts += (
+            known or _prefix(name),
+            _SIZES[size] if size < _LONG else _length(size),
+            value,
+        )
+    return b"".join(parts)
+
+
 class Encoder(hpack.Encoder):
-    """Header blocks of answers: literals, which neither side has to remember."""
+    """Header blocks of answers. `fields`: what the next one has behind its status, as `literals` made it;
+    `h2` would copy and look at each of them several times on the way."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.fields = b""
         self._first = True
 
     @property
@@ -97,33 +118,44 @@ class Encoder(hpack.Encoder):
 
     def encode(self, headers: Iterable[tuple[bytes, bytes]], huffman: bool = True) -> bytes:  # type: ignore[override]  # of the three forms that hpack takes, h2 uses this one
         """See `hpack.Encoder`."""
-        parts = [_EMPTY_TABLE] if self._first else []
-        self._first = False
-        for name, value in headers:
-            if name == b":status":
-                known = _STATUS.get(value)
-                parts.append(bytes((0x80 | known,)) if known else b"\x08\x03" + value)
-                continue
-            index = _NAMES.get(name)
-            if index is None:
-                parts += (b"\x00", _length(name), name)
-            else:
-                parts.append(bytes((0x0F, index - 15)))
-            parts += (_length(value), value)
-        return b"".join(parts)
+        fields, self.fields = self.fields, b""
+        status = b"".join(
+            _STATUS.get(value) or b"\x08\x03" + value
+            for name, value in headers
+            if name == b":status"
+        )
+        if self._first:
+            self._first = False
+            status = _EMPTY_TABLE + status
+        return status + fields
 
 
-def _length(text: bytes) -> bytes:
-    size = len(text)
-    if size < 127:
-        return bytes((size,))
-    size -= 127
+def _prefix(name: bytes) -> bytes:
+    """Return what comes before a value: a name of the static table, or the name itself."""
+    index = _NAMES.get(name)
+    return b"\x00" + _length(len(name)) + name if index is None else bytes((0x0F, index - 15))
+
+
+def _length(size: int) -> bytes:
+    if size < _LONG:
+        return _SIZES[size]
+    size -= _LONG
     digits = bytearray(b"\x7f")
     while size >= 128:
         digits.append(size & 0x7F | 0x80)
         size >>= 7
     digits.append(size)
     return bytes(digits)
+
+
+# Names that every answer has.
+_PREFIXES = {
+    name: _prefix(name)
+    for name in (
+        b"content-type", b"content-length", b"date", b"retry-after", b"x-request-id",
+        b"x-ratelimit-limit", b"x-ratelimit-remaining", b"x-ratelimit-reset",
+    )
+}  # fmt: skip
 
 
 class Protocol(H2Connection):
@@ -133,6 +165,7 @@ class Protocol(H2Connection):
     MAX_CLOSED_STREAMS = 1_000
 
     decoder: Decoder
+    encoder: Encoder
 
     def __init__(self) -> None:
         super().__init__(_CONFIG)

@@ -13,11 +13,13 @@ from api.door.channel import FOREVER, Address, Channel
 from api.door.exchange import Exchange
 from api.door.http2_answers import Answering
 from api.door.http2_frames import PAID_ANSWER_BYTES, Frames
-from api.door.http2_protocol import Protocol
+from api.door.http2_protocol import Protocol, literals
 from api.door.http2_stream import Request
 from api.door.limits import SLICE_BYTES
 from api.door.transport import Transport
 from api.ingestion import Admitted
+
+FINAL = 200  # the first status of answers that are not followed by another
 
 
 class Sending(Channel):
@@ -80,27 +82,37 @@ class Sending(Channel):
         if due < self._due:
             self._within(due - self._instant())
 
-    def head(self, number: int, headers: Headers, end: bool) -> None:
+    def head(self, number: int, status: int, headers: Headers) -> None:
         """See `Lane`."""
         if self._ending:
             return
-        self._h2.send_headers(number, headers, end_stream=end)
+        self._h2.encoder.fields = literals(headers)
+        self._h2.send_headers(number, [(b":status", b"%d" % status)])
+        if status < FINAL:
+            self.send_soon()
 
     def send(self, request: Answering) -> None:
         """See `Lane`."""
         if self._ending:
             return
         self._sending[request.number] = request
+        self.send_soon()
+
+    def send_soon(self) -> None:
+        """Send at the end of the turn. Between turns at once where the client waits for nothing else, and
+        with the next pass where it does: answers of one commit come one after the other."""
         if not self._busy:
-            self._flush()
+            if len(self._streams) > 1:
+                self._again()
+            else:
+                self._flush()
 
     def open_window(self, number: int, size: int) -> None:
         """See `Lane`."""
         if self._ending:
             return
         self._h2.increment_flow_control_window(size, number)
-        if not self._busy:
-            self._flush()
+        self.send_soon()
 
     def reset(self, request: Answering, code: ErrorCodes) -> None:
         """See `Lane`."""
@@ -109,8 +121,7 @@ class Sending(Channel):
             self._h2.reset_stream(request.number, code)
             known.gone()
             self.over(request)
-            if not self._busy:
-                self._flush()
+            self.send_soon()
 
     def over(self, request: Answering) -> None:
         """See `Lane`."""

@@ -13,7 +13,7 @@ from api.door.http2_answers import FOREVER, NOTHING, Answering
 from api.door.http2_exchange import StreamExchange
 from api.door.http2_lane import Lane
 from api.door.http2_protocol import STREAM_WINDOW
-from api.door.limits import NO_WORKSPACE, SLICE_BYTES
+from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
 from api.door.progress import Progress
 from api.entry import Entry
 from api.gate import GateRefusal
@@ -22,6 +22,7 @@ from api.ingestion import PATHS, Admitted, answer_of, body_late, no_room, too_la
 from engine.errors import Refusal
 from engine.ingest import Reply
 
+NO_PROGRESS = Progress(LIMITS)  # of a body that the application does not take
 TOLD_BYTES = 16 * 1024  # of a body that was taken: news of its window is not worth a frame for less
 UPLOADS_SHARE = 4  # a large window is given where there is room for so many
 
@@ -40,7 +41,7 @@ class Request(Answering):
 
     def __init__(self, lane: Lane, number: int, head: Head, ended: bool) -> None:
         super().__init__(lane, number, head, ended)
-        self._progress = Progress(lane.limits)  # of a body that the application takes
+        self._progress = NO_PROGRESS
         self._end_told = False  # to the application: nothing comes behind what it was given
         self._fed = 0  # bytes that the application was given, and its client does not know of
         self._waiting = False  # the application waits for more
@@ -175,6 +176,7 @@ class Request(Answering):
                 self.tell(met)
                 return
             entry = met
+        self._progress = Progress(self._lane.limits)
         exchange = self._exchange = StreamExchange(self, head, self.request_id, entry)
         if self.ended:
             self._end_told = True
@@ -252,7 +254,7 @@ class Request(Answering):
         """See `Side`: say 100 Continue to a client that waits for it, once."""
         if not self._invited and not self.ended and not self._answered:
             self._invited = True
-            self._lane.head(self.number, [(b":status", b"100")], end=False)
+            self._lane.head(self.number, 100, [])
 
     def may_keep(self) -> bool:
         """See `Side`: other requests have nothing to do with this one."""
