@@ -22,6 +22,7 @@ from storage.durable import sync_folder
 if TYPE_CHECKING:  # the library has these names for checkers only
     from obstore.store import ClientConfig, ObjectStore, RetryConfig, S3Config
 
+SAID = 500  # characters of an error that are kept: a store can answer with megabytes
 THREADS = 16  # a piece is read in less than a millisecond here, and in some 50 from a store
 # Who uploads waits for it: two tries of an answer within so long, then it is a 503.
 _RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
@@ -58,6 +59,8 @@ class ObjectBlobs:
             piece = await self._run(lambda: next(stream, None))
             if not piece:
                 raise BlobsAwayError(f"{left} bytes are missing")
+            if len(piece) > left:  # of an answer that had told how long it is
+                raise BlobsAwayError("the store sent more than was asked for")
             left -= len(piece)
             for begin in range(0, len(piece), PIECE_BYTES):
                 yield bytes(piece[begin : begin + PIECE_BYTES])
@@ -102,10 +105,12 @@ class ObjectBlobs:
         except (NotFoundError, FileNotFoundError) as error:
             raise BlobMissingError("no such content") from error
         except OSError as error:
-            raise BlobsAwayError(f"the file store: {error.strerror or error}") from error
+            said = error.strerror or str(error)[:SAID]
+            raise BlobsAwayError(f"the file store: {said}") from None
         except BaseError as error:
-            # Its text may hold a request, but never a credential; it goes to the log alone.
-            raise BlobsAwayError(f"the file store: {error}") from error
+            # Its text may hold a request, but never a credential; it goes to the log alone. It holds what
+            # the store answered, too, of any length: nothing keeps the whole of that.
+            raise BlobsAwayError(f"the file store: {str(error)[:SAID]}") from None
 
     # --- in a thread
 

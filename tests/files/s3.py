@@ -8,13 +8,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Bucket:
-    """What is stored, and what was asked. `failing`: it answers 503; `refusing`: 403."""
+    """What is stored, and what was asked. `failing`: it answers 503; `refusing`: 403, with the body
+    `said`; `lavish`: it sends more than was asked for."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
         self.requests: list[tuple[str, str]] = []
         self.failing = False
         self.refusing = False
+        self.said = b""
+        self.lavish = False
         self.url = ""
 
 
@@ -49,7 +52,7 @@ def open_bucket() -> Iterator[Bucket]:
             if bucket.failing:
                 self.answer(503)
             elif bucket.refusing or not signed:
-                self.answer(403)
+                self.answer(403, bucket.said)
             else:
                 return True
             return False
@@ -75,7 +78,7 @@ def open_bucket() -> Iterator[Bucket]:
                 self.answer(200, found, **fields)
                 return
             first, _, last = wanted.removeprefix("bytes=").partition("-")
-            part = found[int(first) : int(last) + 1]
+            part = found[int(first) : int(last) + (1000 if bucket.lavish else 1)]
             span = f"bytes {first}-{int(first) + len(part) - 1}/{len(found)}"
             self.answer(206, part, Content_Range=span, **fields)
 

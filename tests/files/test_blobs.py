@@ -106,6 +106,25 @@ async def test_a_store_that_fails_or_refuses_is_away(
     assert [path for _, path in bucket.requests][-1] == f"/bucket/of/files/{KEY}"
 
 
+async def test_what_a_hostile_store_says_is_cut(bucket: Bucket, tmp_path: Path) -> None:
+    blobs = open_blobs(setting_of(bucket), tmp_path)
+    bucket.refusing, bucket.said = True, b"\x1b[2J" + b"x" * (8 << 20)
+    with pytest.raises(BlobsAwayError) as raised:
+        await blobs.put(KEY, file_of(tmp_path, b"content"))
+    assert len(str(raised.value)) < 600
+    assert raised.value.__cause__ is None  # it has the whole
+
+
+async def test_a_store_that_sends_more_than_was_asked_for_is_not_passed_on(
+    bucket: Bucket, tmp_path: Path
+) -> None:
+    blobs = open_blobs(setting_of(bucket), tmp_path)
+    await blobs.put(KEY, file_of(tmp_path, LARGE))
+    bucket.lavish = True
+    with pytest.raises(BlobsAwayError):
+        await read(blobs, 0, 10)
+
+
 async def test_empty_folders_that_were_tidied_up_are_made_again(tmp_path: Path) -> None:
     blobs = FolderBlobs(tmp_path / "files")
     for gone in ("7/ab", "7", ""):
