@@ -11,13 +11,14 @@ from api.gate import Gate
 from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
 from engine.control.commands import Commands
+from engine.control.customers import CustomerAccounts
 from engine.control.destinations import Destinations
 from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import Keys
 from engine.control.last_use import LastUse
-from engine.control.ports import DestinationStore, RuleStore, TransformStore
+from engine.control.ports import CustomerStore, DestinationStore, RuleStore, TransformStore
 from engine.control.replays import Replays
 from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
@@ -116,6 +117,8 @@ class Services:
     watch: LoopWatch
     directory: Directory
     judge: Judge  # whose time previews take
+    customers: CustomerAccounts
+    customer_store: CustomerStore
     hops_of: HopsOf  # of the events that a request with such headers brings
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`
     streams: Streams

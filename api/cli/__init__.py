@@ -45,6 +45,7 @@ REMOTE = {
     "transforms": Entry("api.cli.remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Entry("api.cli.remote.throughput", "An environment's rates, now."),
     "audit": Entry("api.cli.remote.audit", "Who changed what, when."),
+    "customers": Entry("api.cli.remote.customers", "End-customers' quotas, and what they have."),
     "workspace": Entry(
         "api.cli.remote.workspace", "Customers' portals, and what customers may do."
     ),

@@ -7,6 +7,7 @@ from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
+from engine.control.customers import CustomerAccounts
 from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
@@ -118,6 +119,10 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             ),
         ),
         bodies=ingestion.bodies,
+        customers=CustomerAccounts(
+            tables.customers, server.commands, server.projection, server.identity, now
+        ),
+        customer_store=tables.customers,
         hops_of=ingestion.hops_of,
         delivery_log=deliveries,
         event_log=events,

@@ -133,6 +133,14 @@ MODELS: dict[str, dict[str, Any]] = {
         "lastFailureAt": None,
     },
     "Dlq": {"id": DELIVERY, **_DEAD, "dlqStatus": "IN_DLQ", "deadLetteredAt": LATER},
+    "Customer": {"customerExternalId": "acme", "name": "Acme Corp."},
+    "CustomerLimits": {
+        "destinations": 50,
+        "rules": 500,
+        "transforms": 20,
+        "requestsPerMinute": 1_200,
+    },
+    "CustomerUse": {"destinations": 3, "rules": 7, "transforms": 1},
     "EmbedContext": {"locale": "en", "expiresAt": "2026-11-20T12:05:00.000Z"},
     "EmbedLimits": {
         "requestsPerMinute": 1_200,

@@ -29,6 +29,7 @@ from api.table import ROUTES, openapi_json
 from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.clock import Clock
 from engine.control.commands import Commands
+from engine.control.customers import CustomerAccounts
 from engine.control.destinations import Destinations
 from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
@@ -453,6 +454,10 @@ class House:
             templates=Renderer(CATALOG),
             files=no_files(self.bridge, self.models, self.plans),
             bodies=self.ingestion.bodies,
+            customers=CustomerAccounts(
+                self.tables.customers, self.commands, self.projection, self.identity, self.clock.now
+            ),
+            customer_store=self.tables.customers,
             hops_of=self.ingestion.hops_of,
             schemas=self.schemas,
             schema_store=self.tables.schemas,

@@ -36,6 +36,8 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "DELETE /api-keys/{id}": (lambda c: c.api_keys.revoke(ID), shapes.Success),
     "POST /embed/sessions": (lambda c: c.embed_sessions.create("x"), shapes.EmbedSession),
     "GET /embed/context": (lambda c: c.embed_sessions.context(), shapes.EmbedContext),
+    "GET /customers/{externalId}": (lambda c: c.customers.get("x"), shapes.Customer),
+    "PUT /customers/{externalId}": (lambda c: c.customers.put("x"), shapes.Customer),
     "GET /workspace": (lambda c: c.workspace.get(), shapes.Workspace),
     "PATCH /workspace": (lambda c: c.workspace.update({}), shapes.Workspace),
     "POST /events": (lambda c: c.events.send("a.b", {}), shapes.Accepted),

@@ -91,6 +91,7 @@ class Shelf:
             "live scripts": self.live_script,
             "audit-logs": self.entry,
             "api-keys": self.key,
+            "customers": self.customer,
         }
 
     async def kept(self, owner: Owner, kind: str) -> str:
@@ -135,6 +136,13 @@ class Shelf:
         content = base64.b64encode(owner.marker.encode()).decode()
         document = {"content": content, "fileName": owner.marker, **owner.tied}
         return str((await owner.made("/files", document))["id"])
+
+    async def customer(self, owner: Owner) -> str:
+        """A customer that nobody else knows of."""
+        name = f"customer {self._next()} of {owner.name}"
+        session = await owner.api("POST", "/embed/sessions", {"customerExternalId": name})
+        assert session.status == 201
+        return name.replace(" ", "%20")
 
     async def token(self, owner: Owner) -> str:
         """A signed URL's, of a file."""

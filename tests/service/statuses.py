@@ -134,6 +134,7 @@ BODIES: dict[str, Any] = {
     "POST /dlq/discard": {"destinationId": "{destination}", "dryRun": True},
     "POST /api-keys": {"name": "k", "scope": "read"},
     "POST /embed/sessions": {"customerExternalId": "c1"},
+    "PUT /customers/{externalId}": {"quotas": {"rules": 7}},
     "PATCH /workspace": {"branding": {"name": "Acme"}},
 }
 TARGETS = {
@@ -411,6 +412,7 @@ PARTICULAR = [
 # What routes can answer with and no request can provoke at will.
 RACES = {
     ("DELETE /api-keys/{id}", 409): "others change the key at the very same moment",
+    ("PUT /customers/{externalId}", 409): "others change the customer at the very same moment",
     ("PATCH /workspace", 409): "others change the settings at the very same moment",
 }
 
@@ -428,7 +430,7 @@ def general_cases(route: Route) -> list[Case]:
     caller = "browser" if route.embed is Embed.ONLY else "api"
     guarded, ingesting = route.scopes is not None, route.handler is None
     cases = [
-        Case(operation=name, status=405, code="method_not_allowed", target=f"PUT {route.path}")
+        Case(operation=name, status=405, code="method_not_allowed", target=f"TRACE {route.path}")
     ]
     if guarded:
         cases += [

@@ -188,6 +188,12 @@ async def _embed(stage: Stage) -> tuple[str, Json]:
     return "/embed/sessions", {"customerExternalId": "acme"}
 
 
+async def _customer(stage: Stage) -> tuple[str, Json]:
+    session = {"customerExternalId": "audited"}
+    assert (await stage.api("POST", "/embed/sessions", session)).status == 201
+    return "/customers/audited", {"quotas": {"rules": 7}}
+
+
 async def _workspace(stage: Stage) -> tuple[str, Json]:
     return "/workspace", {"customerMay": {"replay": False}}
 
@@ -219,6 +225,7 @@ WRITES: dict[str, tuple[Write, str]] = {
     "rotateApiKey": (_rotate_key, "api_key.rotate"),
     "revokeApiKey": (_revoke_key, "api_key.revoke"),
     "createEmbedSession": (_embed, "embed_session.create"),
+    "putCustomer": (_customer, "customer.update"),
     "updateWorkspace": (_workspace, "workspace.update"),
 }
 _ROUTES = [route for route in ROUTES if route.scopes == MANAGE and route.method != "GET"]

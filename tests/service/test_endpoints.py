@@ -82,7 +82,11 @@ class World:
         self.api = api
         self.receiver = receiver
         self.callers: dict[str, Caller] = {"api": api, "nobody": house.caller_with(None)}
-        self.ids: dict[str, str] = {"eventType": "of.active", "template": "webhook"}
+        self.ids: dict[str, str] = {
+            "eventType": "of.active",
+            "template": "webhook",
+            "externalId": "c1",
+        }
 
     async def build(self) -> None:
         await self._callers()

@@ -76,6 +76,7 @@ BODIES: dict[Named, Body] = {
     ("PATCH", "/routing-rules/{id}"): plain({"priority": "HIGH"}),
     ("POST", "/api-keys"): plain({"name": "k", "scope": "read"}),
     ("POST", "/embed/sessions"): plain({"customerExternalId": "somebody"}),
+    ("PUT", "/customers/{externalId}"): plain({"name": "changed"}),
     ("PATCH", "/workspace"): plain({"branding": {"name": "changed"}}),
     ("POST", "/schemas"): plain({"eventType": "of.schemas", "schema": {"type": "object"}}),
     ("POST", "/transform-scripts/{id}/run"): plain({"event": {"type": "of.nobody", "data": {}}}),

@@ -238,3 +238,38 @@ async def test_a_customers_own_requests_a_minute(bridge: Bridge, tmp_path: Path)
         assert int(refused.headers["retry-after"]) > 0
         for caller in (bob, api):
             assert (await caller("GET", "/destinations")).status == 200
+
+
+async def test_a_workspace_sets_the_quotas_of_one_customer(
+    house: ServiceHouse, api: Caller, neighbour: Caller
+) -> None:
+    ada, bob = await session_of(house, api), await session_of(house, api, "bob")
+    assert (await api("PUT", "/customers/nobody", {})).status == 404
+    assert (await neighbour("GET", "/customers/ada")).status == 404
+    assert (await ada("GET", "/customers/ada")).status == 403
+    assert (await ada("PUT", "/customers/ada", {"quotas": {"rules": 9}})).status == 403
+    for bad in ({"destinations": -1}, {"rules": 1.5}, {"requestsPerMinute": 0}, {"x": 1}):
+        assert (await api("PUT", "/customers/ada", {"quotas": bad})).status == 400, bad
+    quotas = {"destinations": 1, "rules": 0, "transforms": None, "requestsPerMinute": 7}
+    put = {"name": "Ada Ltd.", "quotas": quotas}
+    shown = (await api("PUT", "/customers/ada", put)).json
+    limits = {"destinations": 1, "rules": 0, "transforms": 20, "requestsPerMinute": 7}
+    assert (shown["name"], shown["quotas"], shown["limits"]) == ("Ada Ltd.", quotas, limits)
+    assert shown["used"] == {"destinations": 0, "rules": 0, "transforms": 0}
+    made = await add(ada)
+    assert (made.status, made.headers["x-ratelimit-limit"]) == (201, "7")
+    assert (await add(ada)).status == 402
+    assert (await rule(ada, made.json["id"])).status == 402
+    assert (await rule(bob, (await add(bob)).json["id"])).status == 201
+    assert (await rule(api, made.json["id"])).status == 201  # the workspace's own decision
+    shown = (await api("GET", "/customers/ada")).json
+    assert shown["used"] == {"destinations": 1, "rules": 1, "transforms": 0}
+    account = shown["customerAccountId"]
+    await house.server.loader.load()  # as at a start
+    assert house.server.models.quotas_of(account).destinations == 1
+    restored = (await api("PUT", "/customers/ada", {})).json
+    assert restored["limits"]["destinations"] == 20
+    assert (await add(ada)).status == 201
+    entries = (await api("GET", "/audit-logs?action=customer.update")).json["items"]
+    assert [each["objectId"] for each in entries] == [account] * 2
+    assert entries[1]["changes"]["name"] == {"from": None, "to": "Ada Ltd."}

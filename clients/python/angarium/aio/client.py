@@ -8,6 +8,7 @@ import httpx
 
 from angarium.aio.audit import AsyncAuditLogs
 from angarium.aio.credentials import AsyncApiKeys, AsyncEmbedSessions
+from angarium.aio.customers import AsyncCustomers
 from angarium.aio.deliveries import AsyncDeliveries
 from angarium.aio.destinations import AsyncDestinations
 from angarium.aio.dlq import AsyncDlq
@@ -63,6 +64,7 @@ class AsyncClient:
         self.audit_logs = AsyncAuditLogs(self.send)
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
+        self.customers = AsyncCustomers(self.send)
         self.workspace = AsyncWorkspaceSettings(self.send)
 
     async def auth_context(self) -> AuthContext:

@@ -5,6 +5,7 @@ from angarium.shapes.credentials import (
     AuthContext,
     EmbedSession,
 )
+from angarium.shapes.customers import Customer, CustomerLimits, CustomerQuotas, CustomerUse
 from angarium.shapes.deliveries import (
     Attempt,
     BulkDiscard,
@@ -125,7 +126,11 @@ __all__ = [
     "BulkRetry",
     "Circuit",
     "CredentialKind",
+    "Customer",
+    "CustomerLimits",
     "CustomerMay",
+    "CustomerQuotas",
+    "CustomerUse",
     "Delivery",
     "DeliveryDetail",
     "DeliveryKind",

@@ -15,6 +15,7 @@ from angarium.retry import RetryPolicy
 from angarium.shapes import AuthContext, Environment, Throughput
 from angarium.sync.audit import AuditLogs
 from angarium.sync.credentials import ApiKeys, EmbedSessions
+from angarium.sync.customers import Customers
 from angarium.sync.deliveries import Deliveries
 from angarium.sync.destinations import Destinations
 from angarium.sync.dlq import Dlq
@@ -64,6 +65,7 @@ class Client:
         self.audit_logs = AuditLogs(self.send)
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
+        self.customers = Customers(self.send)
         self.workspace = WorkspaceSettings(self.send)
 
     def auth_context(self) -> AuthContext:

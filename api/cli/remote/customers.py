@@ -1,0 +1,50 @@
+"""`angarium customers`: quotas of end-customers, and what they have."""
+
+from typing import Any
+
+import click
+
+from api.cli.remote.session import Session, over_http
+
+_COUNT = click.IntRange(min=0)
+
+
+@click.group("customers", help="End-customers: their quotas, and what they have.")
+def command() -> None:
+    """Group the commands on customers."""
+
+
+@command.command("get")
+@click.argument("customer", metavar="EXTERNAL_ID")
+@over_http
+def get(session: Session, customer: str) -> None:
+    """Show a customer: quotas, the limits that its sessions act by, and what it has."""
+    with session.client() as client:
+        session.output.one(client.customers.get(customer))
+
+
+@command.command("set")
+@click.argument("customer", metavar="EXTERNAL_ID")
+@click.option("--name", metavar="TEXT", help="What people call it.")
+@click.option("--destinations", type=_COUNT, help="How many it may have.")
+@click.option("--rules", type=_COUNT, help="Routing rules of its destinations.")
+@click.option("--transforms", type=_COUNT, help="Transform scripts of its destinations.")
+@click.option(
+    "--requests", type=click.IntRange(min=1), help="Requests a minute of all its sessions."
+)
+@over_http
+def set_(session: Session, customer: str, **given: Any) -> None:
+    """Set name and quotas, whole: what is not given is as the plan has it."""
+    with session.client() as client:
+        session.output.one(
+            client.customers.put(
+                customer,
+                name=given["name"],
+                quotas={
+                    "destinations": given["destinations"],
+                    "rules": given["rules"],
+                    "transforms": given["transforms"],
+                    "requestsPerMinute": given["requests"],
+                },
+            )
+        )

@@ -1,0 +1,111 @@
+"""Commands on customers' accounts: the name and the quotas that a workspace gives them."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import trio
+from msgspec import structs
+from pydantic import Field
+
+from engine.control.actor import Actor, Auditor, differences
+from engine.control.commands import Commands, written
+from engine.control.drafts import Document, Name, NullIs
+from engine.control.ports import CustomerStore
+from engine.control.showing import Projection
+from engine.errors import Refusal
+from engine.identity import Identity
+from engine.quotas import CustomerAccount, Quotas
+
+ATTEMPTS = 5  # as with destinations
+MOST = (
+    1_000_000  # of a quota: as many as any plan's numbers; what an account has is counted that far
+)
+
+Quota = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Rate = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+
+
+class QuotasDraft(Document):
+    """Quotas of one account. What is null is as the workspace's plan has it for each customer."""
+
+    destinations: Quota | None = Field(None, description="Archived ones are not counted.")
+    rules: Quota | None = Field(None, description="Routing rules of its destinations.")
+    transforms: Quota | None = Field(None, description="Transform scripts of its destinations.")
+    requests_per_minute: Rate | None = Field(None, description="Of all its sessions together.")
+
+
+class CustomerDraft(Document):
+    """What is said of a customer's account, whole: what is left out is as if nothing was said."""
+
+    name: Name | None = Field(None, description="For people; null: its customerExternalId serves.")
+    quotas: Annotated[QuotasDraft, NullIs({})] = Field(default_factory=QuotasDraft)
+
+
+def quotas_document(quotas: Quotas) -> dict[str, Any]:
+    """Return quotas as callers see them."""
+    return {
+        "destinations": quotas.destinations,
+        "rules": quotas.rules,
+        "transforms": quotas.transforms,
+        "requestsPerMinute": quotas.requests_per_minute,
+    }
+
+
+class CustomerAccounts:
+    """What is said of all customers' accounts, written."""
+
+    def __init__(
+        self,
+        store: CustomerStore,
+        commands: Commands,
+        projection: Projection,
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._commands = commands
+        self._projection = projection
+        self._auditor = Auditor(identity)
+        self._now = now
+
+    async def get(self, environment: int, external_id: str) -> CustomerAccount:
+        """Return an account. Raises Refusal 404."""
+        account = await self._store.get(environment, external_id)
+        if account is None:
+            raise Refusal("not_found", "no such customer")
+        return account
+
+    async def replace(
+        self, actor: Actor, environment: int, external_id: str, draft: CustomerDraft
+    ) -> CustomerAccount:
+        """Write what is said of an account; return the version that holds now. Raises Refusal 404."""
+        given = draft.quotas
+        quotas = Quotas(
+            destinations=given.destinations,
+            rules=given.rules,
+            transforms=given.transforms,
+            requests_per_minute=given.requests_per_minute,
+        )
+
+        async def command() -> CustomerAccount:
+            for _ in range(ATTEMPTS):
+                present = await self.get(environment, external_id)
+                if (present.name, present.quotas) == (draft.name, quotas):
+                    return present
+                following = structs.replace(
+                    present, version=present.version + 1, name=draft.name, quotas=quotas
+                )
+                shown = differences(_audited(present), _audited(following))
+                entry = self._auditor.entry(actor, "customer.update", present.id, shown)
+                at_ms = int(self._now() * 1000)
+                if await written(self._store.replace(following, at_ms, entry)):
+                    self._projection.customer(following)
+                    return following
+                await trio.lowlevel.checkpoint()
+            raise Refusal("conflict", "the customer is being changed by others: try again")
+
+        return await self._commands.run(command)
+
+
+def _audited(account: CustomerAccount) -> dict[str, Any]:
+    return {"name": account.name, "quotas": quotas_document(account.quotas)}
