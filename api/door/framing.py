@@ -117,7 +117,7 @@ def parse_head(raw: bytes) -> Head:
         minor = 1
     elif version == b"HTTP/1.0":
         minor = 0
-    elif b"/" not in version:
+    elif b"/" not in version and not hopeless(raw):  # which is told before the end has come
         raise NotHttpError("not HTTP")
     else:
         raise MalformedError("the version must be HTTP/1.1 or HTTP/1.0")
