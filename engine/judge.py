@@ -98,15 +98,22 @@ class Judge:
                 self._charge(event, spent.seconds)
         return slices.result
 
-    async def work(self, environment: int, size: int, work: Callable[[Callable[[], None]], T]) -> T:
+    async def work(
+        self,
+        environment: int,
+        size: int,
+        work: Callable[[Callable[[], None]], T],
+        account: str | None = None,
+    ) -> T:
         """Do what is no event's judgement but takes as long: in slices, in its turn, and charged to the
-        environment as that of an event of `size` bytes is. Raises Refusal."""
-        self._judging.admit(environment)
+        environment as that of an event of `size` bytes is, or to the customer's `account` whose session
+        asks. Raises Refusal."""
+        self._judging.admit(environment, account)
         slices, spent = Slices(work), _Spent(None)
         try:
             await self._go_on(environment, slices, spent)
         finally:
-            self._judging.charge(environment, spent.seconds or 0.0, size)
+            self._judging.charge(environment, spent.seconds or 0.0, size, account)
         return slices.result
 
     async def _go_on(self, environment: int, slices: Slices[T], spent: "_Spent") -> None:

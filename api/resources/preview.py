@@ -48,7 +48,8 @@ async def show(call: Call) -> Answer:
     event = event_of(call)
     trial = _trial(call)
     work = partial(preview, call.services.models, event, call.customer, trial)
-    found = await call.services.judge.work(call.number, len(event.payload), work)
+    account = None if call.customer is None else call.customer.account
+    found = await call.services.judge.work(call.number, len(event.payload), work, account)
     return Answer(200, _view(event, found))
 
 

@@ -12,7 +12,15 @@ from engine.errors import Refusal
 from engine.identity import Identity
 from engine.ingest import Ingest, Reply
 from engine.intake import Intake
-from engine.judging_time import BURST_S, FREE_S, FREE_S_A_BYTE, SHARE, JudgingTime
+from engine.judging_time import (
+    BURST_S,
+    CUSTOMER_PART,
+    FREE_S,
+    FREE_S_A_BYTE,
+    KEPT,
+    SHARE,
+    JudgingTime,
+)
 from engine.models import EnvironmentModel, Models
 from engine.router import Router
 from engine.settings import Settings
@@ -70,6 +78,39 @@ def test_what_takes_long_waits_until_it_has_its_share_and_nobody_else_does(
     assert wait is not None
     clock.passed += wait
     judging.admit(1)
+
+
+def test_what_a_customers_sessions_ask_for_is_owed_by_that_customer(
+    clock: Clock, judging: JudgingTime
+) -> None:
+    for _ in range(int(BURST_S / CUSTOMER_PART / 0.05) + 1):
+        judging.admit(1, "ada")
+        judging.charge(1, 0.05 + FREE_S, 0, "ada")
+    with pytest.raises(Refusal) as refusal:
+        judging.admit(1, "ada")
+    judging.admit(1, "bob")
+    judging.admit(1)  # events, and what the workspace's keys ask for
+    judging.admit(2, "ada")
+    wait = refusal.value.retry_after_s
+    assert wait is not None
+    clock.passed += wait
+    judging.admit(1, "ada")
+
+
+def test_all_customers_sessions_together_take_nothing_from_events(judging: JudgingTime) -> None:
+    for number in range(int(BURST_S / 0.05) + 1):
+        judging.admit(1, f"customer {number}")
+        judging.charge(1, 0.05 + FREE_S, 0, f"customer {number}")
+    with pytest.raises(Refusal):
+        judging.admit(1, "another")
+    judging.admit(1)
+
+
+def test_paid_debts_are_forgotten(clock: Clock, judging: JudgingTime) -> None:
+    for number in range(3 * KEPT):
+        judging.charge(number, 0.001 + FREE_S, 0, "somebody")
+        clock.passed += 10.0
+    assert len(judging._debts) <= KEPT + 1
 
 
 def test_over_time_an_environment_has_no_more_than_its_share(

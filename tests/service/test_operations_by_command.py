@@ -272,3 +272,28 @@ async def test_the_workspace_is_shown_and_set(shell: Terminal) -> None:
         ("--color", "red"),
     ):
         assert (await shell("workspace", "set", *wrong)).code == 2, wrong
+
+
+async def test_a_customers_quotas_are_set_and_shown(shell: Terminal) -> None:
+    await shell.ok("embed", "session", "ada")
+    words = (
+        "customers",
+        "set",
+        "ada",
+        "--name",
+        "Ada Ltd.",
+        "--destinations",
+        "3",
+        "--requests",
+        "60",
+    )
+    changed = (await shell.ok(*words)).one
+    assert changed["quotas"] == {
+        "destinations": 3,
+        "rules": None,
+        "transforms": None,
+        "requestsPerMinute": 60,
+    }
+    assert (await shell.ok("customers", "get", "ada")).one == changed
+    assert (await shell("customers", "get", "nobody")).code == 4
+    assert (await shell("customers", "set", "ada", "--rules", "-1")).code == 2
