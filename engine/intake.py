@@ -90,6 +90,7 @@ class Intake:
         self.entrance = Entrance(store, destinations, self.hands)
         self.entrance.wake = self.nudge
         self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
+        self._untold: list[Delivery] = []  # committed, and perhaps not told to their destinations
         self._lock_waits = 0  # of the group that is being written
         self._groups = self._events = self._deliveries = self._refused = 0
 
@@ -138,6 +139,7 @@ class Intake:
 
     async def run(self) -> None:
         """Commit group after group until closed and empty."""
+        self._say_untold()  # what an earlier run could not even say
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
@@ -234,7 +236,8 @@ class Intake:
             self._tell(pending, acceptance, twins)
             await self._deliver(deliveries)
         except BaseException:
-            self._destinations.untold(deliveries)
+            self._untold = deliveries
+            self._say_untold()
             raise
         if acceptance.lost or acceptance.unheld:
             self._destinations.spare(group.dirty)
@@ -280,6 +283,11 @@ class Intake:
             if told:
                 await trio.lowlevel.checkpoint()
             self._destinations.arrived(deliveries[told : told + most])
+
+    def _say_untold(self) -> None:
+        """Let destinations read the store, since nobody knows whether they were told."""
+        self._destinations.untold(self._untold)
+        self._untold = []
 
     # --- trouble
 

@@ -65,8 +65,8 @@ class DestinationActor:
     def wake(self) -> None:
         """Ask for a turn."""
         if not self._queued:
-            self._queued = True
             self._context.dispatcher.enqueue(self)
+            self._queued = True
 
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order; what does not fit stays stored.
@@ -237,9 +237,9 @@ class DestinationActor:
             self._alarm.within(commands.wake_at - now)
 
     def _record(self, settlements: list[Settlement]) -> None:
+        self._context.recorder.put(settlements, self)  # first: nothing is counted where this raises
         self._unrecorded += len(settlements)
         self._context.attempts.settling(len(settlements))
-        self._context.recorder.put(settlements, self)
         self._mailbox.judged.clear()
 
     def _send(self, deliveries: list[Delivery]) -> None:
@@ -381,6 +381,7 @@ class DestinationActor:
         machine = self._make(Beginning(self.ledger.snapshot, None), now)
         commands = succession.wind_up(machine, mailbox, guilty, now)
         self._record(commands.settle)
+        succession.wound_up(guilty)
         self.ledger.save(self.config, machine.snapshot(), now)
         if commands.disable:
             context.gone(self.config, commands.settle)

@@ -124,7 +124,7 @@ class Succession:
         self, machine: DestinationMachine, mailbox: Mailbox, guilty: list[Delivery], now: float
     ) -> Commands:
         """Let a passing machine judge what came late, and quarantine the guilty. Returns what follows,
-        after which late outcomes and quarantined deliveries are on their way to the store."""
+        which is to be recorded before `wound_up`."""
         for flight in self.late:
             mailbox.in_hand = flight
             flight.rewind()
@@ -134,10 +134,13 @@ class Succession:
             machine.quarantine(delivery, now)
         commands = machine.commands(now, 0)
         mailbox.in_hand = None
+        return commands
+
+    def wound_up(self, guilty: list[Delivery]) -> None:
+        """Forget what is on its way to the store now."""
         self.late = []
         for delivery in guilty:
             self._blames.pop(delivery.id, None)
-        return commands
 
     @property
     def snapshot_doubted(self) -> bool:

@@ -50,7 +50,7 @@ class Faults:
         self._kinds = world.plan.faults
         self._chance = world.chance("statements")
         self._behind = world.chance("behind")
-        self._counts = {"call": 0, "settle": 0, "send": 0, "step": 0, "turn": 0}
+        self._counts = {"call": 0, "settle": 0, "send": 0, "step": 0, "turn": 0, "pass": 0}
         self._laid: dict[str, list[Strike]] = {}
         for strike in sorted(world.plan.strikes, key=lambda each: -each.number):
             self._laid.setdefault(strike.on, []).append(strike)
@@ -67,7 +67,7 @@ class Faults:
     # --- strikes
 
     def count(self, what: str, process: "Process | None") -> None:
-        """Count a call, settle, send, step or turn, and strike if it is its turn."""
+        """Count a call, settle, send, step, turn or pass (a hand-over), and strike if it is its turn."""
         self._counts[what] += 1
         laid = self._laid.get(what)
         while laid and laid[-1].number <= self._counts[what]:

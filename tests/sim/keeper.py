@@ -89,6 +89,8 @@ class Keeper:
             process.stall(1.0 + strike.lasts_s)
         elif strike.kind == "crash":
             process.crash_next = True
+        elif strike.kind == "break":
+            process.break_next = True
         elif strike.kind == "drift":
             process.drift_s = self._chance.choice(DRIFTS_S)
             self._world.tell(Fault, "drift", str(process.number), process.drift_s)

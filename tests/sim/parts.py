@@ -1,7 +1,7 @@
 """Engine parts that can be made to stand still or to break, where the real ones have a place for it."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import trio
 
@@ -95,6 +95,41 @@ class StallingDispatcher(Dispatcher):
         """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""
         while self._behind or self._anybody:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
             await trio.sleep(A_TURN_S)
+
+
+# Calls between two modules. What is told twice changes nothing, but for what is handed over for good: it
+# is taken or not taken, and whoever raises has not taken it. An append to a line or a heap (`enqueue`,
+# `submit`, `call_at`) is not among them: that fails only where the process is out of memory.
+HAND_OVERS = (
+    ("directory", ("arrived", "untold", "spare", "configure")),
+    ("recorder", ("put", "mark", "write_snapshot")),
+)
+FOR_GOOD = frozenset({"put"})
+
+
+def break_hand_overs(process: "Process") -> None:
+    """Let calls between two modules raise when the plan says so: before they are done, or after."""
+    for part, names in HAND_OVERS:
+        owner = getattr(process, part)
+        for name in names:
+            setattr(owner, name, _breaking(process, part, name, getattr(owner, name)))
+
+
+def _breaking(
+    process: "Process", part: str, method: str, call: Callable[..., T]
+) -> Callable[..., T]:
+    name = f"{part}.{method}"
+
+    def passed(*arguments: Any, **named: Any) -> T:
+        breaks = process.breaks(name, after=method not in FOR_GOOD)
+        if breaks == "before":
+            raise PlannedCrash(name)
+        result = call(*arguments, **named)
+        if breaks == "after":
+            raise PlannedCrash(name)
+        return result
+
+    return passed
 
 
 def crashing(process: "Process") -> type[DestinationMachine]:

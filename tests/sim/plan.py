@@ -77,6 +77,8 @@ DENSE_SHARE = (
 # Have processes that are behind: actors wait for their turns, answers for being heard. Operators are
 # quick there, and kills fall between two groups of outcomes.
 BUSY_SHARE = 0.15
+# Have calls between two modules that raise: a hand-over that breaks in the middle.
+BREAK_SHARE = 0.15
 AIMED_SHARE = 0.6  # of the kills of a busy history
 AIMED_MOST = 40  # groups of outcomes, of which one is the last
 LEAVES_AFTER_S = 0.3  # of idle actors there: sooner than some answers are heard
@@ -205,7 +207,8 @@ def draw(seed: int) -> Plan:
         posts=_posts(chance, span_s, wanted, faults, dense=dense)
         + _large_posts(stream(seed, "large"), span_s, wanted, faults),
         wishes=_wishes(chance, span_s, wanted),
-        strikes=_strikes(chance, span_s, faults, stream(seed, "aim") if busy else None),
+        strikes=_strikes(chance, span_s, faults, stream(seed, "aim") if busy else None)
+        + _breaks(stream(seed, "breaks")),
         bounds=_bounds(chance, faults, dense=dense, hasty=busy and span_s <= HASTY_S),
         trouble=chance.choice((0.01, 0.03, 0.1)),
         dense=dense,
@@ -349,6 +352,17 @@ def _strikes(
                 on, number = "settle", aim.randint(1, AIMED_MOST)
             strikes.append(Strike(kind, on, number if on == "time" else int(number), lasts_s))
     return tuple(strikes)
+
+
+def _breaks(chance: Random) -> tuple[Strike, ...]:
+    """Return the hand-overs between two modules that raise."""
+    if chance.random() >= BREAK_SHARE:
+        return ()
+    numbers = [
+        int(chance.uniform(1, 300) ** chance.choice((0.5, 0.8, 1.0)))
+        for _ in range(chance.randint(1, 3))
+    ]
+    return tuple(Strike("break", "pass", number, 0.0) for number in numbers)
 
 
 def _bounds(chance: Random, faults: frozenset[str], *, dense: bool, hasty: bool) -> Bounds:

@@ -48,7 +48,7 @@ from tests.sim.door import Door
 from tests.sim.faults import Faults
 from tests.sim.line import Line
 from tests.sim.news import News
-from tests.sim.parts import StallingDispatcher, StallingTimers, crashing
+from tests.sim.parts import StallingDispatcher, StallingTimers, break_hand_overs, crashing
 from tests.sim.plan import AUTO_MOST
 from tests.sim.trace import Ended, Fault, Killed, Ready
 
@@ -79,7 +79,8 @@ class Process:
         self.clock_s = clock_s
         self.drift_s = 0.0  # what its wall clock has jumped by since its start
         self.dead = False
-        self.ready = self.stopping = self.cut = self.crash_next = False
+        self.ready = self.stopping = self.cut = self.crash_next = self.break_next = False
+        self.broken = False  # by a hand-over that raised: then it may give up
         self.stalled_until = 0.0
         self.held: list[Callable[[], None]] = []  # what is to be done when it goes on
         self._awake = trio.Event()
@@ -151,6 +152,8 @@ class Process:
         )
         self.door = Door(self)
         self._build_control(chance.randbytes)
+        if any(strike.kind == "break" for strike in plan.strikes):
+            break_hand_overs(self)
         self.supervisor = Supervisor(self.children())
 
     def _build_control(self, make_bytes: Callable[[int], bytes]) -> None:
@@ -364,6 +367,17 @@ class Process:
         self.crash_next = False
         self.world.tell(Fault, "crash", destination)
         return True
+
+    def breaks(self, name: str, *, after: bool) -> str | None:
+        """Return whether a hand-over is to raise `before` it is done, or `after` where it may."""
+        self.faults.count("pass", self)
+        if not self.break_next or self.dead:
+            return None
+        self.break_next, self.broken = False, True
+        self.world.tell(Fault, "break", name)
+        for destination in list(self.models.destinations):  # any of them may have to begin anew
+            self.world.tell(Fault, "crash", destination)
+        return self.world.chance(f"break {name}").choice(("before", "after" if after else "before"))
 
     def wall(self) -> float:
         """Return what its wall clock says."""

@@ -95,7 +95,7 @@ class World:
 
     def ended(self, process: "Process", why: str) -> None:
         """Learn that a process has ended by itself or was killed, and nothing of it is left."""
-        if why == "gave up" and not process.dead:
+        if why == "gave up" and not (process.dead or process.broken):
             self.broken.append(f"process {process.number} gave up")
         self.on_ended(process)
 

@@ -8,6 +8,7 @@ from engine.actors.dispatcher import Dispatcher
 from engine.actors.errand import Errand
 from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Mailbox
+from engine.actors.succession import Succession
 from engine.actors.waker import Waker
 from engine.core.alone import Alone
 from engine.core.machine import DestinationMachine
@@ -51,6 +52,26 @@ ACTORS = (
             "tell",
             "if spill.seq > self.last_seqs.get(spill.queue, -1):",
             "if False:",
+        ),
+    ),
+    mutant(
+        "counted before it is put",
+        "What the recorder did not take counts as not recorded, for ever.",
+        (
+            DestinationActor,
+            "_record",
+            "self._context.recorder.put(settlements, self)",
+            "self._unrecorded += 1; self._context.recorder.put(settlements, self); self._unrecorded -= 1",
+        ),
+    ),
+    mutant(
+        "forgotten before it is put",
+        "Late outcomes are forgotten before the recorder has what came of them.",
+        (
+            Succession,
+            "wind_up",
+            "mailbox.in_hand = None",
+            "self.late = []",
         ),
     ),
     mutant(
