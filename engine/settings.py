@@ -48,6 +48,11 @@ class Settings(BaseModel):
         None, description="certificate chain (PEM); with it the door speaks TLS"
     )
     tls_key: Path | None = Field(None, description="private key (PEM) of the certificate")
+    operations_bind: str | None = Field(
+        None,
+        description="address and port of a listener for whoever operates the process: /livez, /readyz"
+        " and /process without a credential, so keep it private; none: off",
+    )
     egress_allow: tuple[IPv4Network | IPv6Network, ...] = Field(
         (), description="CIDRs, comma separated, that receivers may live in although not public"
     )

@@ -12,7 +12,8 @@ from engine.settings import Settings
 
 
 def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
-    """Return the text for a server that listens on `port`; with its first keys at its first start."""
+    """Return the text for a server that listens on `port`, none where another one has the connections;
+    with its first keys at its first start."""
     bind = f"{settings.bind.rpartition(':')[0]}:{port}"
     url = server_url(settings.model_copy(update={"bind": bind}))
     lines = []
@@ -25,8 +26,9 @@ def welcome(settings: Settings, port: int, first_keys: Sequence[NewKey]) -> str:
             f"Keep them now: they are shown this once. `{_program()} keys create` makes more.",
             "",
         ]
-    demo = " ".join([_program(), "demo", *_elsewhere(settings, bind)])
-    lines += [f"Angarium listens on {url} ({url}/docs)", f"Next, in another terminal: {demo}"]
+    if port:
+        demo = " ".join([_program(), "demo", *_elsewhere(settings, bind)])
+        lines += [f"Angarium listens on {url} ({url}/docs)", f"Next, in another terminal: {demo}"]
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ from api.composition.filing import Filing
 from api.composition.groups import ALWAYS, child
 from api.composition.intakes import intakes_of
 from api.composition.keyring import Keyring
+from api.composition.operations import operate
 from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.composition.routing import routing_of
@@ -94,6 +95,8 @@ log = structlog.get_logger("angarium")
 
 class Server:
     """All parts of one process. Made within trio; `prepare`, then `run`."""
+
+    listens = True  # at its address; else another server has the connections (`api.asgi`)
 
     def __init__(
         self, settings: Settings, bridge: Bridge, box: SecretBox, embedded: EmbeddedServer | None
@@ -270,6 +273,7 @@ class Server:
             child("housekeeping", self._keep_house, restarts=ALWAYS),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
             child("ownership", self._watch_ownership),
+            child("operations", partial(operate, self), restart=Restart.TRANSIENT),
             child("door", self._open_door, restart=Restart.TRANSIENT),
         ]
 

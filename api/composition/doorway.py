@@ -28,4 +28,5 @@ def door_of(
         app,
         on_error,
         heads=Heads(services, app.url_map),
+        listens=server.listens,
     )

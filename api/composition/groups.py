@@ -39,6 +39,7 @@ _ALONE = {
     "unrouted files": "what is to be fetched is read from the store again",
     "pressure": "it measures anew",
     "housekeeping": "every run begins from what the store holds",
+    "operations": "it holds nothing but its listener",
     "database": "it looks whether the embedded database runs, and starts it",
 }
 

@@ -30,14 +30,8 @@ def serve(settings: Settings) -> int:
     """Run a server until SIGTERM or SIGINT; return the exit code."""
     forbid_core_dumps()
     try:
-        _read_declared(settings)
-        box = open_secret_box(
-            settings.master_key,
-            settings.data_dir,
-            own_database=settings.database_url is not None,
-            key_file=settings.master_key_file,
-        )
-        trio.run(_serve, settings, box)
+        read_declared(settings)
+        trio.run(_serve, settings, secret_box(settings))
     except Exception as error:
         known = known_failure(error)
         if known is None:
@@ -48,7 +42,17 @@ def serve(settings: Settings) -> int:
     return 0
 
 
-def _read_declared(settings: Settings) -> None:
+def secret_box(settings: Settings) -> SecretBox:
+    """Return what encrypts secrets at rest, with the keys that the settings name."""
+    return open_secret_box(
+        settings.master_key,
+        settings.data_dir,
+        own_database=settings.database_url is not None,
+        key_file=settings.master_key_file,
+    )
+
+
+def read_declared(settings: Settings) -> None:
     """Read what the operator declares beside the settings, as the server will: one that cannot start for
     a slip in there makes no data folder, no key and no database before it says so."""
     plans_of(settings)

@@ -68,8 +68,10 @@ class FrontDoor:
         on_error: Callable[[Exception], None],
         limits: Limits | None = None,
         heads: Heads | None = None,
+        listens: bool = True,
     ) -> None:
-        """`heads` judges what is not ingestion; without it `app` judges everything."""
+        """`heads` judges what is not ingestion; without it `app` judges everything. `listens`: whether it
+        opens its address, or another server has the connections (`api.asgi`)."""
         self.heads = heads
         self.reactor = reactor
         self.timers = timers
@@ -80,7 +82,8 @@ class FrontDoor:
         self.places = Places(settings.control_requests)
         self.untaken = UntakenAnswers(settings.answer_bytes)
         self._bind = settings.bind
-        self._app = app
+        self.app = app  # what is not answered at the door
+        self._listens = listens
         self._on_error = on_error
         self._tls: ssl.SSLContext | None = None
         if settings.tls_cert is not None:
@@ -102,7 +105,7 @@ class FrontDoor:
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Listen and serve until `drain` has ended it or it is cancelled. Raises OSError when the
         address cannot be listened at."""
-        lifespan = Lifespan(self._app)
+        lifespan = Lifespan(self.app)
         async with trio.open_nursery() as application:
             await application.start(lifespan.run)
             try:
@@ -110,7 +113,8 @@ class FrontDoor:
                     self._nursery = nursery
                     nursery.start_soon(self.places.run)
                     try:
-                        await self.listen()
+                        if self._listens:
+                            await self.listen()
                         task_status.started()
                         await self._over.wait()
                     finally:  # before the nursery closes, or a request could come that nobody may serve
@@ -263,7 +267,7 @@ class FrontDoor:
             scope["extensions"][STREAM] = exchange.stream
             if exchange.entry is not None:
                 scope["state"][ENTRY] = exchange.entry
-            failure = await exchange.run(self._app, scope)
+            failure = await exchange.run(self.app, scope)
             if failure is not None:
                 self._on_error(failure)
         except Refusal as refusal:

@@ -1,0 +1,101 @@
+"""The listener for operations: how the process does, at an address of its own, served by Hypercorn.
+
+It shares nothing with the door, so that it answers while the door is full. It changes nothing.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, cast
+
+import orjson
+import structlog
+import trio
+from hypercorn.config import Config
+from hypercorn.trio import serve
+from hypercorn.typing import ASGIFramework
+
+if TYPE_CHECKING:
+    from api.composition import Server
+
+CONNECTIONS = 32  # at a time: probes and a person or two
+HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+log = structlog.get_logger("angarium")
+
+
+async def operate(
+    server: "Server", task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Serve the address for operations until cancelled; return at once where there is none."""
+    bind = server.settings.operations_bind
+    task_status.started()
+    if bind is None:
+        return
+    config = Config()
+    config.bind = [bind]
+    config.accesslog = None
+    config.include_server_header = False
+    config.h2_max_concurrent_streams = 1
+    app = cast("ASGIFramework", Operations(server))
+    log.info("operations are served", address=bind)
+    await serve(app, config, shutdown_trigger=trio.sleep_forever, mode="asgi")
+
+
+class Operations:
+    """The application: three documents."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._at_once = trio.CapacityLimiter(CONNECTIONS)
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            raise ValueError("nothing but HTTP here")
+        async with self._at_once:
+            status, document = self._answer(scope["method"], scope["path"])
+            body = orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS)
+            start = {"type": "http.response.start", "status": status, "headers": HEADERS}
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
+
+    def _answer(self, method: str, path: str) -> tuple[int, dict[str, Any]]:
+        if method not in ("GET", "HEAD"):
+            return 405, {"error": "method_not_allowed"}
+        if path == "/livez":
+            return 200, {"status": "ok"}
+        if path == "/readyz":
+            reasons = self._server.unready()
+            return (503, {"status": reasons}) if reasons else (200, {"status": "ok"})
+        if path == "/process":
+            return 200, self._process()
+        return 404, {"error": "not_found"}
+
+    def _process(self) -> dict[str, Any]:
+        server = self._server
+        watch = server.watch.statistics()
+        return {
+            "loop": {
+                "limitMs": watch.limit_s * 1000,
+                "longSteps": watch.long_steps,
+                "longestStepMs": round(watch.longest_s * 1000, 3),
+            },
+            "door": asdict(server.door.statistics()),
+            "children": [
+                {"name": each.name, "restarts": each.restarts}
+                for each in server.supervisor.statistics()
+            ],
+        }
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return

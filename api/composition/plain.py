@@ -1,0 +1,86 @@
+"""The Quart application with the engine in its lifespan, for a server that is not ours; see `api.asgi`."""
+
+import os
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+import trio
+
+from api import logs
+from api.cli.failures import known_failure
+from api.composition import Server
+from api.composition.core_dumps import forbid_core_dumps
+from api.composition.serving import read_declared, secret_box
+from engine.settings import Settings
+from storage.bridge import open_bridge
+from storage.embedded import EmbeddedServer
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+log = structlog.get_logger("angarium")
+
+
+class Behind(Server):
+    """A server without an address of its own."""
+
+    listens = False
+
+
+class Plain:
+    """The application. Owner of the engine between its lifespan's start and end."""
+
+    def __init__(self) -> None:
+        self._server: Server | None = None
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif self._server is None:
+            raise RuntimeError("the lifespan has not begun: serve this with a server that runs it")
+        else:
+            await self._server.door.app(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self._serve(receive, send)
+        except Exception as error:
+            known = known_failure(error)
+            if known is None:
+                raise
+            message = str(known[0])
+            log.critical("server failed", error=message)
+            await send({"type": "lifespan.startup.failed", "message": message})
+
+    async def _serve(self, receive: Receive, send: Send) -> None:
+        settings = Settings.from_environment(os.environ)
+        logs.configure(settings.log_format, settings.log_level)
+        forbid_core_dumps()
+        read_declared(settings)
+        box = secret_box(settings)
+        url = settings.database_url
+        embedded = EmbeddedServer(settings.data_dir) if url is None else None
+        try:
+            if embedded is not None:
+                url = await trio.to_thread.run_sync(embedded.start)
+            assert url is not None
+            async with open_bridge(url) as bridge:
+                server = Behind(settings, bridge, box, embedded)
+                await server.prepare()
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(server.run)
+                    await server.watch.served.wait()
+                    self._server = server
+                    await send({"type": "lifespan.startup.complete"})
+                    await receive()
+                    self._server = None
+                    await server.stop()
+        finally:
+            if embedded is not None:
+                with trio.CancelScope(shield=True):
+                    await trio.to_thread.run_sync(embedded.stop)
+        await send({"type": "lifespan.shutdown.complete"})

@@ -1,0 +1,65 @@
+"""Hypercorn by its public interface: the application as plain ASGI, and the listener for operations."""
+
+import os
+import signal
+import subprocess
+import sys
+
+from bench.programs import ROOT, free_port
+from tests.process.conftest import _folder, open_house
+from tests.process.house import House, until
+
+
+class Behind(House):
+    """The same server behind Hypercorn, which has its connections."""
+
+    def start(self) -> float:
+        environment = os.environ | self.settings | {"ANGARIUM_DATA_DIR": str(self.folder)}
+        served = ["hypercorn", "api.asgi:app", "-k", "trio", "-b", f"127.0.0.1:{self.port}"]
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", *served],
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                env=environment,
+                cwd=ROOT,
+                start_new_session=True,
+            )
+        self._until(lambda: self.ask("GET", "/readyz").status == 200)
+        return 0.0
+
+
+def test_hypercorn_serves_the_application_and_its_lifespan_is_the_engines() -> None:
+    with _folder() as folder, Behind(folder / "data") as house:
+        assert house.post("1", "2")
+        assert house.ask("GET", "/nope").status == 404
+        assert house.ask("GET", "/events").status == 200
+        process = house.process
+        assert process is not None
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+        assert process.returncode == 0
+        assert b"server stopping" in house.log_file.read_bytes()
+
+
+def test_operations_are_told_at_an_address_of_their_own(furnished: House) -> None:
+    port = free_port()
+    bind = f"127.0.0.1:{port}"
+    with open_house(furnished, ANGARIUM_OPERATIONS_BIND=bind) as house:
+        beside = House(house.folder)
+        beside.port, beside.url = port, f"http://{bind}"
+        until(lambda: _status(beside, "/readyz") == 200, "it is served")
+        assert _status(beside, "/livez") == 200
+        told = beside.ask("GET", "/process").body
+        assert {"loop", "door", "children"} <= set(told)
+        assert "door" in {child["name"] for child in told["children"]}
+        assert [_status(beside, path) for path in ("/events", "/docs", "/")] == [404] * 3
+        assert beside.ask("POST", "/readyz").status == 405
+        assert house.ask("GET", "/process").status == 404  # callers are told nothing of it
+
+
+def _status(house: House, path: str) -> int:
+    try:
+        return house.ask("GET", path).status
+    except OSError:
+        return 0
