@@ -77,7 +77,7 @@ def program(machine: str) -> bytes:
     return b"".join(struct.pack("<HBBI", *line) for line in lines)
 
 
-def seal() -> int:
+def confine() -> int:
     """Confine this process; return which of the two hold. What the kernel refuses is left out."""
     if sys.platform != "linux":
         return 0

@@ -305,7 +305,7 @@ def confine() -> int:
         os.setgroups([])
         os.setresgid(ACCOUNT, ACCOUNT, ACCOUNT)
         os.setresuid(ACCOUNT, ACCOUNT, ACCOUNT)
-    held: int = seal.seal()
+    held: int = seal.confine()
     return held
 
 
