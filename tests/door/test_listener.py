@@ -1,0 +1,31 @@
+"""A crowd at the door is let in a few at a time, so that those who are in go on meanwhile."""
+
+import socket
+
+from api.door.listener import ACCEPTS_PER_PASS, Listener, listening_socket
+from engine.reactor import Reactor
+from engine.timers import Timers
+
+
+async def test_a_pass_accepts_a_bounded_number_of_connections() -> None:
+    errors: list[Exception] = []
+    reactor, timers = Reactor(errors.append), Timers(errors.append)
+    accepted: list[socket.socket] = []
+
+    def accept(sock: socket.socket, _address: tuple[str, int]) -> bool:
+        accepted.append(sock)
+        return True
+
+    listening = listening_socket(socket.AF_INET, ("127.0.0.1", 0))
+    listener = Listener(listening, reactor, timers, 0.1, accept, lambda: None)
+    crowd = [socket.create_connection(listening.getsockname()) for _ in range(50)]
+    counts = []
+    for _ in range(5):
+        listener.ready(True, False)
+        counts.append(len(accepted))
+    assert counts == [ACCEPTS_PER_PASS, 2 * ACCEPTS_PER_PASS, 3 * ACCEPTS_PER_PASS, 50, 50]
+    for sock in [*accepted, *crowd]:
+        sock.close()
+    listener.close()
+    reactor.shut()
+    assert errors == []
