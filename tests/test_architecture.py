@@ -1,6 +1,7 @@
 """Rules of the whole repository: who may import whom, how long files are, what is never said."""
 
 import ast
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -272,6 +273,14 @@ def test_documents_link_to_what_exists() -> None:
         if "://" not in target and not ((ROOT / name).parent / target).exists()
     ]
     assert not broken
+
+
+def test_every_name_of_the_table_of_decisions_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    table = text.split("## Where is it decided?")[1].split("\n## ")[0]
+    names = re.findall(r"`((?:api|engine|storage)\.[\w.]+)`", table)
+    assert len(names) > 20
+    assert all(pkgutil.resolve_name(name) is not None for name in names)
 
 
 def test_versions_agree() -> None:
