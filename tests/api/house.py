@@ -98,6 +98,8 @@ DOCUMENT = json.loads(openapi_json())
 CATALOG = read_catalog()
 _CHECKER = jsonschema.Draft202012Validator.FORMAT_CHECKER
 RATE_HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
+# What accepts events answers with receipts and refusals of a POST, which nothing on the way keeps.
+RECEIPTS = {("POST", "/events"), ("POST", "/events/batch")}
 RESTING = DestinationReport(health=None, pending=0, in_flight=0, actor=AT_REST)
 HOOK = "https://example.com/hooks"
 
@@ -140,6 +142,10 @@ def hold_to_document(method: str, path: str, response: Response) -> None:
     for name in ("x-request-id", *RATE_HEADERS):
         assert name in response.headers, f"{name} is missing"
     template = template_of(path)
+    if response.status != 204 and (method.upper(), template) not in RECEIPTS:
+        assert "no-store" in response.headers.get("cache-control", ""), (
+            f"{method} {path} may be kept"
+        )
     operation = {} if template is None else DOCUMENT["paths"][template]
     described = operation.get("get" if method == "HEAD" else method.lower())
     if described is None or response.status in (401, 405) or method == "HEAD":

@@ -1,5 +1,7 @@
 """What holds a whole destination: circuit, rate, Retry-After, a 410; also over restarts and jumps."""
 
+from typing import Any
+
 import pytest
 
 from engine.core.health import CircuitState
@@ -55,6 +57,26 @@ def test_retry_after_holds_the_whole_destination() -> None:
     assert step(heir, NOW + 119.9).send == []
     assert seqs(step(machine, NOW + 120).send) == [2]
     assert seqs(step(heir, NOW + 120).send) == [9]
+
+
+@pytest.mark.parametrize(
+    ("change", "sent"),
+    [({"url": "http://other.test/hook"}, [2]), ({"name": "renamed"}, []), ({"headers": {}}, [])],
+)
+def test_a_changed_url_alone_ends_a_retry_after(change: dict[str, Any], sent: list[int]) -> None:
+    machine = a_machine(concurrency=1)
+    fill(machine, 2)
+    (delivery,) = step(machine).send
+    machine.judged(delivery, a_failure(status=503, retry_after_s=120), NOW)
+    step(machine)
+    machine.configure(a_destination(version=2, **change), NOW)
+    commands = step(machine)
+    assert seqs(commands.send) == sent
+    # A process that begins anew knows it too: nothing is held, or what the receiver asked for still is.
+    assert commands.snapshot or not sent
+    heir = a_machine(snapshot=machine.snapshot(), version=2, **change)
+    heir.arrive([a_delivery(9)], NOW)
+    assert seqs(step(heir).send) == [9] * len(sent)
 
 
 @pytest.mark.parametrize("clock_step", [-1e8, -600.0, 1e8])
@@ -117,6 +139,17 @@ def test_the_rate_is_kept_over_a_restart() -> None:
     heir.arrive([a_delivery(9)], NOW + 4)
     assert step(heir, NOW + 9.9).send == []
     assert seqs(step(heir, NOW + 10).send) == [9]
+
+
+@pytest.mark.parametrize(("rate", "before"), [(0.99, [9]), (1.0, []), (2.0, [])])
+def test_a_rate_of_one_a_second_or_more_starts_empty(rate: float, before: list[int]) -> None:
+    machine = a_machine(rate_per_second=rate)
+    snapshot = machine.snapshot()  # with a full bucket: nothing was sent
+    heir = a_machine(snapshot=snapshot, rate_per_second=rate)
+    heir.restore(0, {}, 0, None)
+    heir.arrive([a_delivery(9)], NOW)
+    assert seqs(step(heir).send) == before
+    assert seqs(step(heir, NOW + 1 / rate).send) == ([] if before else [9])
 
 
 def test_a_410_is_dead_and_stops_all_until_somebody_acts() -> None:

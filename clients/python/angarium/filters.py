@@ -10,6 +10,7 @@ from angarium.shapes import (
     DestinationStatus,
     DlqStatus,
     Environment,
+    ErrorCategory,
     FilePurpose,
     FileState,
     OriginKind,
@@ -64,7 +65,7 @@ class DeliveryFilter(TypedDict, total=False):
     since: Instant | None
     until: Instant | None
     is_replay: bool | None
-    error_category: str | None
+    error_category: ErrorCategory | None
     priority: Priority | None
     dlq_status: DlqStatus | None
     kind: DeliveryKind | None
@@ -78,7 +79,7 @@ class DlqFilter(TypedDict, total=False):
     until: Instant | None
     destination_id: str | None
     event_type: str | None
-    error_category: str | None
+    error_category: ErrorCategory | None
 
 
 class SchemaFilter(TypedDict, total=False):

@@ -7,7 +7,7 @@ from angarium.aio.resource import AsyncResource, follow_pages
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import ReplayFilter
 from angarium.pauses import asleep
-from angarium.shapes import DeliveryStatus, Page, ReplayJob, ReplayJobDetail, ReplayProgress
+from angarium.shapes import Page, Replayable, ReplayJob, ReplayJobDetail, ReplayProgress
 
 LOOK_EVERY_S = 1.0  # progress is counted by the second
 FINISHED = ("COMPLETED", "FAILED", "CANCELLED")
@@ -22,7 +22,7 @@ class AsyncReplayJobs(AsyncResource):
         destination_id: str | None = None,
         customer_account_id: str | None = None,
         event_types: Sequence[str] | None = None,
-        statuses: Sequence[DeliveryStatus] | None = None,
+        statuses: Sequence[Replayable] | None = None,
         delivery_ids: Sequence[str] | None = None,
         since: Instant | None = None,
         until: Instant | None = None,

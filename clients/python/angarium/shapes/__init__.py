@@ -49,6 +49,7 @@ from angarium.shapes.observability import (
     ThroughputPoint,
 )
 from angarium.shapes.replays import (
+    Replayable,
     ReplayJob,
     ReplayJobDetail,
     ReplayProgress,
@@ -84,6 +85,8 @@ from angarium.shapes.vocabulary import (
     DestinationStatus,
     DlqStatus,
     Environment,
+    ErrorCategory,
+    ErrorCode,
     Granularity,
     JsonObject,
     Latency,
@@ -146,6 +149,8 @@ __all__ = [
     "EmbedLimits",
     "EmbedSession",
     "Environment",
+    "ErrorCategory",
+    "ErrorCode",
     "Event",
     "EventItem",
     "File",
@@ -175,6 +180,7 @@ __all__ = [
     "ReplayProgress",
     "ReplayShare",
     "ReplayStatus",
+    "Replayable",
     "Requeued",
     "RoutingRule",
     "RuleChange",

@@ -34,7 +34,7 @@ class ApiKey(TypedDict):
     createdAt: str
     lastUsedAt: str | None
     expiresAt: str | None
-    secret: NotRequired[str | None]
+    secret: NotRequired[str]
 
 
 class EmbedSession(TypedDict):

@@ -1,6 +1,6 @@
 """Deliveries, their attempts, and the dead-letter queue."""
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from angarium.shapes.events import Event
 from angarium.shapes.vocabulary import (
@@ -8,6 +8,7 @@ from angarium.shapes.vocabulary import (
     DeliveryStatus,
     DlqStatus,
     Environment,
+    ErrorCategory,
     OriginKind,
     Priority,
 )
@@ -22,9 +23,9 @@ class Attempt(TypedDict):
     success: bool
     responseStatus: int | None
     responseHeaders: dict[str, str]
-    responseBody: str
+    responseBody: str | None  # null in an embed session that does not see payloads
     responseTruncated: bool
-    errorCategory: str | None
+    errorCategory: ErrorCategory | None
     errorMessage: str | None
     transformVersion: int | None
     logs: str | None  # what the transform script printed
@@ -34,7 +35,7 @@ class SentRequest(TypedDict):
     """The request as last sent, without its signature and with masked values. `body` is null where it
     cannot be made again, which `note` explains."""
 
-    method: str
+    method: Literal["POST"]
     url: str
     headers: dict[str, str]
     body: str | None
@@ -56,7 +57,7 @@ class Delivery(TypedDict):
     isReplay: bool
     skipped: bool  # its transform script returned null: nothing was sent
     attemptCount: int
-    errorCategory: str | None
+    errorCategory: ErrorCategory | None
     responseStatus: int | None
     dlqStatus: DlqStatus | None
     createdAt: str

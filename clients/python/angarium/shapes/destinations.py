@@ -2,7 +2,13 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.vocabulary import DestinationStatus, Environment, JsonObject, Latency
+from angarium.shapes.vocabulary import (
+    DestinationStatus,
+    Environment,
+    ErrorCategory,
+    JsonObject,
+    Latency,
+)
 
 
 class DeliveryOptions(TypedDict, total=False):
@@ -67,7 +73,7 @@ class TestResult(TypedDict):
     skipped: bool  # the transform script returned null: nothing was sent
     responseStatus: int | None
     durationMs: int
-    errorCategory: str | None
+    errorCategory: ErrorCategory | None
     errorMessage: str | None
     responseBody: str | None
 

@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.vocabulary import Environment, JsonObject
+from angarium.shapes.vocabulary import Environment, ErrorCode, JsonObject
 
 
 class NewEvent(TypedDict):
@@ -40,7 +40,7 @@ class RefusedDetail(TypedDict):
 class RefusedEvent(TypedDict):
     """Why one event of a batch was rejected."""
 
-    code: str
+    code: ErrorCode
     message: str
     details: NotRequired[list[RefusedDetail]]
 
@@ -84,6 +84,6 @@ class EventItem(TypedDict):
 class Event(EventItem):
     """An accepted event with everything that came with it."""
 
-    payload: JsonObject
+    payload: JsonObject | None  # null in an embed session that does not see payloads
     metadata: JsonObject | None
     attachments: list[JsonObject] | None

@@ -62,7 +62,7 @@ class Throughput(TypedDict):
 
     environment: Environment
     at: str
-    windowSeconds: int
+    windowSeconds: Literal[60]
     accepted: float
     delivered: float
     failed: float

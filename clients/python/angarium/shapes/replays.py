@@ -4,6 +4,10 @@ from typing import Literal, TypedDict
 
 from angarium.shapes.vocabulary import Environment, ReplayStatus
 
+Replayable = Literal[
+    "DELIVERED", "FAILED", "DRY_RUN"
+]  # statuses that a delivery can be replayed from
+
 # `from` is a keyword of Python, so that a class cannot have it.
 _Selection = TypedDict(
     "_Selection",
@@ -11,7 +15,7 @@ _Selection = TypedDict(
         "destinationId": str | None,
         "customerAccountId": str | None,
         "eventTypes": list[str] | None,
-        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
+        "statuses": list[Replayable] | None,
         "deliveryIds": list[str] | None,
         "from": str | None,
         "to": str | None,

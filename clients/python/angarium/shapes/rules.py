@@ -54,7 +54,7 @@ class PreviewDestination(TypedDict):
 
     destinationId: str
     name: str
-    status: DestinationStatus
+    status: Literal["ACTIVE", "DISABLED"]
     priority: Priority
     ruleId: str | None
 

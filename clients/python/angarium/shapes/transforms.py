@@ -2,7 +2,7 @@
 
 from typing import Any, TypedDict
 
-from angarium.shapes.vocabulary import Environment, TransformStatus
+from angarium.shapes.vocabulary import Environment, ErrorCategory, TransformStatus
 
 
 class TransformScript(TypedDict):
@@ -30,5 +30,5 @@ class TransformRun(TypedDict):
     headers: dict[str, str]
     logs: str | None
     durationMs: float
-    errorCategory: str | None
+    errorCategory: ErrorCategory | None
     errorMessage: str | None

@@ -14,6 +14,40 @@ OriginKind = Literal["NORMAL", "REPLAY", "INSPECTION"]
 SchemaStatus = Literal["DRAFT", "ACTIVE", "DEPRECATED"]
 TransformStatus = Literal["DRAFT", "PUBLISHED", "SUPERSEDED"]
 ReplayStatus = Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
+ErrorCategory = Literal[
+    "TIMEOUT",
+    "DNS",
+    "CONNECTION",
+    "TLS",
+    "BLOCKED_ADDRESS",
+    "PROTOCOL",
+    "REDIRECT",
+    "HTTP_4XX",
+    "HTTP_5XX",
+    "RATE_LIMITED",
+    "TRANSFORM",
+    "DESTINATION_GONE",
+    "INTERNAL",
+]
+ErrorCode = Literal[
+    "invalid_request",
+    "schema_violation",
+    "idempotency_mismatch",
+    "loop_detected",
+    "unauthorized",
+    "plan_limit",
+    "forbidden",
+    "not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "conflict",
+    "payload_too_large",
+    "unsupported_media_type",
+    "range_not_satisfiable",
+    "rate_limited",
+    "internal",
+    "overloaded",
+]
 Period = Literal["1h", "6h", "24h", "7d", "30d"]
 Granularity = Literal["minute", "hour", "day"]
 JsonObject = dict[str, Any]
@@ -29,9 +63,9 @@ class Success(TypedDict):
 class Latency(TypedDict):
     """Percentiles in milliseconds; null without attempts."""
 
-    p50: float | None
-    p95: float | None
-    p99: float | None
+    p50: int | None
+    p95: int | None
+    p99: int | None
 
 
 class Page(TypedDict, Generic[Item]):

@@ -7,7 +7,7 @@ from typing import Unpack
 from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
 from angarium.filters import ReplayFilter
 from angarium.pauses import sleep
-from angarium.shapes import DeliveryStatus, Page, ReplayJob, ReplayJobDetail, ReplayProgress
+from angarium.shapes import Page, Replayable, ReplayJob, ReplayJobDetail, ReplayProgress
 from angarium.sync.resource import Resource, follow_pages
 
 LOOK_EVERY_S = 1.0  # progress is counted by the second
@@ -23,7 +23,7 @@ class ReplayJobs(Resource):
         destination_id: str | None = None,
         customer_account_id: str | None = None,
         event_types: Sequence[str] | None = None,
-        statuses: Sequence[DeliveryStatus] | None = None,
+        statuses: Sequence[Replayable] | None = None,
         delivery_ids: Sequence[str] | None = None,
         since: Instant | None = None,
         until: Instant | None = None,

@@ -1,0 +1,71 @@
+"""What a value may be, in one form for the client's type hints and the document's schemas.
+
+A kind is a set: names of JSON's types, words of an enumeration as ("word", it), and lists and maps with
+the kind of what they hold. An object with fields is "object" only: whoever compares goes into it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
+
+Kind = frozenset[Any]
+ANYTHING: Kind = frozenset({"anything"})
+NOTHING: Kind = frozenset({"null"})
+_PLAIN: dict[Any, str] = {
+    str: "string", datetime: "string", int: "integer", float: "number", bool: "boolean",
+    bytes: "encoded", NoneType: "null",
+}  # fmt: skip
+
+
+def of_hint(hint: Any) -> Kind:
+    """Return the kind of a type hint. Raises KeyError for a type that JSON has none for."""
+    if hint is Any:
+        return ANYTHING
+    if is_typeddict(hint):
+        return frozenset({"object"})
+    origin, given = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return frozenset().union(*map(of_hint, given))
+    if origin is Literal:
+        return frozenset(("word", word) for word in given)
+    if origin in (list, Sequence):
+        return frozenset({("list", of_hint(given[0]))})
+    if origin in (dict, Mapping):
+        assert given[0] is str, hint
+        return frozenset({("map", of_hint(given[1]))})
+    return frozenset({_PLAIN[hint]})
+
+
+def of_schema(schema: Any, resolved: Callable[[Any], Any]) -> Kind:
+    """Return the kind of a schema; `resolved` follows a `$ref`."""
+    schema = resolved(schema)
+    for choices in ("anyOf", "oneOf"):
+        if choices in schema:
+            return frozenset().union(*(of_schema(each, resolved) for each in schema[choices]))
+    if "enum" in schema:
+        return frozenset(("word", word) for word in schema["enum"])
+    if "const" in schema:
+        return frozenset({("word", schema["const"])})
+    match schema.get("type"):
+        case None:
+            return ANYTHING
+        case "array":
+            return frozenset({("list", of_schema(schema["items"], resolved))})
+        case "object" if not schema.get("properties"):
+            more = schema.get("additionalProperties", True)
+            held = ANYTHING if more is True else of_schema(more, resolved)
+            return frozenset({("map", held)})
+        case name:
+            return frozenset({name})
+
+
+def opened(kind: Kind) -> Kind:
+    """Return the kind with every object taken for a map, and without what a caller has encoded itself."""
+    return frozenset(map(_opened, kind - {"encoded"}))
+
+
+def _opened(part: Any) -> Any:
+    if part == "object":
+        return ("map", ANYTHING)
+    return ("list", opened(part[1])) if part[0] == "list" else part
