@@ -1,4 +1,4 @@
-"""The client and the OpenAPI document say the same: operations, parameters, fields, types, enumerations."""
+"""The client and the OpenAPI document say the same of operations, parameters, fields, types and words."""
 
 import inspect
 import json
