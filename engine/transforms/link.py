@@ -71,6 +71,7 @@ class Link:
         self.expected_s = 0.0  # CPU that what flies is taken to need
         self.alone = False  # what flies is no quick script
         self.said_hello = False
+        self.cause = ""  # why the process could not start, as far as it said so
         self.idle_since = trio.current_time()
         self._sources: set[bytes] = set()
         self._source_bytes = 0
@@ -200,6 +201,9 @@ class Link:
             content = bytes(memoryview(buffer)[at + worker.ANSWER.size : at + length])
             at += length
             now = trio.current_time()
+            if kind == worker.UNABLE and not self.said_hello:
+                self.cause = content[: worker.NAMED].decode("utf-8", "replace")
+                continue
             if kind == worker.READY:
                 if self.said_hello or number:
                     raise ValueError("a second greeting")

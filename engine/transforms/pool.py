@@ -41,6 +41,13 @@ BACKOFF_S = 0.1  # after a worker that did not start, doubling with each
 MOST_BACKOFF_S = 10.0
 
 OVERLOADED = Failure(ErrorCategory.TRANSFORM, "transforms are overloaded")
+NOT_STARTING = Failure(
+    ErrorCategory.TRANSFORM,
+    "scripts cannot be run: their processes do not start; the server's log says why",
+)
+_REMEDY = (
+    "run `angarium doctor` as the server is run: it starts such a process and says what is missing"
+)
 _STOPPED = Failure(ErrorCategory.TRANSFORM, "the service is stopping")
 log = structlog.get_logger("angarium.transforms")
 
@@ -111,7 +118,7 @@ class TransformPool:
         result = await self._await(
             lambda done: self._submit(check_of(known, trio.current_time(), done))
         )
-        if result is OVERLOADED or result is _STOPPED:
+        if result is OVERLOADED or result is NOT_STARTING or result is _STOPPED:
             raise Refusal("overloaded", "scripts cannot be checked at the moment", (), 1)
         return result.message if isinstance(result, Failure) else None
 
@@ -288,8 +295,8 @@ class TransformPool:
             link = Link(
                 self._reactor, self._timers, self._nice(index), self._answered, self._freed, ended
             )
-        except OSError:
-            log.exception("a transform worker could not be started")
+        except OSError as error:
+            self._tell_not_started(str(error))
             self._hold_back()
             return None
         self._started += 1
@@ -308,6 +315,15 @@ class TransformPool:
         self._not_before = trio.current_time() + pause_s
         self._timers.call_later(pause_s, self._kick)
 
+    def _tell_not_started(self, cause: str) -> None:
+        log.warning(
+            "transforms.worker_not_started",
+            cause=cause,
+            in_a_row=self._in_a_row + 1,
+            waiting=self._waiting.count,
+            remedy=_REMEDY,
+        )
+
     def _freed(self, link: Link) -> None:
         if link.said_hello:
             self._in_a_row = 0
@@ -319,7 +335,7 @@ class TransformPool:
         if self._links[index] is link:
             self._links[index] = None
         if not link.said_hello:
-            log.warning("a transform worker ended before it was there")
+            self._tell_not_started(link.cause or f"exit code {link.process.poll()}")
             self._hold_back()
         for job in reversed(back):
             if not job.done:
@@ -337,7 +353,7 @@ class TransformPool:
         self._sweeping = False
         now = trio.current_time()
         for job in self._waiting.expired(now - PATIENCE_S):
-            self._finish(job, OVERLOADED)
+            self._finish(job, NOT_STARTING if self._in_a_row else OVERLOADED)
         for index, link in enumerate(self._links):
             if link is not None and not link.flying and now - link.idle_since > IDLE_S:
                 link.close()

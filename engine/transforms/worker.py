@@ -51,6 +51,8 @@ ANSWER = Struct("<IcId")  # number, kind, microseconds of CPU, seconds of CPU of
 
 SOURCE, RUN, CHECK, FORGET = b"S", b"R", b"C", b"X"
 READY, BODY, SKIP, FAILED, SOUND = b"H", b"B", b"N", b"F", b"K"
+UNABLE = b"U"  # instead of a greeting: why the process cannot start here
+NOT_STARTED = 9  # the exit code for that, beside those of `confine`
 REFUSED = b"E"  # failed as well, in plain words of this process
 READ_BYTES = 256 * 1024
 KEY = 16  # bytes that name a source
@@ -62,7 +64,7 @@ _WRAP = (
 TOO_LARGE = b'"the result is larger than 1 MiB"'
 TOO_LONG = "the script took more than 50 ms of CPU"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_NAMED = 500  # characters of a complaint
+NAMED = 500  # characters of a complaint
 
 
 class BrokenScriptError(Exception):
@@ -141,8 +143,8 @@ def said(error: Exception) -> str:
         line, _, rest = part.partition(":")
         column = rest.partition("\n")[0].rstrip(")")
         if line.isdigit() and column.isdigit() and int(line) > 1:
-            return f"{message[: _NAMED - 50]} (line {int(line) - 1}, column {column})"
-    return message[:_NAMED]
+            return f"{message[: NAMED - 50]} (line {int(line) - 1}, column {column})"
+    return message[:NAMED]
 
 
 class Worker:
@@ -271,7 +273,7 @@ class Worker:
 
 
 def _refused(message: str) -> tuple[bytes, bytes]:
-    return REFUSED, message[:_NAMED].encode("utf-8", "replace")
+    return REFUSED, message[:NAMED].encode("utf-8", "replace")
 
 
 def _framed(result: str) -> tuple[bytes, bytes]:
@@ -316,9 +318,27 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Be a worker, as the command line says; without one, exit with what `confine` returns."""
-    if len(sys.argv) == 1:
-        os._exit(confine())
+    """Be a worker, as the command line says; without one, exit with what `confine` returns.
+
+    A process that cannot start says why, on its socket or else on its output: there is no other trace.
+    """
+    try:
+        if len(sys.argv) == 1:
+            os._exit(confine())
+        worker, held = start()
+    except Exception as error:  # one of the barriers: the process
+        text = f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:NAMED]
+        if len(sys.argv) == 1:
+            os.write(1, text)
+        else:
+            head = ANSWER.pack(0, UNABLE, 0, 0.0)
+            os.write(int(sys.argv[1]), FRAME.pack(len(head) + len(text)) + head + text)
+        os._exit(NOT_STARTED)
+    worker.serve(held)
+
+
+def start() -> tuple[Worker, int]:
+    """Return a worker of the command line in this process, and what `confine` returned."""
     descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.nice(int(sys.argv[4]))
     loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)
@@ -328,7 +348,7 @@ def main() -> None:
     loader.exec_module(module)
     with open(prelude, encoding="utf-8") as file:
         worker = Worker(descriptor, module, joined(file.read()))
-    worker.serve(confine())
+    return worker, confine()
 
 
 if __name__ == "__main__":

@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog.testing
 import trio
 import trio.testing
 
+from api.cli.doctor.machine import check_workers
+from engine.errors import Refusal
 from engine.outbound.ports import Failure, Script, Transformed
 from engine.transforms import link as link_module
 from engine.transforms import pool as pool_module
@@ -26,6 +29,9 @@ from tests.transforms.house import (
 )
 
 ROOT = Path(__file__).parent.parent.parent
+HANGS_S = (
+    240.0  # measures nothing: on a busy machine a worker's 100 ms of CPU, at nice 15, take a minute
+)
 PLAIN = function("return 1;")
 # Longer in CPU than a moment, within the limit; a native, so that nothing looks at a clock meanwhile.
 HEAVY = function("let n = 0; for (let i = 0; i < 2e5; i++) n += i; return n;")
@@ -38,7 +44,7 @@ async def gone(pid: int) -> None:
     except ProcessLookupError:
         return
     try:
-        with trio.fail_after(10):
+        with trio.fail_after(HANGS_S):
             await trio.lowlevel.wait_readable(descriptor)
     finally:
         os.close(descriptor)
@@ -165,7 +171,45 @@ async def test_runs_that_wait_too_long_fail_without_having_been_run(
     monkeypatch.setattr(pool_module, "SWEEP_S", 0.01)
     monkeypatch.setattr(link_module, "_command", lambda descriptor, nice: ["/nowhere"])
     async with open_pool() as pool:
-        assert await performed(pool, PLAIN) is pool_module.OVERLOADED
+        with structlog.testing.capture_logs() as lines:
+            assert await performed(pool, PLAIN) is pool_module.NOT_STARTING
+        with pytest.raises(Refusal) as raised:
+            await pool.check("ours", PLAIN)
+        assert raised.value.code == "overloaded"
+    assert {line["event"] for line in lines} == {"transforms.worker_not_started"}
+    assert all("/nowhere" in line["cause"] and "doctor" in line["remedy"] for line in lines)
+
+
+def forbidding_worker(folder: Path) -> Path:
+    """Write the worker's program as one to which the kernel refuses another account."""
+    here = "    if os.geteuid() == 0:\n"
+    own = Path(worker.__file__)
+    source = own.read_text()
+    assert here in source
+    refused = '    if True:\n        raise PermissionError(1, "not permitted")\n'
+    (folder / "seal.py").write_bytes((own.parent / "seal.py").read_bytes())
+    program = folder / "worker.py"
+    program.write_text(source.replace(here, refused))
+    return program
+
+
+async def test_a_worker_that_cannot_be_confined_says_why_and_runs_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where a container forbids to change accounts, whoever runs the tests."""
+    forbidding = forbidding_worker(tmp_path)
+    monkeypatch.setattr(worker, "__file__", str(forbidding))
+    monkeypatch.setattr(pool_module, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(pool_module, "SWEEP_S", 0.01)
+    with structlog.testing.capture_logs() as lines:
+        async with open_pool(1) as pool:
+            while not pool.statistics().lost:
+                result = await performed(pool, PLAIN)
+                assert result in (pool_module.NOT_STARTING, pool_module.OVERLOADED)
+            assert await performed(pool, PLAIN) is pool_module.NOT_STARTING
+    told = [line for line in lines if line["event"] == "transforms.worker_not_started"]
+    assert told[0]["cause"] == "PermissionError: [Errno 1] not permitted"
+    assert check_workers().message.endswith("PermissionError: [Errno 1] not permitted")
 
 
 async def test_sources_that_are_remembered_are_bounded_in_bytes(

@@ -210,8 +210,15 @@ def check_workers() -> Finding:
     except (OSError, subprocess.TimeoutExpired) as error:
         message = f"no process for scripts can be started: {error}"
         return warning("scripts", message, "see to it that this account may start processes")
-    held = done.returncode if 0 <= done.returncode <= seal.NO_NEW_PRIVILEGES | seal.FILTERED else 0
-    if held & seal.FILTERED:
+    if not 0 <= done.returncode <= seal.NO_NEW_PRIVILEGES | seal.FILTERED:
+        cause = done.stdout.decode("utf-8", "replace") or f"exit code {done.returncode}"
+        return warning(
+            "scripts",
+            f"their processes do not start here, so that no script runs: {cause}",
+            "run the server as an account of its own, not as root; a container whose server is root needs"
+            " CAP_SETUID and CAP_SETGID, and a map of users with the number 65533",
+        )
+    if done.returncode & seal.FILTERED:
         return ok("scripts", "their processes have no privileges to gain, and few system calls")
     return warning(
         "scripts",
