@@ -164,12 +164,27 @@ class PatternIndex(Generic[T]):
         Patterns with a `*` are followed side by side. Each node is visited once, so that no look-up takes
         more steps than all patterns have segments.
         """
-        counted = Steps() if steps is None else steps
         found: dict[str, T] = {}
-        for entries in self._found(event_type, counted):
-            counted.spend(len(entries))
-            found.update(entries)
+        for entries, portion in self._portions(event_type, Steps() if steps is None else steps):
+            found.update((each, entries[each]) for each in portion if each in entries)
         return list(found.values())
+
+    def portions(self, event_type: str, steps: Steps) -> Iterator[list[T]]:
+        """Yield the entries that `find` returns, one slice of work at a time: there can be a million.
+
+        An entry comes once for each of its patterns that names the type.
+        """
+        for entries, portion in self._portions(event_type, steps):
+            yield [entries[each] for each in portion if each in entries]
+
+    def _portions(self, event_type: str, steps: Steps) -> Iterator[tuple[dict[str, T], list[str]]]:
+        """Yield the ids of a slice of work, with the entries that they are of. A pause can remove one."""
+        for entries in self._found(event_type, steps):
+            identifiers = list(entries)
+            for start in range(0, len(identifiers), SLICE_STEPS):
+                portion = identifiers[start : start + SLICE_STEPS]
+                steps.spend(len(portion))
+                yield entries, portion
 
     def _found(self, event_type: str, steps: Steps) -> Iterator[dict[str, T]]:
         segments = event_type.split(".")

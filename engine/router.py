@@ -5,6 +5,7 @@ that an index finds for the type, in steps that pause. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 
 from msgspec import Struct
 
@@ -17,6 +18,7 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.filters import EvaluationError, Facts, Filter, FilterError, compile_filter, facts_of
+from engine.identity import MAX_FANOUT
 from engine.judging_time import JudgingTime
 from engine.models import Models, PayloadCheck, Rule
 from engine.pattern_index import SLICE_STEPS, PatternIndex, Steps
@@ -217,19 +219,33 @@ class Router:
     def _candidates(
         self, index: PatternIndex[Rule], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
-        found: dict[str, list[Rule]] = {}
-        matching = index.find(event_type, steps)
-        if len(matching) <= ORDERED:
-            matching.sort(
-                key=lambda rule: rule.id
-            )  # so that processes agree on the order of deliveries
-        for rule in matching:
+        """Yield the destinations of a type, no more than `MAX_FANOUT` and one that every event goes to:
+        an event that has so many is refused."""
+        matching = chain.from_iterable(index.portions(event_type, steps))
+        first = list(islice(matching, ORDERED + 1))
+        if len(first) <= ORDERED:
+            first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
+        # By destination: the best of its rules without a filter, and those that have one, which are few.
+        plain: dict[str, Rule | None] = {}
+        filtered: dict[str, dict[str, Rule]] = {}
+        for number, rule in enumerate(chain(first, matching), 1):
+            if number % SLICE_STEPS == 0:
+                steps.spend(SLICE_STEPS)
             if rule.enabled:
-                found.setdefault(rule.destination, []).append(rule)
-        for identifier, rules in found.items():
+                best = plain.setdefault(rule.destination, None)
+                if rule.filter is not None:
+                    filtered.setdefault(rule.destination, {})[rule.id] = rule
+                elif best is None or _rank(rule) < _rank(best):
+                    plain[rule.destination] = rule
+        certain = 0
+        for identifier, best in plain.items():
+            steps.spend(1)
             destination = self._models.destinations[identifier]
             if destination.status is not DestinationStatus.ARCHIVED:
-                yield _candidate(destination, rules, steps)
+                yield _candidate(destination, best, filtered.get(identifier, {}).values(), steps)
+                certain += best is not None
+                if certain > MAX_FANOUT:
+                    return
 
 
 def matching_pattern(patterns: Iterable[str], event_type: str) -> str | None:
@@ -255,16 +271,23 @@ def filter_of(rule: Rule) -> Filter | None:
         return Filter(rule.filter, refused, frozenset())
 
 
-def _candidate(destination: Destination, rules: list[Rule], steps: Steps) -> Candidate:
+def _rank(rule: Rule) -> tuple[int, bool, str]:
+    """Return what rules of one destination are asked by: the least first."""
+    return -rule.priority, rule.filter is not None, rule.id
+
+
+def _candidate(
+    destination: Destination, plain: Rule | None, filtered: Iterable[Rule], steps: Steps
+) -> Candidate:
+    rules = sorted(filtered, key=_rank)
+    if plain is not None:
+        rules = [*(rule for rule in rules if _rank(rule) < _rank(plain)), plain]
     options: list[Option] = []
-    steps.spend(len(rules))
-    for rule in sorted(rules, key=lambda rule: (-rule.priority, rule.filter is not None, rule.id)):
+    for rule in rules:
         if rule.filter is not None:
             steps.spend(FILTER_STEPS)
         choice = Choice(destination, rule.priority, CLASS_OF_PRIORITY[rule.priority])
         options.append(Option(rule, filter_of(rule), choice))
-        if rule.filter is None:
-            break
     return Candidate(tuple(options))
 
 

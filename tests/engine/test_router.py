@@ -9,9 +9,13 @@ from engine.core.destination import Destination, Target
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.errors import Refusal
+from engine.identity import MAX_FANOUT
+from engine.ingest import deliveries_of
 from engine.judge import Judge
 from engine.judging_time import JudgingTime
 from engine.models import Models, Rule
+from engine.pattern_index import SLICE_STEPS
+from engine.preview import SHOWN, preview
 from engine.router import Router, names
 from tests.engine.patterns import compile_pattern
 
@@ -105,6 +109,49 @@ def test_who_sends_ever_new_types_to_very_many_patterns_has_to_wait() -> None:
     assert router.known(1, "second", None) is None
     judge.choices(None, replace(event(type_="second"), environment=2))
     router.own_route(1, "angarium.destination.disabled")
+
+
+def test_a_slice_has_a_thousand_of_the_rules_that_name_one_type() -> None:
+    """Of a million rules with one pattern the route was compiled in steps of up to 600 ms."""
+    models = Models()
+    for number in range(3):
+        models.put_destination(destination(f"d{number}"))
+    for number in range(30_000):
+        to, urgent = f"d{number % 3}", number == 29_000
+        priority = Priority.CRITICAL if urgent else Priority.STANDARD
+        models.put_rule(rule(f"r{number}", to, "order.*", "*.created", priority=priority))
+    pauses: list[None] = []
+    choices = Router(models).route(1, "order.created", None, lambda: pauses.append(None)).plain
+    # Each rule is found twice, and looked at twice.
+    assert len(pauses) >= 4 * 30_000 // SLICE_STEPS
+    assert {each.destination.id: each.priority for each in choices} == {
+        "d0": Priority.STANDARD,
+        "d1": Priority.STANDARD,
+        "d2": Priority.CRITICAL,
+    }
+    pauses.clear()
+    tried = preview(models, event(type_="order.created"), None, None, lambda: pauses.append(None))
+    assert len(pauses) >= 2 * 30_000 // SLICE_STEPS
+    assert {each.destination.id: each.priority for each in tried.reached} == {
+        each.destination.id: each.priority for each in choices
+    }
+    assert (len(tried.judgements), tried.omitted, tried.others) == (SHOWN, 30_000 - SHOWN, 0)
+
+
+def test_a_route_keeps_no_more_destinations_than_are_refused() -> None:
+    """One of 100,000 destinations was too heavy to be kept, and was compiled for each event."""
+    models = Models()
+    for number in range(MAX_FANOUT + 10):
+        models.put_destination(destination(f"d{number}"))
+        models.put_rule(rule(f"r{number}", f"d{number}", "t"))
+    router = Router(models)
+    choices = router.route(1, "t").choices(event())
+    assert len(choices) == MAX_FANOUT + 1
+    with pytest.raises(Refusal, match="destinations match"):
+        deliveries_of(event(), choices)
+    for number in range(10):
+        models.remove_rule(f"r{number}")
+    assert len(deliveries_of(event(), router.route(1, "t").choices(event()))) == MAX_FANOUT
 
 
 def test_several_rules_of_a_destination_make_one_choice_of_the_highest_priority() -> None:
