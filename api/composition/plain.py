@@ -1,4 +1,4 @@
-"""The Quart application with the engine in its lifespan, for a server that is not ours; see `api.asgi`."""
+"""The Quart application with the engine in its lifespan, for a server that is not ours (`api.asgi`)."""
 
 import os
 from collections.abc import Awaitable, Callable

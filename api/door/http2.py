@@ -4,36 +4,57 @@ A client may have a hundred requests under way. What it may have done for nothin
 how long anything waits is bounded here and in `http2_frames` and `http2_stream`. Nothing here awaits.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import h2.events
+import hpack
 from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes
 
 from api.door.answering import Door
 from api.door.channel import FOREVER, Address
-from api.door.framing import MalformedError
+from api.door.framing import Head, MalformedError
+from api.door.http2_direct import LARGEST_WINDOW
 from api.door.http2_frames import (
+    DATA,
+    END_HEADERS,
+    HEADER_BYTES,
+    HEADERS,
     PAID_BODY_BYTES,
     PAID_REQUEST,
+    RST_STREAM,
+    WINDOW,
     RefusedError,
 )
-from api.door.http2_head import check_trailers, head_of
+from api.door.http2_head import Fields, check_trailers, head_of
 from api.door.http2_protocol import ACKNOWLEDGED_BYTES, SETTINGS, STREAMS
 from api.door.http2_sending import Sending
 from api.door.http2_stream import Request
 from api.door.http2_turns import Turns
 from api.door.transport import Transport
+from api.ingestion import PATHS
 
 __all__ = ["STREAMS", "Http2Connection"]
+
+
+MOST_NUMBER = 2**31  # of streams
 
 
 class Http2Connection(Sending):
     """See the module."""
 
-    __slots__ = ("_debt", "_drained", "_reset_at", "_resets", "_turns", "_unacknowledged")
+    __slots__ = (
+        "_debt",
+        "_drained",
+        "_reset_at",
+        "_resets",
+        "_spoken",
+        "_turns",
+        "_unacknowledged",
+    )
 
     def __init__(
         self,
@@ -45,6 +66,7 @@ class Http2Connection(Sending):
     ) -> None:
         super().__init__(door, transport, address, on_fault)
         self._turns = turns
+        self._spoken = False  # `h2` has seen a request: the connection is in order
         self._debt = 0  # of work that was done in one turn, beyond what a turn may have
         self._drained = 0  # bytes since the last word
         self._unacknowledged = 0  # bytes of bodies, of the window of the connection
@@ -129,6 +151,10 @@ class Http2Connection(Sending):
                 if not frame:
                     break
                 self._debt += self._frames.cost
+                if self._take_direct(frame):
+                    if self._ending:
+                        return
+                    continue
                 for event in self._h2.receive_data(frame):
                     handler = _HANDLERS.get(type(event))
                     if handler is not None:
@@ -155,22 +181,95 @@ class Http2Connection(Sending):
         elif not self._reading:
             self._read_on(True)
 
+    def _take_direct(self, frame: bytes) -> bool:
+        """Serve a request that came whole, or a frame for one that did; False: the frame is for `h2`."""
+        kind = frame[3]
+        if kind != HEADERS and not self._h2.windows:
+            return False
+        number = int.from_bytes(frame[5:9], "big")
+        if number in self._h2.windows:
+            return self._meddled(number, kind, frame)
+        if kind != HEADERS or frame[4] != END_HEADERS or not self._spoken:
+            return False
+        body = self._frames.body_behind(frame[5:9])
+        if (
+            body is None
+            or not self._h2.highest_inbound_stream_id < number < MOST_NUMBER
+            or not number % 2
+            or self._door.closing
+            or len(self._streams) >= STREAMS
+        ):
+            return False
+        decoder = self._h2.decoder
+        try:
+            fields = decoder.ahead(frame[HEADER_BYTES:])
+        except hpack.HPACKError:
+            self._end(ErrorCodes.COMPRESSION_ERROR)
+            return True
+        decoder.decoded = True
+        head = self._head(fields)
+        if (
+            head is None
+            or head.method != b"POST"
+            or head.path not in PATHS
+            or not (head.chunked or head.length == len(body))
+        ):
+            return False
+        decoder.decoded = False
+        cost = self._frames.cost
+        self._frames.take()
+        self._debt += self._frames.cost
+        self._frames.pay(cost + PAID_REQUEST + len(body) / PAID_BODY_BYTES)
+        self._h2.open_direct(number, len(body))
+        request = self._streams[number] = Request(self, number, head, ended=True)
+        request.begin(self.admitted, body)
+        return True
+
+    def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
+        """See to a frame for a request that came whole; False: the frame is for `h2`."""
+        request, data = self._streams[number], frame[HEADER_BYTES:]
+        if kind == RST_STREAM and len(data) == 4:
+            del self._h2.windows[number]
+            request.gone()
+            self.over(request)
+            self._reset_once()
+        elif kind == WINDOW and len(data) == 4:
+            if self._h2.widen(number, int.from_bytes(data, "big") & LARGEST_WINDOW):
+                self._unblock(number)
+            else:
+                self.reset(request, ErrorCodes.FLOW_CONTROL_ERROR)
+                self._reset_once()
+        elif kind == DATA:
+            self._h2.took(len(data))
+            self.reset(request, ErrorCodes.STREAM_CLOSED)
+            self._reset_once()
+        elif kind == HEADERS:
+            self._end(ErrorCodes.STREAM_CLOSED)
+        else:
+            return False
+        return True
+
+    def _head(self, fields: Fields) -> Head | None:
+        """Return the head that the last header block makes; None where it is malformed."""
+        decoder = self._h2.decoder
+        if decoder.head is None:
+            self.admitted = None
+            with contextlib.suppress(MalformedError):
+                decoder.head = head_of(fields)
+        return decoder.head
+
     def _on_request(self, event: h2.events.RequestReceived) -> None:
         number = event.stream_id
         assert number is not None
         if self._door.closing:  # surely not looked at, safe to send elsewhere
             self._h2.reset_stream(number, ErrorCodes.REFUSED_STREAM)
             return
-        decoder = self._h2.decoder
-        head = decoder.head
+        head = self._head(event.headers or ())
         if head is None:
-            self.admitted = None
-            try:
-                head = decoder.head = head_of(event.headers or ())
-            except MalformedError:
-                self._h2.reset_stream(number, ErrorCodes.PROTOCOL_ERROR)
-                self._reset_once()
-                return
+            self._h2.reset_stream(number, ErrorCodes.PROTOCOL_ERROR)
+            self._reset_once()
+            return
+        self._spoken = True
         self._frames.pay(self._frames.cost + PAID_REQUEST)
         request = Request(self, number, head, event.stream_ended is not None)
         self._streams[number] = request
@@ -213,14 +312,20 @@ class Http2Connection(Sending):
         self._reset_once()
 
     def _on_window(self, event: h2.events.WindowUpdated) -> None:
-        request = self._blocked.pop(event.stream_id or 0, None)
+        self._unblock(event.stream_id or 0)
+
+    def _unblock(self, number: int) -> None:
+        request = self._blocked.pop(number, None)
         if request is not None:
             self._sending[request.number] = request
 
     def _on_settings(self, event: h2.events.RemoteSettingsChanged) -> None:
         if len(self._h2.remote_settings) > SETTINGS:
             self._end(ErrorCodes.ENHANCE_YOUR_CALM)
-        elif SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            return
+        changed = event.changed_settings.get(SettingCodes.INITIAL_WINDOW_SIZE)
+        if changed is not None:
+            self._h2.widen_all(changed.new_value - (changed.original_value or 0))
             self._sending.update(self._blocked)
             self._blocked.clear()
 

@@ -10,6 +10,7 @@ from api.door.framing import MAX_HEAD, PREFACE
 from api.door.limits import Limits
 
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH, PING, GOAWAY, WINDOW, CONTINUATION = range(10)
+END_STREAM = 0x1
 END_HEADERS = 0x4
 HEADER_BYTES = 9  # of a frame
 FRAME_BYTES = 16 * 1024  # of a frame's payload: the default, which we never raise
@@ -109,6 +110,15 @@ class Frames:
         if self.credit < 0:
             raise RefusedError(ErrorCodes.ENHANCE_YOUR_CALM)
         return data[at:end]
+
+    def body_behind(self, number: bytes) -> bytes | None:
+        """Return what the next frame has, where that is here and is all of the stream's body."""
+        data, at = self._data, self._at
+        if len(data) - at < HEADER_BYTES or data[at + 3] != DATA or data[at + 4] != END_STREAM:
+            return None
+        begin = at + HEADER_BYTES
+        end = begin + _size(data, at)
+        return data[begin:end] if data[at + 5 : begin] == number and end <= len(data) else None
 
     def _block(self, at: int) -> tuple[int, int, int]:
         """Return the end of the header block that begins at `at`, its cost, and its frames. Raises

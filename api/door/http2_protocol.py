@@ -54,28 +54,38 @@ _EMPTY_TABLE = b"\x20"  # said once: our answers enter nothing in the client's t
 class Decoder(hpack.Decoder):
     """Remembers the last header block: where it changed no table, the same bytes mean the same again.
 
-    `head` is for the connection to keep what it made of that block.
+    `head` is for the connection to keep what it made of that block. `decoded`: the block that comes next
+    was decoded `ahead`.
     """
 
     def __init__(self) -> None:
         super().__init__(max_header_list_size=MAX_HEAD)
         self.head: Head | None = None
+        self.decoded = False
         self._last = b""
+        self._lasting = False  # the last block means the same again
         self._fields: list[hpack.HeaderTuple] = []
 
     def decode(self, data: bytes, raw: bool = False) -> Iterable[hpack.HeaderTuple]:
         """See `hpack.Decoder`."""
-        if data == self._last and data:
+        if self.decoded:
+            self.decoded = False
+            return self._fields
+        return self.ahead(data)
+
+    def ahead(self, data: bytes) -> list[hpack.HeaderTuple]:
+        """Decode a block before it is known who is to have it."""
+        if self._lasting and data == self._last:
             return self._fields
         self.head = None
-        self._last = b""
+        self._lasting = False
         if _RESIZES.match(data):
             raise hpack.HPACKDecodingError("the table's size changes more than twice")
         before = self._table()
-        fields = self._fields = list(super().decode(data, raw))
+        fields = self._fields = list(super().decode(data, raw=True))
         after = self._table()
-        if before[0] == after[0] and before[1] is after[1]:
-            self._last = data
+        self._last = data
+        self._lasting = before[0] == after[0] and before[1] is after[1]
         return fields
 
     def _table(self) -> tuple[tuple[int, int], object]:

@@ -12,8 +12,9 @@ from api.door.answering import Door
 from api.door.channel import FOREVER, Address, Channel
 from api.door.exchange import Exchange
 from api.door.http2_answers import Answering
+from api.door.http2_direct import DirectProtocol
 from api.door.http2_frames import PAID_ANSWER_BYTES, Frames
-from api.door.http2_protocol import Protocol, literals
+from api.door.http2_protocol import literals
 from api.door.http2_stream import Request
 from api.door.limits import SLICE_BYTES
 from api.door.transport import Transport
@@ -59,7 +60,7 @@ class Sending(Channel):
         self.ingestion = door.ingestion
         self.limits = door.limits
         self.admitted: Admitted | None = None  # who was, with the head that the decoder remembers
-        self._h2 = Protocol()
+        self._h2 = DirectProtocol()
         self._frames = Frames(self._limits, self._instant())
         self._streams: dict[int, Request] = {}
         self._sending: dict[int, Answering] = {}  # with something to send, in turns

@@ -50,8 +50,9 @@ class Request(Answering):
 
     # --- what comes from the client
 
-    def begin(self, admitted: Admitted | None) -> None:
-        """Judge the head. `admitted`: who was admitted with this very head before."""
+    def begin(self, admitted: Admitted | None, body: bytes = b"") -> None:
+        """Judge the head. `admitted`: who was admitted with this very head before. `body`: all of it,
+        where it has come with the head."""
         head = self.head
         batch = PATHS.get(head.path)
         if batch is None or head.method != b"POST":
@@ -60,7 +61,7 @@ class Request(Answering):
         lane = self._lane
         length = None if head.chunked else head.length
         if length is None and self.ended:
-            length = 0
+            length = len(body)
         try:
             if admitted is None or not lane.ingestion.judge_again(admitted):
                 admitted = lane.ingestion.judge(batch, head.query, head.index, length)
@@ -74,7 +75,7 @@ class Request(Answering):
         self._admitted = admitted
         self._allowance = admitted.allowance
         if self.ended:
-            self._submit(admitted)
+            self._receive(admitted, body)
             return
         self._await(lane.limits.body_s)
         if length is not None and length > self._allowed:
