@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import click
 
@@ -10,7 +11,6 @@ from api.cli.errors import SettingsTrouble
 from engine.settings import MIB, PREFIX, Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-SECRETS = ("master_key",)  # that no argument holds
 DATABASE = ("data_dir", "database_url", "master_key", "master_key_file")
 
 
@@ -33,8 +33,7 @@ def settings_from(flags: dict[str, Any]) -> Settings:
 
 def _flag(name: str) -> Callable[[Command], Command]:
     field = Settings.model_fields[name]
-    secret = name in SECRETS
-    more = " By the variable alone: arguments are seen by all." if secret else ""
+    more, check = _GUARDED.get(name, ("", None))
     help_text = f"{field.description}.{more} [{default_text(name)}; {PREFIX}{name.upper()}]"
     return click.option(
         "--" + name.replace("_", "-"),
@@ -42,7 +41,7 @@ def _flag(name: str) -> Callable[[Command], Command]:
         default=None,
         metavar=_metavar(name),
         help=help_text,
-        callback=_refused if secret else None,
+        callback=check,
     )
 
 
@@ -55,6 +54,35 @@ def _refused(_: click.Context, __: click.Parameter, value: str | None) -> None:
             " --master-key-file or by ANGARIUM_MASTER_KEY, and regard the key"
             " that was just given as known: angarium master-key rotate"
         )
+
+
+def _without_password(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Refuse a database's address that holds a password, for the same reason."""
+    if value is not None and _has_password(value):
+        raise SettingsTrouble(
+            "--database-url holds a password, and the list of processes shows arguments to everybody."
+            f" Give the address by {PREFIX}DATABASE_URL, or leave the password out of it and give that by"
+            " PGPASSWORD or ~/.pgpass; and change the password that was just given"
+        )
+    return value
+
+
+def _has_password(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return bool(parts.password) or "password" in parse_qs(parts.query)
+    except ValueError:  # no address at all: whoever connects by it says so
+        return "password" in url or "@" in url
+
+
+# Settings that arguments must not hold, or not wholly: what the help says more, and the check.
+_GUARDED: dict[str, tuple[str, Callable[..., Any]]] = {
+    "master_key": (" By the variable alone: arguments are seen by all.", _refused),
+    "database_url": (
+        " With a password by the variable alone: arguments are seen by all.",
+        _without_password,
+    ),
+}
 
 
 def default_text(name: str) -> str:

@@ -3,6 +3,7 @@
 from ipaddress import ip_network
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from pydantic import ValidationError
@@ -10,6 +11,7 @@ from pydantic import ValidationError
 from api.cli import main
 from api.cli.address import server_url
 from api.cli.errors import settings_trouble
+from api.cli.options import _without_password
 from engine.settings import PREFIX, Settings
 
 
@@ -101,6 +103,31 @@ def test_a_master_key_in_the_arguments_is_refused(command: str) -> None:
     assert result.exit_code == 2
     assert "--master-key-file" in result.output
     assert "c2VjcmV0" not in result.output
+
+
+@pytest.mark.parametrize("command", ["serve", "doctor", "backup"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:hidden@127.0.0.1:1/db",
+        "postgresql://user@127.0.0.1:1/db?password=hidden",
+        "postgresql://user:hidden@[::1/db",
+    ],
+)
+def test_a_database_password_in_the_arguments_is_refused(command: str, url: str) -> None:
+    arguments = [command, "--database-url", url, *(["x"] if command == "backup" else [])]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "ANGARIUM_DATABASE_URL" in result.output
+    assert "PGPASSWORD" in result.output
+    assert "hidden" not in result.output
+
+
+def test_a_database_address_without_a_password_is_taken() -> None:
+    context = click.Context(click.Command("any"))
+    parameter = click.Option(["--database-url"])
+    for url in (None, "postgresql://user@127.0.0.1:1/db", "postgresql:///db?host=/run/x"):
+        assert _without_password(context, parameter, url) == url
 
 
 def test_wrong_settings_are_words_and_exit_2(monkeypatch: pytest.MonkeyPatch) -> None:
