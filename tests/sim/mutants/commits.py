@@ -24,11 +24,11 @@ INTAKE = (
         (
             Intake,
             "_commit",
-            "    while True:\n",
-            "    if not twins and not group.claims:\n"
-            "        self._fail(submissions, DURABLE)\n"
-            "        pending = self._open = []\n"
-            "    while True:\n",
+            "while True:",
+            "if not twins and not group.claims:\n"
+            "    self._fail(submissions, DURABLE)\n"
+            "    pending = self._open = []\n"
+            "while True: ...",
         ),
     ),
     mutant(
@@ -75,12 +75,12 @@ INTAKE = (
     mutant(
         "seqs from a place too high",
         "Deliveries are told to their actors with the seq of their neighbour.",
-        (intake, "written", "acceptance.base)", "acceptance.base + 1)"),
+        (intake, "written", "acceptance.base", "acceptance.base + 1"),
     ),
     mutant(
         "a destination's row is not written",
         "The backlog row of a destination that gets its first work is left out.",
-        (Intake, "_dirtied", "if each.destination not in known", "if False"),
+        (Intake, "_dirtied", "each.destination not in known", "False"),
         needs="kill",
     ),
     mutant(
@@ -102,7 +102,7 @@ INTAKE = (
             Models,
             "_place",
             "index.put(rule.id, rule.event_types, rule)",
-            "index = indexes.setdefault(None, index)\n    index.put(rule.id, rule.event_types, rule)",
+            "index = indexes.setdefault(None, index)\nindex.put(rule.id, rule.event_types, rule)",
         ),
         needs="customer",
     ),
@@ -153,8 +153,8 @@ RECORDER = (
         (
             Recorder,
             "_commit",
-            "    while True:\n",
-            "    self._tell(taken)\n    taken = []\n    while True:\n",
+            "while True:",
+            "self._tell(taken)\ntaken = []\nwhile True: ...",
         ),
         needs="kill",
     ),
@@ -175,7 +175,12 @@ ENTRANCE = (
     mutant(
         "an entrance without rows",
         "An entry's destinations get no backlog row.",
-        (Entrance, "_written", "write(base, dirty,", "write(base, [],"),
+        (
+            Entrance,
+            "_written",
+            "entry.write(base, dirty, again=again)",
+            "entry.write(base, [], again=again)",
+        ),
         needs="requeue kill",
     ),
     mutant(
@@ -186,8 +191,8 @@ ENTRANCE = (
             "write",
             "self.done, self.left = requeued.done, requeued.left",
             "self.done, self.left = requeued.done, requeued.left\n"
-            "    for each in requeued.alive:\n"
-            "        each.seq = 1",
+            "for each in requeued.alive:\n"
+            "    each.seq = 1",
         ),
         needs="requeue",
     ),
@@ -197,12 +202,12 @@ ENTRANCE = (
         (
             ReplayRunner,
             "_enqueue",
-            "    if not replays:\n",
-            "    if replays:\n"
-            "        await self._store.pass_over(chunk)\n"
-            "        course.lost = True\n"
-            "        return True\n"
-            "    if not replays:\n",
+            "if not replays:",
+            "if replays:\n"
+            "    await self._store.pass_over(chunk)\n"
+            "    course.lost = True\n"
+            "    return True\n"
+            "if not replays: ...",
         ),
         needs="replay",
     ),
@@ -259,7 +264,7 @@ DATABASE = (
         "states are not guarded",
         "An outcome changes its row whatever that has been through meanwhile.",
         (settle, "_changed", "row is None or row.attempts != settlement.expects", "row is None"),
-        (settle, "_changed", "row.seq == delivery.seq and (", "("),
+        (settle, "_changed", "row.seq == delivery.seq", "True"),
         needs="requeue unheard",
     ),
 )

@@ -30,7 +30,12 @@ PARTS = (
     mutant(
         "rows begin with the last part",
         "A backlog row says that its destination's work begins where a large group ends.",
-        (large_intake, "parts_of", "yield 0, replace", "yield place, replace"),
+        (
+            large_intake,
+            "parts_of",
+            "0, replace(bare, customers=group.customers, dirty=group.dirty)",
+            "place, replace(bare, customers=group.customers, dirty=group.dirty)",
+        ),
         needs="batch kill",
     ),
     mutant(
@@ -40,10 +45,7 @@ PARTS = (
             SimulatedLargeIntake,
             "_write_parts",
             'await connection.run("commit", into.commit)',
-            "try:\n"
-            '            await connection.run("commit", into.commit)\n'
-            "        except Exception:\n"
-            "            pass",
+            'try:\n    await connection.run("commit", into.commit)\nexcept Exception:\n    pass',
         ),
         needs="batch",
     ),
@@ -55,8 +57,8 @@ PARTS = (
             "_write_parts",
             'await connection.run("commit", into.commit)',
             "trio.lowlevel.current_clock().call_later(\n"
-            "            0.05, lambda: [work() for work in into._writes]\n"
-            "        )",
+            "    0.05, lambda: [work() for work in into._writes]\n"
+            ")",
         ),
         needs="batch",
     ),
@@ -65,7 +67,7 @@ HANDS = (
     mutant(
         "an entry beside a batch",
         "What is requeued or replayed draws its place while a large group of its environment is written.",
-        (Entrance, "_first", "if barred.isdisjoint(each.environments)", "if True"),
+        (Entrance, "_first", "barred.isdisjoint(each.environments)", "True"),
         needs="batch",
     ),
     mutant(

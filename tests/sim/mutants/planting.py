@@ -1,27 +1,48 @@
-"""Plants a bug: one function of the engine is compiled anew with a few words of it replaced.
+"""Plants a bug: one function of the engine is compiled anew with a piece of it replaced.
 
-What is replaced must be there exactly once, so that a mutant whose place has moved fails loudly.
+The piece must be there exactly once, so that a mutant whose place is gone fails loudly. It is syntax:
+another layout, other names of locals, and a move to another function of the same module do not matter.
 """
 
+import ast
+import builtins
+import dis
 import inspect
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 from unittest import mock
 
 from msgspec import Struct
 
+from tests.sim.mutants.grafting import Piece, bound
+
 Owner = type | ModuleType
+Point = tuple[Owner, str]
 
 
 class Edit(Struct, frozen=True):
-    """In `name` of `owner`, `old` becomes `new`."""
+    """In `name` of `owner`, or near it, `old` becomes `new`."""
 
     owner: Owner
     name: str
     old: str
     new: str
+
+    def point(self) -> Point:
+        """Return the function that has the piece once. Raises LookupError without such a one."""
+        piece = Piece(self.old, self.new)
+        for points in _around(self.owner, self.name):
+            found = [point for point in points for _ in _places(piece, point, self.name)]
+            if len(found) > 1:
+                break
+            if found:
+                return found[0]
+        where = f"{self.owner.__name__}.{self.name}"
+        raise LookupError(f"{where} has {self.old!r} {len(found)} times")
 
 
 class Mutant(Struct, frozen=True):
@@ -36,11 +57,11 @@ class Mutant(Struct, frozen=True):
     @contextmanager
     def planted(self) -> Iterator[None]:
         """Have the bug while this lasts."""
-        places: dict[tuple[Owner, str], list[Edit]] = {}
+        points: dict[Point, list[Edit]] = {}
         for edit in self.edits:
-            places.setdefault((edit.owner, edit.name), []).append(edit)
+            points.setdefault(edit.point(), []).append(edit)
         with ExitStack() as stack:
-            for (owner, name), edits in places.items():
+            for (owner, name), edits in points.items():
                 stack.enter_context(mock.patch.object(owner, name, replaced(owner, name, edits)))
             yield
 
@@ -51,18 +72,79 @@ def mutant(name: str, bug: str, *edits: tuple[Owner, str, str, str], needs: str 
 
 
 def replaced(owner: Owner, name: str, edits: Sequence[Edit]) -> object:
-    """Return the function with the words replaced. Raises LookupError where they are not there once."""
-    found = inspect.getattr_static(owner, name)
-    function = found.fget if isinstance(found, property) else found
-    function = function.__func__ if isinstance(function, staticmethod) else function
-    assert isinstance(function, FunctionType)
-    source = textwrap.dedent(inspect.getsource(function))
+    """Return the function with its pieces replaced. Raises LookupError where one is not there once, or
+    says a name that is nowhere."""
+    function = _function(owner, name)
+    assert function is not None
+    tree = _tree(function)
     for edit in edits:
-        if source.count(edit.old) != 1:
-            times = source.count(edit.old)
-            raise LookupError(f"{owner.__name__}.{name} has {edit.old!r} {times} times")
-        source = source.replace(edit.old, edit.new)
+        piece = Piece(edit.old, edit.new)
+        places = piece.places(tree, _strange(piece, function, tree))
+        if len(places) != 1:
+            raise LookupError(f"{owner.__name__}.{name} has {edit.old!r} {len(places)} times")
+        piece.replace(places[0])
     made: dict[str, object] = {}
-    code = compile(source, f"<mutant of {name}>", "exec")
+    code = compile(ast.fix_missing_locations(tree), f"<mutant of {name}>", "exec")
     exec(code, function.__globals__, made)
-    return made[function.__name__]
+    (planted,) = made.values()
+    for word in _global_names(code):
+        if not _known(function, word) and word not in made:
+            raise LookupError(
+                f"the mutant of {owner.__name__}.{name} says {word!r}, which is nothing"
+            )
+    return planted
+
+
+def _around(owner: Owner, name: str) -> Iterator[list[Point]]:
+    """Yield where to look: the function, the others of its owner, the others of its module."""
+    yield [(owner, name)]
+    yield [(owner, other) for other in vars(owner) if other != name]
+    if isinstance(owner, type):
+        module = sys.modules[owner.__module__]
+        types = [
+            each for each in vars(module).values() if isinstance(each, type) and each is not owner
+        ]
+        own = [each for each in types if each.__module__ == module.__name__]
+        owners: list[Owner] = [module, *own]
+        yield [(each, other) for each in owners for other in vars(each)]
+
+
+def _places(piece: Piece, point: Point, name: str) -> list[Any]:
+    function = _function(*point)
+    if function is None or function.__code__.co_filename.startswith("<"):  # made, and not written
+        return []
+    tree = _tree(function)
+    # What has moved has kept its names: a few words that say another thing may be anywhere.
+    strange = _strange(piece, function, tree) if point[1] == name else set()
+    return piece.places(tree, strange)
+
+
+def _function(owner: Owner, name: str) -> FunctionType | None:
+    """Return what is written as a function under a name, if anything is."""
+    found = inspect.getattr_static(owner, name, None)
+    found = found.fget if isinstance(found, property) else found
+    found = found.__func__ if isinstance(found, staticmethod) else found
+    return found if isinstance(found, FunctionType) else None
+
+
+def _tree(function: FunctionType) -> ast.Module:
+    return ast.parse(textwrap.dedent(inspect.getsource(function)))
+
+
+def _strange(piece: Piece, function: FunctionType, tree: ast.Module) -> set[str]:
+    """Return the piece's names that a function does not know."""
+    return {name for name in piece.names - bound(tree) if not _known(function, name)}
+
+
+def _known(function: FunctionType, name: str) -> bool:
+    return name in function.__globals__ or hasattr(builtins, name)
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """Yield the names that a function looks for outside of itself."""
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from (
+                one.argval for one in dis.get_instructions(each) if one.opname == "LOAD_GLOBAL"
+            )
+            yield from _global_names(each)

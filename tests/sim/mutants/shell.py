@@ -27,8 +27,8 @@ ACTORS = (
         (
             Attempts,
             "used",
-            "if self._lines:\n            self.pass_on()",
-            "if False:\n            self.pass_on()",
+            "if self._lines:\n    self.pass_on()",
+            "pass",
         ),
         needs="small",
     ),
@@ -117,23 +117,23 @@ ACTORS = (
     mutant(
         "leaves while something waits",
         "An idle actor leaves memory although a delivery in it waits for its destination's gates.",
-        (DestinationMachine, "idle", "not backlog.window.held and ", ""),
+        (DestinationMachine, "idle", "not backlog.window.held", "True"),
         needs="passive",
     ),
     mutant(
         "what a commit lets go on stands still",
         "No turn follows where a commit is heard of, whatever waited for it.",
-        (Alone, "unmoved", "self.content and ", ""),
+        (Alone, "unmoved", "self.content", "True"),
     ),
     mutant(
         "what is alone heeds no gate",
         "A delivery that nothing waits beside is sent whatever its destination's gates say.",
-        (Alone, "look", " and gates.calm", ""),
+        (Alone, "look", "gates.calm", "True"),
     ),
     mutant(
         "nobody is next after an end",
         "The end of the only attempt in flight lets nothing go that waits for it.",
-        (Alone, "look", " or any(queue.ready)", ""),
+        (Alone, "look", "any(queue.ready)", "False"),
     ),
     mutant(
         "the next attempt has the same number",
@@ -223,7 +223,7 @@ DIRECTORY = (
     mutant(
         "the dormant are not roused",
         "A destination that was enabled is not looked at for what waits.",
-        (Directory, "configure", "elif dormant is None:", "elif True:"),
+        (Directory, "configure", "if dormant is None:", "if True:"),
         needs="switch",
     ),
     mutant(
