@@ -37,7 +37,7 @@ from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 # Deliveries told of between two yields: a millisecond and a half where an actor comes about for each.
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
-PATIENCE_S = 5.0  # how long a client waits for the fate of a group whose statement was lost
+PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
 # Waits for rows that another session has locked, of one group: a second in all (`storage.profiles`), in
 # which the request that needs them is found among a thousand.
 LOCK_WAITS = 10
@@ -203,6 +203,11 @@ class Intake:
         pending = self._open = deque(() if told else submissions)
         began = trio.current_time()
         while True:
+            if pending and trio.current_time() - began >= PATIENCE_S:
+                self._fail(pending, UNKNOWN if group.again else OVERLOADED)
+                if not group.again:  # a lock on a whole table, say: those behind it wait as long
+                    self._turn_away("a table is locked for long, refusing events")
+                    return
             try:
                 acceptance = await self._store.accept(group)
             except BlockedError as error:
@@ -224,8 +229,6 @@ class Intake:
                     self._turn_away()
                     return
                 group.again = True
-                if pending and trio.current_time() - began >= PATIENCE_S:
-                    self._fail(pending, UNKNOWN)
                 await self._wait_out()
                 continue
             break
@@ -331,11 +334,11 @@ class Intake:
         self._behind = behind
         await self._commit(submissions[middle:], told=told)
 
-    def _turn_away(self) -> None:
+    def _turn_away(self, why: str = "database away, refusing events") -> None:
         """Refuse what waits: it was surely not accepted."""
         if not self._away:
             self._away = True
-            log.warning("database away, refusing events")
+            log.warning(why)
         self._fail(self._waiting.clear(), OVERLOADED)
 
     async def _wait_out(self) -> None:

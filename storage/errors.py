@@ -4,6 +4,8 @@ Errors are told apart by whose fault they are: the world's (`StoreAwayError`), t
 (`PoisonError`), nobody's (`ContentionError`), or a fault of this program (plain `StoreError`).
 """
 
+import re
+
 import asyncpg
 
 from engine.ports import (
@@ -54,10 +56,11 @@ _POISON_CLASSES = frozenset({"22", "23", "54"})  # data, constraint, a program l
 _CONTENTION = frozenset({"40001", "40P01"})  # serialisation, deadlock
 _CANCELLED = "57014"  # by its own time limit: nobody else cancels a statement of ours
 _LOCKED = "55P03"  # lock not available
-# What a statement was doing when it waited for a row that its own rows need. Waiting for a whole table
-# (beside a migration), or for a row that our own sessions lock for each other, is no fault of a group.
-_AT_A_ROW = ("while locking tuple", "while inserting index tuple", "while updating tuple")
-_OURS = ('"destination_backlog"', '"processes"', '"shard_leases"')
+# The place of a row, in the context of a statement that waited for one which its own rows need; the words
+# and quotation marks around it are in the server's language. Waiting for a whole table (beside a
+# migration), or for a row that our own sessions lock for each other, is no fault of a group.
+_AT_A_ROW = re.compile(r"\(\d+,\d+\)")
+_OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 # Connection, resources, operator's intervention, system; read-only: the server became a replica.
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})
@@ -86,10 +89,8 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
         return ContentionError(text)  # a cached plan that is out of date has not run either
     if state == _LOCKED:
         where = error.context or ""
-        own = any(name in where for name in _OURS)
-        return (
-            BlockedError(text) if where.startswith(_AT_A_ROW) and not own else ContentionError(text)
-        )
+        blocked = _AT_A_ROW.search(where) and not _OURS.search(where)
+        return BlockedError(text) if blocked else ContentionError(text)
     if state == "23514" and error.server_source_function == "ExecFindPartition":
         return PartitionMissingError(text)
     if state[:2] in _POISON_CLASSES:

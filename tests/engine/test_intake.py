@@ -16,7 +16,16 @@ from engine.identity import Identity, delivery_id
 from engine.idleness import Idleness
 from engine.intake import PATIENCE_S, RETRY_S, TOLD_AT_ONCE, Intake
 from engine.intake_pace import AHEAD
-from engine.ports import ContentionError, KeyClaim, PoisonError, StoreAwayError, StoreError
+from engine.ports import (
+    Acceptance,
+    BlockedError,
+    ContentionError,
+    IntakeGroup,
+    KeyClaim,
+    PoisonError,
+    StoreAwayError,
+    StoreError,
+)
 from engine.settings import Settings
 from engine.submission import KEY_HELD_MS, Fate, Submission
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
@@ -257,6 +266,45 @@ async def test_who_cannot_wait_longer_is_told_so_and_the_group_is_still_delivere
         await trio.sleep(10)
     assert len(destinations.deliveries) == 1
     assert len(fates) == 2
+
+
+class LockedStore(FakeIntakeStore):
+    """Waits 100 ms for a lock, again and again, until it is `free`; `fault` is what that is told as."""
+
+    def __init__(self, fault: type[StoreError]) -> None:
+        super().__init__()
+        self.fault = fault
+        self.free = False
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        if self.script or self.free:
+            return await super().accept(group)
+        await trio.sleep(0.1)
+        raise self.fault
+
+
+@pytest.mark.parametrize("fault", [ContentionError, BlockedError])
+async def test_a_lock_that_is_kept_leaves_no_client_without_an_answer(
+    fault: type[StoreError], destinations: FakeDestinations, autojump_clock: MockClock
+) -> None:
+    """Where an earlier try may have been written, nobody knows; else it surely was not."""
+    for lost, refusal in ((False, "overloaded"), (True, "internal")):
+        fates: list[Fate] = []
+        store = LockedStore(fault)
+        store.script = [StoreAwayError()] if lost else []
+        async with running(store, destinations) as intake:
+            intake.submit(make(fates))
+            await trio.sleep(PATIENCE_S + 1)
+            assert [fate.refusal for fate in fates] == [refusal]
+            intake.submit(make(fates))
+            await trio.sleep(PATIENCE_S + 1)
+            assert [fate.refusal for fate in fates] == [refusal, "overloaded"]
+            store.free = True
+            await trio.sleep(1)
+            intake.submit(make(fates))
+            await trio.sleep(1)
+        assert fates[-1].refusal is None
+        assert len(store.groups) == 1 + lost
 
 
 async def test_contention_is_run_again(

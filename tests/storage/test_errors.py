@@ -1,0 +1,29 @@
+"""The driver's errors as the engine knows them, whatever language the server speaks."""
+
+import asyncpg
+import pytest
+
+from storage.errors import BlockedError, ContentionError, StoreError, translated
+
+
+@pytest.mark.parametrize(
+    ("where", "kind"),
+    [
+        ('while locking tuple (0,1) in relation "idempotency"', BlockedError),
+        ('while inserting index tuple (12,3) in relation "idempotency_pkey"', BlockedError),
+        ("beim Sperren von Tupel (0,1) in Relation »idempotency«", BlockedError),
+        ("lors du verrouillage de la ligne (0,1) dans la relation « idempotency »", BlockedError),
+        ('while locking tuple (0,1) in relation "destination_backlog"', ContentionError),
+        ("beim Aktualisieren von Tupel (0,1) in Relation »destination_backlog«", ContentionError),
+        ('while inserting index tuple (0,1) in relation "processes_pkey"', ContentionError),
+        ("beim Sperren von Tupel (0,1) in Relation »shard_leases«", ContentionError),
+        ("", ContentionError),  # a whole table
+        (None, ContentionError),
+    ],
+)
+def test_a_locked_row_is_told_apart_in_every_language(
+    where: str | None, kind: type[StoreError]
+) -> None:
+    error = asyncpg.LockNotAvailableError("canceling statement due to lock timeout")
+    error.context = where
+    assert type(translated(error, closed=False)) is kind
