@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import trio
 from asyncpg import Record
 
 from engine.control.records import AuditEntry, FilteredRules, FilterErrors, FilterFailure
@@ -136,13 +137,16 @@ _FILTERED = """
     SELECT t.rules, t.version, f.id::text AS id, f.event_types
     FROM routing_tallies t
     LEFT JOIN (
-        SELECT r.environment, r.id, r.event_types FROM routing_rules r
+        SELECT r.environment, r.id, r.event_types,
+               sum(cardinality(r.event_types)) OVER (ROWS UNBOUNDED PRECEDING) AS patterns
+        FROM routing_rules r
         JOIN destinations d ON d.environment = r.environment AND d.id = r.destination
         WHERE r.environment = $1 AND r.filter IS NOT NULL AND d.customer_account {tied}
-    ) f ON f.environment = t.environment
+    ) f ON f.environment = t.environment AND f.patterns - cardinality(f.event_types) <= $2
     WHERE t.environment = $1
 """
-_FILTERED_OF = _FILTERED.format(tied="= $2::uuid")
+_ROWS = 1_000  # of patterns, made ready in one step: a millisecond
+_FILTERED_OF = _FILTERED.format(tied="= $3::uuid")
 _FILTERED_OF_NONE = _FILTERED.format(tied="IS NULL")
 _FAILURES = """
     SELECT rule::text AS rule, failures, last_at_ms, last_message
@@ -190,15 +194,20 @@ class Rules:
         """Return how many rules an environment has."""
         return int(await self._pool.fetch_value(_COUNT, environment) or 0)
 
-    async def filtered(self, environment: int, account: str | None) -> FilteredRules:
+    async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
         """Return which rules of an account's destinations have a filter; see the port."""
         if account is None:
-            rows = await self._pool.fetch(_FILTERED_OF_NONE, environment)
+            rows = await self._pool.fetch(_FILTERED_OF_NONE, environment, at_most)
         else:
-            rows = await self._pool.fetch(_FILTERED_OF, environment, account)
+            rows = await self._pool.fetch(_FILTERED_OF, environment, at_most, account)
         if not rows:
             return FilteredRules(rules=0, tally=0, patterns={})
-        patterns = {row["id"]: tuple(row["event_types"]) for row in rows if row["id"] is not None}
+        patterns: dict[str, tuple[str, ...]] = {}
+        for start in range(0, len(rows), _ROWS):
+            for row in rows[start : start + _ROWS]:
+                if row["id"] is not None:
+                    patterns[row["id"]] = tuple(row["event_types"])
+            await trio.lowlevel.checkpoint()
         return FilteredRules(rules=rows[0]["rules"], tally=rows[0]["version"], patterns=patterns)
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:

@@ -201,9 +201,9 @@ class RuleStore(Protocol):
     async def count(self, environment: int) -> int:
         """Return how many rules an environment has."""
 
-    async def filtered(self, environment: int, account: str | None) -> FilteredRules:
+    async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
         """Return which rules of an account's destinations (None: of those tied to none) have a filter,
-        and the tally that this holds for."""
+        and the tally that this holds for. Rules beyond `at_most` patterns are not read."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
         """Return what is recorded of filters that could not be evaluated, by rule."""

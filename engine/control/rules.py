@@ -1,6 +1,7 @@
 """Commands on routing rules: create, change, enable, disable, remove."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -25,6 +26,9 @@ from engine.quotas import Quota
 # That one event can meet, of one customer's destinations, and as many of those tied to no customer: each
 # takes at most some 3 ms, in parts.
 MAX_FILTERS = 100
+# Of the rules with a filter, of one customer's destinations or of those tied to none: every new one is
+# compared with all of them. They are read whole, 12 MB at the most.
+MAX_FILTERED_PATTERNS = 50_000
 AT_ONCE = (
     50  # rules that one statement removes of an archived destination: a millisecond of the loop
 )
@@ -58,36 +62,34 @@ class RoutingRules:
         self._identity = identity
         self._auditor = Auditor(identity)
         self._now = now
+        self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
 
     async def create(self, actor: Actor, environment: int, draft: RuleDraft) -> Rule:
         """Add a rule. Raises Refusal 404 or 409 for its destination, 402 where the plan, or the quota of
         the customer whose session asks, has no room for another, 400 past the number of filters, or of
         the patterns' characters."""
         _check_size(draft.event_types)
-
-        async def command() -> Rule:
-            identifier = self._identity.other()
-            now_ms = created_at_ms(identifier)
-            rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
-            changes = differences({}, rule_document(rule))
-            entry = self._auditor.entry(actor, "routing_rule.create", identifier, changes)
-            plan = self._plans.of_environment(environment)
-            for _ in range(ATTEMPTS):
-                account = await self._account(actor, environment, draft.destination_id)
-                own = await self._rooms.of(actor, environment, Quota.RULES)
-                tally = await self._tally(rule, None, account)
-                if await written(self._store.create(rule, plan.rules, entry, tally, own)):
-                    self._projection.rule(rule)
-                    return rule
-                if await self._store.count(environment) >= plan.rules:
-                    raise Refusal(
-                        "plan_limit",
-                        f"the plan {plan.name} has at most {plan.rules} rules in an environment",
-                    )
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", BUSY)
-
-        return await self._commands.run(command)
+        identifier = self._identity.other()
+        now_ms = created_at_ms(identifier)
+        rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
+        changes = differences({}, rule_document(rule))
+        entry = self._auditor.entry(actor, "routing_rule.create", identifier, changes)
+        plan = self._plans.of_environment(environment)
+        for _ in range(ATTEMPTS):
+            account = await self._account(actor, environment, draft.destination_id)
+            own = await self._rooms.of(actor, environment, Quota.RULES)
+            tally = await self._tally(rule, None, account)
+            if await self._write(
+                rule, partial(self._store.create, rule, plan.rules, entry, tally, own)
+            ):
+                return rule
+            if await self._store.count(environment) >= plan.rules:
+                raise Refusal(
+                    "plan_limit",
+                    f"the plan {plan.name} has at most {plan.rules} rules in an environment",
+                )
+            await trio.lowlevel.checkpoint()
+        raise Refusal("conflict", BUSY)
 
     async def update(
         self,
@@ -170,30 +172,36 @@ class RoutingRules:
         action: str,
         change: Callable[[Rule], RuleDraft],
     ) -> Rule:
-        async def command() -> Rule:
-            for _ in range(ATTEMPTS):
-                present = await self._get(actor, environment, identifier)
-                draft = change(present)
-                if draft.event_types != list(present.event_types):  # older rules may be larger
-                    _check_size(draft.event_types)
-                account = await self._account(actor, environment, draft.destination_id)
-                same = _drafted(
-                    draft, identifier, environment, present.version, present.updated_at_ms
-                )
-                if same == present:
-                    return present
-                updated_at_ms = max(int(self._now() * 1000), present.updated_at_ms + 1)
-                rule = msgspec.structs.replace(
-                    same, version=present.version + 1, updated_at_ms=updated_at_ms
-                )
-                changes = differences(rule_document(present), rule_document(rule))
-                entry = self._auditor.entry(actor, f"routing_rule.{action}", identifier, changes)
-                tally = await self._tally(rule, present, account)
-                if await written(self._store.replace(rule, entry, tally)):
-                    self._projection.rule(rule)
-                    return rule
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", BUSY)
+        for _ in range(ATTEMPTS):
+            present = await self._get(actor, environment, identifier)
+            draft = change(present)
+            if draft.event_types != list(present.event_types):  # older rules may be larger
+                _check_size(draft.event_types)
+            account = await self._account(actor, environment, draft.destination_id)
+            same = _drafted(draft, identifier, environment, present.version, present.updated_at_ms)
+            if same == present:
+                return present
+            updated_at_ms = max(int(self._now() * 1000), present.updated_at_ms + 1)
+            rule = msgspec.structs.replace(
+                same, version=present.version + 1, updated_at_ms=updated_at_ms
+            )
+            changes = differences(rule_document(present), rule_document(rule))
+            entry = self._auditor.entry(actor, f"routing_rule.{action}", identifier, changes)
+            tally = await self._tally(rule, present, account)
+            if await self._write(rule, partial(self._store.replace, rule, entry, tally)):
+                return rule
+            await trio.lowlevel.checkpoint()
+        raise Refusal("conflict", BUSY)
+
+    async def _write(self, rule: Rule, write: Callable[[], Awaitable[bool]]) -> bool:
+        """Write a version whose decision was made before its turn: other tenants' commands do not wait
+        for that, and the statement writes nothing where the decision does not hold any more."""
+
+        async def command() -> bool:
+            done = await written(write())
+            if done:
+                self._projection.rule(rule)
+            return done
 
         return await self._commands.run(command)
 
@@ -209,11 +217,18 @@ class RoutingRules:
             and present.destination == rule.destination
         ):
             return None
-        known = await self._store.filtered(rule.environment, account)
-        others = {key: types for key, types in known.patterns.items() if key != rule.id}
-        # In a thread: a thousand rules of a hundred patterns take half a second.
+        known = await self._store.filtered(rule.environment, account, MAX_FILTERED_PATTERNS)
+        others = known.patterns
+        others.pop(rule.id, None)
+        if sum(map(len, others.values())) + len(rule.event_types) > MAX_FILTERED_PATTERNS:
+            raise invalid(
+                "filter",
+                f"the rules with a filter have at most {MAX_FILTERED_PATTERNS} patterns together, of "
+                f"{'one customer' if account else 'no customer'}",
+            )
+        # In a thread: a thousand rules of fifty patterns take a quarter of a second.
         if len(others) >= MAX_FILTERS and await trio.to_thread.run_sync(
-            too_many_at_once, rule.event_types, others, MAX_FILTERS
+            too_many_at_once, rule.event_types, others, MAX_FILTERS, limiter=self._judges
         ):
             raise invalid(
                 "filter",

@@ -1,5 +1,6 @@
 """Filters on a whole server: what they choose, how failures are shown, how many there may be."""
 
+import threading
 from typing import Any
 
 import msgspec
@@ -155,6 +156,54 @@ async def test_one_event_type_meets_a_bounded_number_of_filters(
     assert len(await deliveries_of(api, event)) == 1
 
 
+async def test_the_rules_with_a_filter_have_a_bound_of_patterns(
+    api: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "MAX_FILTERED_PATTERNS", 5)
+    to = await a_destination(api, receiver.url())
+    adas = await a_destination(api, receiver.url(), customerExternalId="ada")
+    three = ["a.b", "c.d", "e.f"]
+    first = (await rule(api, to, eventTypes=three, filter="true")).json["id"]
+    refused = await rule(api, to, eventTypes=three, filter="true")
+    assert (refused.status, refused.paths) == (400, ["filter"])
+    assert (await rule(api, adas, eventTypes=three, filter="true")).status == 201  # counted apart
+    assert (await rule(api, to, eventTypes=three)).status == 201  # without a filter
+    assert (await rule(api, to, eventTypes=three[:2], filter="true")).status == 201
+    path = f"/routing-rules/{first}"
+    assert (await api("PATCH", path, {"eventTypes": [*three, "g"]})).paths == ["filter"]
+    assert (await api("PATCH", path, {"eventTypes": ["g", "h", "i"]})).status == 200
+
+
+async def test_nobody_waits_while_a_rule_is_compared_with_many_filters(
+    api: Caller, neighbour: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It held the turn of all commands: one workspace's rules kept every other from being changed."""
+    begun, go_on = trio.Event(), threading.Event()
+    token = trio.lowlevel.current_trio_token()
+
+    def compared(*_: Any) -> bool:
+        token.run_sync_soon(begun.set)
+        return not go_on.wait(60)
+
+    monkeypatch.setattr(control, "MAX_FILTERS", 0)
+    monkeypatch.setattr(control, "too_many_at_once", compared)
+    to = await a_destination(api, receiver.url())
+    plain = (await rule(api, to)).json["id"]
+    statuses: list[int] = []
+
+    async def ask(method: str, path: str, body: Any) -> None:
+        statuses.append((await api(method, path, body)).status)
+
+    async with trio.open_nursery() as nursery:
+        draft = {"name": "r", "destinationId": to, "eventTypes": ["a"], "filter": "true"}
+        nursery.start_soon(ask, "POST", "/routing-rules", draft)
+        nursery.start_soon(ask, "PATCH", f"/routing-rules/{plain}", {"filter": "true"})
+        await begun.wait()
+        assert await a_destination(neighbour, receiver.url())
+        go_on.set()
+    assert sorted(statuses) == [200, 201]
+
+
 async def test_the_number_of_rules_is_exact(
     house: ServiceHouse, api: Caller, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +231,7 @@ async def test_two_processes_cannot_pass_the_limits_together(
     await rule(api, to, filter="true")
     store = house.server.tables.rules
     (present,) = house.server.models.rules.values()
-    known = await store.filtered(present.environment, None)
+    known = await store.filtered(present.environment, None, 9)
     assert (known.rules, list(known.patterns)) == (1, [present.id])
     results: list[bool] = []
     workspace = next(iter(house.server.models.workspaces))

@@ -78,11 +78,12 @@ async def test_destinations_have_versions_and_room(house: House) -> None:
 
 async def test_rules_are_held_to_their_environments_tally(house: House) -> None:
     store = house.ports.rules
-    assert await store.filtered(ENVIRONMENT, None) == await store.filtered(ENVIRONMENT + 1, None)
+    nothing = await store.filtered(ENVIRONMENT, None, 9)
+    assert nothing == await store.filtered(ENVIRONMENT + 1, None, 9)
     first = rule_of(house.a, filter="true")
     assert await store.create(first, 1, house.audit(), tally=0)
     assert not await store.create(rule_of(house.a), 1, house.audit())
-    filtered = await store.filtered(ENVIRONMENT, None)
+    filtered = await store.filtered(ENVIRONMENT, None, 9)
     assert (filtered.rules, filtered.tally) == (1, 1)
     assert filtered.patterns == {first.id: first.event_types}
     second = rule_of(house.b, enabled=False)
@@ -108,7 +109,12 @@ async def test_rules_are_held_to_their_environments_tally(house: House) -> None:
     assert await store.replace(renamed, house.audit(), tally=2)
     assert await store.failures(ENVIRONMENT, [first.id]) != {}
     assert not await store.replace(renamed, house.audit())  # though the tally moves on
-    assert (await store.filtered(ENVIRONMENT, None)).tally == 4
+    assert (await store.filtered(ENVIRONMENT, None, 9)).tally == 4
+    another = rule_of(house.b, filter="true")
+    assert await store.create(another, 9, house.audit())
+    assert len((await store.filtered(ENVIRONMENT, None, 9)).patterns) == 2
+    assert len((await store.filtered(ENVIRONMENT, None, 0)).patterns) == 1  # one is past the bound
+    assert await store.remove(another, house.audit())
     assert await store.get(ENVIRONMENT, first.id) == renamed == await store.find(first.id)
     assert await store.get(ENVIRONMENT + 1, first.id) is None
     assert await store.page(ENVIRONMENT, house.b, None, None, 9) == [second, renamed]
@@ -118,7 +124,7 @@ async def test_rules_are_held_to_their_environments_tally(house: House) -> None:
     assert not await store.remove(first, house.audit())  # an older version
     assert await store.remove(renamed, house.audit())
     assert await store.failures(ENVIRONMENT, [first.id]) == {}
-    assert (await store.filtered(ENVIRONMENT, None)).rules == 1
+    assert (await store.filtered(ENVIRONMENT, None, 9)).rules == 1
     assert not await store.remove(renamed, house.audit())
 
 

@@ -157,7 +157,7 @@ class SimulatedRules:
             "number of rules", lambda: self._tables.tallies.get(environment, (0, 0))[0]
         )
 
-    async def filtered(self, environment: int, account: str | None) -> FilteredRules:
+    async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
         """Return which rules of an account's destinations have a filter; see the port."""
 
         def work() -> FilteredRules:
@@ -167,11 +167,12 @@ class SimulatedRules:
                 for each in self._tables.destinations.values()
                 if each.environment == environment and each.customer_account == account
             }
-            patterns = {
-                rule.id: rule.event_types
-                for rule in self._tables.rules.values()
-                if rule.destination in tied and rule.filter is not None
-            }
+            patterns: dict[str, tuple[str, ...]] = {}
+            for rule in self._tables.rules.values():
+                if sum(map(len, patterns.values())) > at_most:
+                    break
+                if rule.destination in tied and rule.filter is not None:
+                    patterns[rule.id] = rule.event_types
             return FilteredRules(rules=rules, tally=version, patterns=patterns)
 
         return await self._pool.read("filtered rules", work)
