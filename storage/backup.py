@@ -30,7 +30,7 @@ from storage.backup_manifest import (
     digest_of,
 )
 from storage.backup_proof import PROOF, write_proof
-from storage.copied_database import DAMAGE, check_member, expected_of, members
+from storage.copied_database import DAMAGE, check_member, check_place, expected_of, members
 from storage.durable import sync_folder
 from storage.embedded import MAJOR, program
 from storage.key_file import KEY_FILE, KeyFile
@@ -178,6 +178,7 @@ class Backup:
                 f"{self._data} has no {KEY_FILE}: give the master key as to the server, by"
                 " ANGARIUM_MASTER_KEY_FILE. It proves at a restoration that the backup is yours"
             )
+        check_place(self._data / "postgres")
         needed = sum(_sizes(self._data / "postgres"))
         if not self._elsewhere:
             needed += sum(_sizes(self._data / FILES))

@@ -33,6 +33,15 @@ def write_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
         os.fsync(file.fileno())
 
 
+def require_elsewhere(key_file: Path, folder: Path) -> None:
+    """Raise BackupError where a file of master keys lies in the backup that it is to prove."""
+    if folder.resolve() in key_file.resolve().parents:
+        raise BackupError(
+            f"{key_file} is the key in the backup itself, which proves nothing: who changes a backup can"
+            f" change it too. Give a copy of the master key that was kept elsewhere. {RISK}"
+        )
+
+
 def check_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
     """Raise BackupError where no master key of `keys` has made the backup with this manifest."""
     try:

@@ -4,10 +4,12 @@ Of an archive only data are taken, by their names. How a server is to run is nev
 """
 
 import gzip
+import os
 import re
 import tarfile
 import zlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, cast
 
 import msgspec
@@ -42,6 +44,19 @@ def is_data(name: str, *, folder: bool, wal: bool) -> bool:
     if folder:
         return _FOLDER.fullmatch(name) is not None and not name.startswith("pg_tblspc/")
     return (_LOG if wal else _TREE).fullmatch(name) is not None
+
+
+def check_place(folder: Path) -> None:
+    """Raise BackupError where a database in this folder has data elsewhere, which no backup takes."""
+    try:
+        found = os.listdir(folder / "pg_tblspc")
+    except OSError:  # no database, or another account's: whoever copies it says so
+        return
+    if found:
+        raise BackupError(
+            f"the database has {len(found)} tablespaces of its own, which a backup does not take: move"
+            " their tables back (ALTER TABLE ... SET TABLESPACE pg_default) and drop the tablespaces"
+        )
 
 
 def expected_of(manifest: bytes) -> dict[str, tuple[int, str]]:

@@ -24,7 +24,7 @@ from storage.backup_manifest import (
     parts_of,
     read_manifest,
 )
-from storage.backup_proof import check_proof
+from storage.backup_proof import check_proof, require_elsewhere
 from storage.copied_database import DAMAGE, check_member, expected_of, is_data, members
 from storage.durable import sync_folder
 from storage.embedded import HOLD, MAJOR, RESTORING, EmbeddedServer
@@ -91,6 +91,8 @@ class Restore:
         if self._key_file is not None and not self._key_file.is_file():
             raise BackupError(f"{self._key_file} is no file")
         if not self._unauthenticated:
+            if self._key_file is not None:
+                require_elsewhere(self._key_file, self._source)
             check_proof(self._source, text, self._known_keys())
         check_sums(self._source, manifest.sums)
         self._suits(manifest)

@@ -9,6 +9,7 @@ from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.printing import say
 from api.cli.steps import Steps
+from storage.backup_proof import require_elsewhere
 from storage.embedded import HOLD
 from storage.key_file import given_keys
 from storage.restore import Restore
@@ -51,6 +52,8 @@ def command(
     if flags.get("data_dir") is None:
         raise SettingsTrouble("name the new folder by --data-dir: nothing is restored by default")
     settings = settings_from(flags)
+    if settings.master_key_file is not None and not unauthenticated:
+        require_elsewhere(settings.master_key_file, source)
     with Steps() as steps:
         restore = Restore(
             source,

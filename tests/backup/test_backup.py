@@ -1,6 +1,7 @@
 """A backup is whole, checked and private, or it is not there: refused, no room, killed at any step."""
 
 import json
+import os
 import shutil
 import signal
 import stat
@@ -132,6 +133,22 @@ def test_a_wrong_place_is_refused(there: Installation, place: Path, target: str,
     with pytest.raises(BackupError, match=said):
         Backup(place / "data", place / target).make(there.url)
     assert sorted(each.name for each in place.iterdir()) == ["b", "data"]
+
+
+def test_a_database_with_a_tablespace_is_refused_before_it_is_copied(
+    there: Installation, place: Path
+) -> None:
+    elsewhere = place / "elsewhere"
+    elsewhere.mkdir()
+    owner = (there.folder / "postgres").stat()
+    os.chown(elsewhere, owner.st_uid, owner.st_gid)
+    there.sql(f"CREATE TABLESPACE more LOCATION '{elsewhere}'")
+    try:
+        with pytest.raises(BackupError, match=r"1 tablespaces of its own.*SET TABLESPACE"):
+            Backup(there.folder, place / "b").make(there.url)
+    finally:
+        there.sql("DROP TABLESPACE more")
+    assert list(place.iterdir()) == [elsewhere]
 
 
 def test_without_room_nothing_is_begun(

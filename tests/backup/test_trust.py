@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from api.cli import main
 from storage.backup_manifest import MANIFEST, SUMS, BackupError, digest_of
 from storage.backup_proof import PROOF
 from storage.copied_database import is_data
@@ -157,6 +159,16 @@ def test_the_key_within_a_backup_proves_nothing(
     """Whoever changes a backup changes the key in it as well."""
     with pytest.raises(BackupError, match="proves nothing"):
         Restore(backup, place / "data").run()
+    (place / "link").symlink_to(backup)
+    for folder in (backup, place / "link"):
+        with pytest.raises(BackupError, match="is the key in the backup itself"):
+            Restore(backup, place / "data", key_file=folder / KEY_FILE).run()
+    arguments = ["restore", str(backup), "--data-dir", str(place / "data")]
+    arguments += ["--master-key-file", str(backup / KEY_FILE)]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 1
+    assert "is the key in the backup itself" in done.output
+    assert not (place / "data").exists()
     with pytest.raises(BackupError, match="is not among those given"):
         Restore(backup, place / "data", keys=[new_key()]).run()
     keys = KeyFile(there.folder / KEY_FILE).read()
