@@ -13,6 +13,7 @@ import trio
 import angarium
 from angarium.calls import instant
 from angarium.filters import DeliveryFilter
+from tests.patience import HANGS_S
 
 ADDRESS = "http://service.test:8080/"
 KEY = "ang_dev_secret"
@@ -191,7 +192,7 @@ def test_a_create_is_repeated_only_when_it_surely_did_nothing(
 async def test_the_asynchronous_client_retries_under_trio() -> None:
     service = Service(refused(503, "overloaded"), httpx.ConnectError("refused"), ok({"id": "i"}))
     async with service.async_client() as client:
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             assert (await client.destinations.get("i"))["id"] == "i"
     assert len(service.requests) == 3
 
@@ -203,7 +204,7 @@ async def test_the_asynchronous_client_retries_under_asyncio() -> None:
         async with service.async_client() as client:
             return (await client.destinations.get("i"))["id"]
 
-    with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
         assert await trio.to_thread.run_sync(asyncio.run, use()) == "i"
     assert len(service.requests) == 3
 

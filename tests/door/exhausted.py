@@ -1,5 +1,5 @@
-"""A door in a process with few descriptors, for `test_descriptors`: prints its port, then what it saw
-of exhaustion once its standard input ends."""
+"""A door in a process with few descriptors, for `test_descriptors`. It prints its port, then that its
+listener rests, then what it saw of exhaustion once its standard input ends."""
 
 import resource
 import sys
@@ -7,15 +7,25 @@ import sys
 import trio
 
 from tests.door.house import QUICK, House, running
+from tests.patience import HANGS_S
+
+
+async def tell_rest(house: House) -> None:
+    while not house.door.statistics().rests:  # noqa: ASYNC110 - production code has no event for nobody
+        await trio.sleep(0.002)
+    print("rests", flush=True)
 
 
 async def main() -> None:
     house = House(limits=QUICK)
-    async with running(house):
+    async with running(house, HANGS_S):
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
         print(house.door.address[1], flush=True)
-        async with await trio.open_file(sys.stdin.fileno(), closefd=False) as stdin:
-            await stdin.read()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(tell_rest, house)
+            async with await trio.open_file(sys.stdin.fileno(), closefd=False) as stdin:
+                await stdin.read()
+            nursery.cancel_scope.cancel()
         statistics = house.door.statistics()
         print(statistics.rests > 0, len(house.errors), flush=True)
 

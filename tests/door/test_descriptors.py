@@ -9,8 +9,26 @@ import trio
 
 from api.door.front import limits_for
 from tests.door.house import Client, post
+from tests.patience import HANGS_S
 
 ROOT = Path(__file__).parents[2]
+
+
+class Lines:
+    """What a process prints, line by line, and then nothing."""
+
+    def __init__(self, stream: trio.abc.ReceiveStream) -> None:
+        self._stream = stream
+        self._read = b""
+
+    async def next(self) -> bytes:
+        while b"\n" not in self._read:
+            data = await self._stream.receive_some()
+            if not data:
+                return self._read
+            self._read += data
+        line, _, self._read = self._read.partition(b"\n")
+        return line
 
 
 async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None:
@@ -26,11 +44,9 @@ async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None
         )
         assert process.stdin is not None
         assert process.stdout is not None
-        with trio.fail_after(20):
-            printed = b""
-            while b"\n" not in printed:
-                printed += await process.stdout.receive_some()
-            port = int(printed)
+        with trio.fail_after(HANGS_S):
+            printed = Lines(process.stdout)
+            port = int(await printed.next())
             kept = Client(await trio.open_tcp_stream("127.0.0.1", port))
             await kept.send(post())
             assert (await kept.response()).status == 202
@@ -38,7 +54,7 @@ async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None
             crowd = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(60)]
             for stream in crowd:
                 await stream.send_all(b"POST /events HTTP/1.1\r\n")
-            await trio.sleep(0.1)
+            assert await printed.next() == b"rests"
             for stream in crowd:
                 await stream.aclose()
             late = Client(await trio.open_tcp_stream("127.0.0.1", port))
@@ -47,10 +63,8 @@ async def test_the_listener_rests_when_descriptors_run_out_and_goes_on() -> None
             await late.stream.aclose()
             await kept.stream.aclose()
             await process.stdin.aclose()
-            rest = b""
-            while data := await process.stdout.receive_some():
-                rest += data
-            assert rest == b"True 0\n"
+            assert await printed.next() == b"True 0"
+            assert await printed.next() == b""
 
 
 def test_the_inbound_share_bounds_the_connections() -> None:

@@ -5,6 +5,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from engine.background import Background
+from tests.patience import HANGS_S
 
 
 async def test_a_job_that_raises_cancels_no_other_job() -> None:
@@ -23,7 +24,7 @@ async def test_a_job_that_raises_cancels_no_other_job() -> None:
             await nursery.start(background.run)
             background.spawn(patient)
             background.spawn(broken)
-            with trio.fail_after(5):
+            with trio.fail_after(HANGS_S):
                 await ended.wait()
             nursery.cancel_scope.cancel()
     assert [line["event"] for line in lines] == ["background job broke"] * 2

@@ -20,6 +20,7 @@ from engine.reactor import (
     Reactor,
     Registration,
 )
+from tests.patience import HANGS_S
 
 
 class Handler:
@@ -72,7 +73,7 @@ async def test_bytes_wake_their_handler(reactor: Reactor) -> None:
     ours, theirs = pair()
     handler = Handler(reactor, ours)
     theirs.send(b"hello")
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await handler.woken.wait()
     assert handler.seen == [b"hello"]
     reactor.close(handler.registration, ours)
@@ -90,7 +91,7 @@ async def test_one_that_raises_is_closed_alone(reactor: Reactor, errors: list[Ex
     bad.act = fail
     theirs.send(b"x")
     others_peer.send(b"y")
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await bad.woken.wait()
         await good.woken.wait()
     assert [str(error) for error in bad.aborted] == ["broken"]
@@ -124,7 +125,7 @@ async def test_closing_within_a_pass_keeps_the_number_until_its_end(reactor: Rea
 
     handler.act = act
     theirs.send(b"x")
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await handler.woken.wait()
     await wait_all_tasks_blocked()
     assert numbers[0] > 0
@@ -139,7 +140,7 @@ async def test_one_that_was_closed_in_this_pass_is_not_woken_any_more(reactor: R
     second.act = lambda: reactor.close(first.registration, one)
     one_peer.send(b"x")
     two_peer.send(b"y")
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         while not (first.woken.is_set() or second.woken.is_set()):
             await trio.lowlevel.checkpoint()
     await wait_all_tasks_blocked()
@@ -161,7 +162,7 @@ async def test_a_hang_up_reaches_one_that_only_waits_to_write(reactor: Reactor) 
             break
     reactor.modify(handler.registration, WRITE)
     theirs.close()
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await handler.woken.wait()
     if not handler.aborted:
         reactor.close(handler.registration, ours)
@@ -171,7 +172,7 @@ async def test_readiness_is_asked_for_again_after_a_change_of_interest(reactor: 
     ours, theirs = pair()
     handler = Handler(reactor, ours)
     reactor.modify(handler.registration, READ | WRITE)
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await handler.woken.wait()
     reactor.modify(handler.registration, READ)
     await wait_all_tasks_blocked()
@@ -213,7 +214,7 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
         theirs.send(b"x")
     pairs[0][1].send(b"x" * 10)
     nursery.start_soon(reactor.run)
-    with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
         while len(order) < 111:
             await trio.lowlevel.checkpoint()
     turns = "".join("k" if name == "known" else "." for name in order if name != "newcomer").split(
@@ -238,7 +239,7 @@ async def test_a_stranger_that_is_not_served_in_a_pass_comes_first_in_the_next(
     for handler, (_, theirs) in zip(handlers, pairs, strict=True):
         reactor.stand(handler.registration, STRANGER)
         theirs.send(b"x")
-    with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
         for handler in handlers:
             await handler.woken.wait()
     assert [handler.seen for handler in handlers] == [[b"x"]] * len(handlers)
@@ -268,7 +269,7 @@ async def test_a_pass_that_takes_long_goes_on_in_its_order_when_others_have_run(
     for _, theirs in pairs:
         theirs.send(b"x")
     nursery.start_soon(reactor.run)
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await handlers[2].woken.wait()
     await wait_all_tasks_blocked()
     assert served == [(handler, number) for number, handler in enumerate(handlers[:3])]
@@ -297,7 +298,7 @@ async def test_who_stopped_waiting_to_read_is_not_told_to_in_the_next_pass(
     one_peer.send(b"x")
     two_peer.send(b"y")
     nursery.start_soon(reactor.run)
-    with trio.fail_after(2):
+    with trio.fail_after(HANGS_S):
         await second.woken.wait()
     assert (first.seen, second.seen) == ([b"x"], [])  # told that it can write, not that it can read
     nursery.cancel_scope.cancel()

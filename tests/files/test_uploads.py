@@ -13,6 +13,7 @@ from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
 from tests.api.house import Caller, Response
 from tests.files.sending import CONTENT, SHA256, Places, document, form, part, raw
+from tests.patience import HANGS_S
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination, post
 from tests.service.receiver import Receiver
 
@@ -20,7 +21,7 @@ from tests.service.receiver import Receiver
 async def settled(house: ServiceHouse) -> Places:
     """Wait until what follows an answer in the background is done."""
     places = Places(house)
-    with trio.fail_after(10):
+    with trio.fail_after(HANGS_S):
         while True:
             if await places.clean():
                 return places

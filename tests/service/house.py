@@ -19,12 +19,11 @@ from storage.bridge import Bridge
 from storage.secretbox import SecretBox
 from tests.api.house import Caller, Response
 from tests.api.issued import Issued, logged
+from tests.patience import HANGS_S
 
 FINISHED = ("DELIVERED", "FAILED", "DRY_RUN")
 LOOK_EVERY_S = 0.01
-# Whoever takes longer hangs. These measure nothing: machines are busy, and others' tests run beside.
-HANGS_S = 240.0
-NEWS_S = 60.0
+NEWS_S = 60.0  # in which news are surely heard; this measures nothing either
 
 
 class ServiceHouse:

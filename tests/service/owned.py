@@ -10,6 +10,7 @@ import trio
 from engine.control.records import Tenant
 from engine.core.vocabulary import Environment
 from tests.api.house import Caller
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
 from tests.service.receiver import Received, Receiver
 
@@ -163,7 +164,7 @@ class Shelf:
         await self._sent(owner, destination)
         assert (await owner.api("POST", f"/destinations/{destination}/disable")).status == 200
         job = await owner.made("/replay-jobs", {"destinationId": destination})
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             while job["status"] != "PAUSED":
                 await trio.sleep(0.01)
                 job = (await owner.api("GET", f"/replay-jobs/{job['id']}", check=False)).json

@@ -7,6 +7,7 @@ from engine.ports import (
     StoreAwayError,
 )
 from storage.profiles import UPKEEP
+from tests.patience import HANGS_S
 from tests.storage.world import (
     World,
     claim,
@@ -99,7 +100,7 @@ async def test_a_statement_whose_connection_is_lost_commits_before_the_rerun_or_
                 outcome.append(await run())
 
             nursery.start_soon(keep)
-            with trio.fail_after(5):
+            with trio.fail_after(HANGS_S):
                 while not await waiting_for_a_lock(world, backend):
                     await trio.lowlevel.checkpoint()
             await world.bridge.pool.fetch("SELECT pg_terminate_backend($1)", backend)

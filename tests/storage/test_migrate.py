@@ -13,6 +13,7 @@ from storage.errors import MigrationError, StoreError, UnsuitableDatabaseError
 from storage.locks import Lock, locked
 from storage.migrate import ALONE, Migration, known_migrations, migrate
 from storage.profiles import UPKEEP
+from tests.patience import HANGS_S
 from tests.postgres import TestServer
 
 FIRST = Migration(1, "0001_first.sql", "CREATE TABLE first (n int)")
@@ -104,7 +105,7 @@ async def test_one_that_waits_for_a_lock_lets_the_others_pass_and_goes_on_when_i
     monkeypatch.setattr(module, "PAUSES_S", (0.01,) * 1_000)
     await migrate(upkeep, [FIRST])
     holder, other = empty.connection(UPKEEP), empty.connection(UPKEEP)
-    with trio.fail_after(20):
+    with trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery, holder.transaction():
             await holder.fetch("SELECT FROM first")
             nursery.start_soon(migrate, upkeep, [FIRST, WIDER])
@@ -190,7 +191,7 @@ async def test_a_cancelled_one_leaves_whole_migrations_and_no_lock(
     with trio.CancelScope() as scope:
         scope.cancel()
         await migrate(upkeep, [FIRST, SECOND])
-    with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
         await migrate(empty.connection(UPKEEP), [FIRST, SECOND])
 
 

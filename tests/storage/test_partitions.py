@@ -23,6 +23,7 @@ from storage.partitions import (
     range_of,
 )
 from storage.profiles import UPKEEP
+from tests.patience import HANGS_S
 
 NOON = midnight_ms(date(2031, 3, 1)) + DAY_MS // 2  # no other test's days
 _ADD_EVENT = """
@@ -96,7 +97,7 @@ async def test_neither_readers_nor_writers_stand_in_the_way(bridge: Bridge) -> N
     async with bridge.pool.transaction() as writer:
         await writer.fetch(_ADD_EVENT, lowest_id(now))
         await writer.fetch("SELECT count(*) FROM deliveries")
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             await make_partitions(bridge.connection(UPKEEP), NOON)
 
 

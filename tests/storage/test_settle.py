@@ -23,6 +23,7 @@ from storage.outcomes import Shape, settle_statement
 from storage.partitions import Partition, day_of, make_partitions
 from storage.profiles import UPKEEP
 from storage.successes import INLINE_BYTES, Successes
+from tests.patience import HANGS_S
 from tests.storage.ends import ENDS, Maker
 from tests.storage.world import (
     DAY_MS,
@@ -295,7 +296,7 @@ async def test_a_successor_waits_for_a_statement_that_is_still_running(
         await locker.fetch("SELECT FROM deliveries WHERE id = $1 FOR UPDATE", delivery.id)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(world.settle.settle, settle_group([success(delivery)]))
-            with trio.fail_after(5):
+            with trio.fail_after(HANGS_S):
                 while not await waiting_backends(world, "angarium settle"):
                     await trio.lowlevel.checkpoint()
                 nursery.start_soon(succeed)

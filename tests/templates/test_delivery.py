@@ -21,6 +21,7 @@ from engine.templates.catalog import Catalog, read_catalog
 from engine.templates.renderer import Renderer
 from engine.timers import Timers
 from tests.outbound.fakes import Unchanged
+from tests.patience import HANGS_S
 from tests.templates.doubles import SERVICES, Answer, Double
 from tests.wire.street import Street, a_destination, an_event, open_street
 
@@ -44,7 +45,7 @@ class Post:
         )
         send, receive = trio.open_memory_channel[Outcome](10)
         self.sender.send(Transmission(self.destination, delivery, 1), send.send_nowait)
-        with trio.fail_after(15):
+        with trio.fail_after(HANGS_S):
             return await receive.receive()
 
 

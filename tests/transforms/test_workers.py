@@ -17,6 +17,7 @@ from engine.outbound.ports import Failure, Script, Transformed
 from engine.transforms import link as link_module
 from engine.transforms import pool as pool_module
 from engine.transforms import worker
+from tests.patience import HANGS_S
 from tests.transforms.house import (
     BODY,
     NOW_MS,
@@ -29,9 +30,6 @@ from tests.transforms.house import (
 )
 
 ROOT = Path(__file__).parent.parent.parent
-HANGS_S = (
-    240.0  # measures nothing: on a busy machine a worker's 100 ms of CPU, at nice 15, take a minute
-)
 PLAIN = function("return 1;")
 # Longer in CPU than a moment, within the limit; a native, so that nothing looks at a clock meanwhile.
 HEAVY = function("let n = 0; for (let i = 0; i < 2e5; i++) n += i; return n;")

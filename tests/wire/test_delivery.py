@@ -17,6 +17,7 @@ from engine.core.vocabulary import ErrorCategory as Error
 from engine.core.vocabulary import SigningAlgorithm
 from engine.wire.resolver import Addresses
 from engine.wire.signing import secret_text
+from tests.patience import HANGS_S
 from tests.wire.street import (
     KEY,
     Street,
@@ -135,7 +136,7 @@ async def test_an_outcome_is_never_reported_while_it_is_being_sent(street: Stree
     ):
         street.begin(destination, outcomes.append)
         assert outcomes == []
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             while not outcomes:
                 await wait_all_tasks_blocked(0.001)
         assert not outcomes.pop().success

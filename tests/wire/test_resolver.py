@@ -21,6 +21,7 @@ from engine.wire.resolver import (
     Resolver,
     system_lookup,
 )
+from tests.patience import HANGS_S
 
 HERE: Addresses = ((socket.AF_INET, "192.0.2.1"),)
 
@@ -47,7 +48,7 @@ class Names:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
         while not condition():
             await trio.lowlevel.checkpoint()
 
