@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from api.call import Answer
 from api.envelope import CHALLENGE, envelope
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 # Nothing of a page is loaded from elsewhere, and no page shows it in a frame of its own: a key that
 # somebody types beside it is typed into nobody else's page. `frame-ancestors`, `base-uri` and

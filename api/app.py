@@ -23,7 +23,7 @@ from api.routing import allowed_by_rule, allowed_of, allowed_of_server, by_path,
 from api.services import Services
 from api.streaming import Application, Outflow, Request
 from api.table import ROUTES
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.ports import ContentionError, StoreAwayError
 
 log = structlog.get_logger("angarium.api")

@@ -7,9 +7,9 @@ import math
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, NoReturn
 
-from engine.control.documents import invalid
-from engine.errors import Refusal
-from engine.json_members import MAX_DEPTH, deepest, storable
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.json_members import MAX_DEPTH, deepest, storable
 
 # Values that are looked at to say where a character stands that cannot be stored: some 2 ms. That it is
 # there is known from the text, which can hold a hundred thousand values.

@@ -7,8 +7,8 @@ count as well. A body or an answer that is streamed draws what is held of it at 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from engine.errors import Refusal
-from engine.tally import Tally
+from engine.model.errors import Refusal
+from engine.runtime.tally import Tally
 
 STREAM_BYTES = 128 * 1024  # held of a stream: 64 KiB at the door, 64 KiB with the application
 STREAMS_SHARE = (

@@ -10,10 +10,10 @@ from pydantic import BaseModel
 from api.gate import Admission
 from api.services import Services
 from engine.control.actor import Actor
-from engine.control.documents import is_uuid
 from engine.core.vocabulary import Environment
-from engine.errors import Refusal
-from engine.models import Customer, EnvironmentModel
+from engine.model.documents import is_uuid
+from engine.model.errors import Refusal
+from engine.model.read_models import Customer, EnvironmentModel
 
 Model = TypeVar("Model", bound=BaseModel)
 

@@ -5,7 +5,7 @@ Both lanes ask here, for every request that has an Origin. Nothing here awaits.
 
 from collections.abc import Iterable, Mapping
 
-from engine.models import Models
+from engine.model.read_models import Models
 
 Headers = list[tuple[bytes, bytes]]
 

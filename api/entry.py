@@ -16,8 +16,8 @@ from api.queries import parameters
 from api.routes import Embed, Route
 from api.services import Services
 from engine.core.vocabulary import Environment
-from engine.errors import Refusal
-from engine.workspace_settings import WorkspaceSettings
+from engine.model.errors import Refusal
+from engine.model.workspace_settings import WorkspaceSettings
 
 ENTRY = "entry"  # of a scope's `state`: how the door let the request in
 Fields = Sequence[tuple[bytes, bytes]]  # of a head, names in lower case

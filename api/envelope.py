@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import orjson
 
-from engine.errors import STATUS_OF_CODE, Detail
+from engine.model.errors import STATUS_OF_CODE, Detail
 
 CHALLENGE = "Bearer"  # what every 401 says in WWW-Authenticate, as RFC 9110 asks
 _SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")

@@ -20,7 +20,7 @@ from api.routes import Route
 from api.routing import allowed_by_rule, allowed_of_server
 from api.services import Services
 from api.table import ROUTES
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 _NO_BODY = frozenset({204, 304})
 

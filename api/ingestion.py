@@ -16,11 +16,11 @@ from api.envelope import CHALLENGE, envelope
 from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from api.queries import MAX_PARAMETERS
 from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.errors import Refusal
-from engine.hops import HEADER as HOPS
-from engine.hops import Hops
-from engine.ingest import Done, Reply
-from engine.models import Credential, EnvironmentModel, Models
+from engine.ingest.ingest import Done, Reply
+from engine.model.errors import Refusal
+from engine.model.hops import HEADER as HOPS
+from engine.model.hops import Hops
+from engine.model.read_models import Credential, EnvironmentModel, Models
 
 PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a batch
 EVENT_BYTES = 256 * 1024
@@ -32,7 +32,7 @@ Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) 
 
 
 class Ingest(Protocol):
-    """What takes a body on its way to a commit; see `engine.ingest.Ingest`."""
+    """What takes a body on its way to a commit; see `engine.ingest.ingest.Ingest`."""
 
     def submit(
         self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0

@@ -15,8 +15,8 @@ from api.ingestion import (
     refusal_of,
     too_large,
 )
-from engine.errors import Refusal
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
+from engine.model.errors import Refusal
 
 BODY_S = 30.0  # as at the door
 

@@ -17,11 +17,11 @@ from api.routes import ANY_TYPE, Handler, Route
 from api.services import Services
 from api.shares import KEYS
 from api.streaming import STREAM
-from engine.control.documents import read
 from engine.core.vocabulary import CredentialKind
-from engine.errors import Refusal
-from engine.loop_watch import TASK_MARK
-from engine.models import EnvironmentModel
+from engine.model.documents import read
+from engine.model.errors import Refusal
+from engine.model.read_models import EnvironmentModel
+from engine.runtime.loop_watch import TASK_MARK
 
 LARGE_BYTES = 16 * 1024  # of a body: it is read in one step of the loop, and judged in another
 BODY_S = 30.0  # as at the front door, which does not frame what comes by HTTP/2

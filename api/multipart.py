@@ -17,8 +17,8 @@ from werkzeug.sansio.multipart import (
     State,
 )
 
-from engine.control.documents import invalid
-from engine.errors import Refusal
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
 
 FILE = "file"  # the name of the part
 PARTS = 16  # twice the fields that there are

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import orjson
 
-from engine.control.documents import invalid
+from engine.model.documents import invalid
 
 Row = TypeVar("Row")
 # Of the items of a page as they are written, escapes counted. No item alone is larger than half of that,

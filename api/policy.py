@@ -8,8 +8,8 @@ from typing import Any
 
 from api.call import Answer
 from api.routes import Route
-from engine.errors import Detail, Refusal
-from engine.workspace_settings import Ability, WorkspaceSettings
+from engine.model.errors import Detail, Refusal
+from engine.model.workspace_settings import Ability, WorkspaceSettings
 
 
 def check_route(route: Route, settings: WorkspaceSettings) -> None:

@@ -6,11 +6,11 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from engine.control.documents import invalid, refusal_of
-from engine.control.drafts import Document, Uuid
-from engine.control.instant import Instant
 from engine.core.vocabulary import DestinationStatus
-from engine.errors import Refusal
+from engine.drafts import Document, Uuid
+from engine.model.documents import invalid, refusal_of
+from engine.model.errors import Refusal
+from engine.model.instant import Instant
 
 MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not even split
 PAGE = 20

@@ -25,24 +25,24 @@ from engine.control.schemas import EventSchemas
 from engine.control.sessions import EmbedSessions
 from engine.control.transforms import TransformScripts
 from engine.control.workspace_settings import SettingsOfWorkspaces
-from engine.delivery_log import DeliveryLog, EventLog
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
-from engine.files.uploads import Uploads
 from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
-from engine.judge import Judge
-from engine.loop_watch import LoopWatch
-from engine.models import Models
-from engine.observability import Analytics, AuditLog
+from engine.ingest.uploads import Uploads
+from engine.log.delivery_log import DeliveryLog, EventLog
+from engine.log.observability import Analytics, AuditLog
+from engine.model.read_models import Models
 from engine.outbound.ports import Templates
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
-from engine.plans import Horizon, Plans
+from engine.plans.plans import Horizon, Plans
+from engine.recording.throughput import Throughput
 from engine.replay.ports import JobStore
+from engine.routing.judge import Judge
+from engine.runtime.loop_watch import LoopWatch
 from engine.schemas.records import SchemaStore
 from engine.templates.catalog import Catalog
-from engine.throughput import Throughput
 
 HopsOf = Callable[[Mapping[bytes, bytes]], int]
 

@@ -17,10 +17,10 @@ from heapq import heappop, heappush
 import structlog
 import trio
 
-from engine.control.slots import customers_places
-from engine.errors import Refusal
+from engine.model.errors import Refusal
+from engine.runtime.slots import customers_places
+from engine.runtime.tally import Tally
 from engine.settings import Settings
-from engine.tally import Tally
 
 # More than one HTTP/2 connection may have open at once (`api.door.http2`), or clients commonly pool of
 # HTTP/1.1, which is 100: who keeps to what he was told is served. More waiting would serve nobody faster.

@@ -14,11 +14,11 @@ from api.bodies import check_strings, read_object
 from api.call import Call
 from api.multipart import MultipartForm
 from api.queries import EnvironmentName, Query
-from engine.control.documents import invalid, read
-from engine.errors import Refusal
-from engine.files.draft import INLINE_BYTES, FileFields, FileInput
-from engine.files.records import FILE_BYTES, SourceKind
-from engine.files.uploads import Content
+from engine.ingest.file_draft import INLINE_BYTES, FileFields, FileInput
+from engine.ingest.uploads import Content
+from engine.model.documents import invalid, read
+from engine.model.errors import Refusal
+from engine.model.file_records import FILE_BYTES, SourceKind
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"

@@ -18,8 +18,8 @@ import msgspec
 from bench.service import Service
 from engine.control.keys import PREFIX_OF
 from engine.core.vocabulary import Environment
-from engine.identity import Identity
-from engine.models import digest_of
+from engine.model.identity import Identity
+from engine.model.read_models import digest_of
 from storage.embedded import attached
 from storage.key_file import KEY_FILE, KeyFile
 from storage.secretbox import SecretBox

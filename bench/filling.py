@@ -23,7 +23,7 @@ COUNTED = 5  # destinations with counters of every minute
 OTHERS = 1_000  # schemas, and replay jobs; of the audit log a hundred times as many
 CUSTOMERS, TYPES = 500, 50
 
-# An id of that instant, as `engine.identity` makes them: random in the middle, ended by what is given.
+# An id of that instant, as `engine.model.identity` makes them: random in the middle, with a given end.
 _ID = """(lpad(to_hex({at}), 12, '0') || '7' || lpad(to_hex(g % 4096), 3, '0') || '8'
     || substr(md5('{salt}' || g::text), 1, 12) || '{end}')::uuid"""
 _AT = "($1::bigint - ($3::bigint - g) * ($1::bigint - $2::bigint) / $3::bigint)"

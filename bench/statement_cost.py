@@ -17,10 +17,10 @@ import trio
 
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
-from engine.identity import Identity, delivery_id
+from engine.model.identity import Identity, delivery_id
+from engine.model.shards import shard_of
 from engine.ports import DirtyDestination, IntakeGroup, SettleGroup
-from engine.recorder import build_group
-from engine.shards import shard_of
+from engine.recording.recorder import build_group
 from storage.bridge import Bridge, open_bridge
 from storage.connection import Connection
 from storage.embedded import EmbeddedServer

@@ -12,8 +12,8 @@ from msgspec import Struct
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass
-from engine.files.records import FileRecord
-from engine.shards import shard_of
+from engine.model.file_records import FileRecord
+from engine.model.shards import shard_of
 
 # --- failures of the store -------------------------------------------------------------------------
 

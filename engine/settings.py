@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from engine.core.destination import MOST_CONCURRENCY
-from engine.hops import MOST as MOST_HOPS
+from engine.model.hops import MOST as MOST_HOPS
 
 PREFIX = "ANGARIUM_"
 KIB = 1024

@@ -1,6 +1,6 @@
 """Customers' accounts, which are opened by whatever names a customer first."""
 
-from engine.control.records import AuditEntry
+from engine.model.configuration import AuditEntry
 from storage.audit import values, witnessed
 from storage.bridge import Pool
 from storage.writing import write

@@ -8,7 +8,7 @@ from asyncpg import Record
 
 from engine.core.counters import BUCKETS
 from engine.core.vocabulary import ErrorCategory
-from engine.observability import Tally
+from engine.log.observability import Tally
 from storage.bridge import Pool
 
 HOUR = 60  # in minutes
@@ -63,7 +63,7 @@ UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_AFTER} GROUP BY 1"""
 
 
 class PostgresAnalytics:
-    """`engine.observability.Analytics` on the pool."""
+    """`engine.log.observability.Analytics` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
         """`long_read` is told of destinations whose hours are worth rolling up."""

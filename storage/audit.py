@@ -5,7 +5,7 @@ Both are parts of the statement that makes the change, so that there is never on
 
 from typing import Any
 
-from engine.control.records import AuditEntry
+from engine.model.configuration import AuditEntry
 from storage.changes import CHANNEL
 
 _TYPES = (

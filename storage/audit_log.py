@@ -4,8 +4,8 @@ from typing import Any
 
 import msgspec
 
-from engine.control.records import AuditEntry
-from engine.observability import AuditFilter, AuditPage, AuditReach
+from engine.log.observability import AuditFilter, AuditPage, AuditReach
+from engine.model.configuration import AuditEntry
 from storage.bridge import Pool
 from storage.walk import Step, found, id_bounds, step_statement, stream, walk
 
@@ -28,7 +28,7 @@ _OF_WORKSPACE = """
 
 
 class PostgresAudit:
-    """`engine.observability.AuditLog` on the pool."""
+    """`engine.log.observability.AuditLog` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

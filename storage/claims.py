@@ -12,7 +12,7 @@ HOLDERS = """
 
 
 class PostgresClaims:
-    """`engine.key_lookup.ClaimReader` on the pool."""
+    """`engine.submission.key_lookup.ClaimReader` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

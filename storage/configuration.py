@@ -7,7 +7,7 @@ import trio
 from asyncpg import Record
 
 from engine.control.ports import Known
-from engine.control.records import Configuration
+from engine.model.configuration import Configuration
 from storage.bridge import Pool
 from storage.connection import Connection
 from storage.customers import SELECT_CUSTOMERS, Customers, customer_account

@@ -3,8 +3,8 @@
 from functools import lru_cache
 from typing import Any
 
-from engine.delivery_log import DeliveryFilter
-from engine.requeue import Dead, DeadStretch
+from engine.log.delivery_log import DeliveryFilter
+from engine.recording.requeue import Dead, DeadStretch
 from storage.bridge import Pool
 from storage.freshness import KNOWN
 from storage.walk import LOWEST, id_bounds
@@ -65,7 +65,7 @@ def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
 
 
 class PostgresDeadLetters:
-    """`engine.requeue.DeadLetterStore` on the pool."""
+    """`engine.recording.requeue.DeadLetterStore` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

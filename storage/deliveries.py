@@ -7,7 +7,7 @@ import msgspec
 
 from engine.core.records import Attempt, Delivery
 from engine.core.vocabulary import DeliveryStatus, ErrorCategory, Trouble
-from engine.delivery_log import (
+from engine.log.delivery_log import (
     AttemptPage,
     DeliveryDetail,
     DeliveryEntry,
@@ -15,7 +15,7 @@ from engine.delivery_log import (
     DeliveryPage,
     SentVersion,
 )
-from engine.files.records import TROUBLE
+from engine.model.file_records import TROUBLE
 from storage.bridge import Pool
 from storage.connection import Connection
 from storage.entries import (
@@ -88,7 +88,7 @@ VALUES ($1, $8, $22::integer, $23::bigint, $24::integer, $25::boolean, $15, $17,
 
 
 class PostgresDeliveries:
-    """`engine.delivery_log.DeliveryLog` on the pool."""
+    """`engine.log.delivery_log.DeliveryLog` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

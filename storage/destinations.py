@@ -6,11 +6,11 @@ from typing import Any
 
 from asyncpg import Record
 
-from engine.control.headers import is_secret
-from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.destination import SigningKey, Template, Transform
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
-from engine.quotas import CustomerTally
+from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.headers import is_secret
+from engine.model.quotas import CustomerTally
 from storage.audit import values, witnessed
 from storage.bridge import Pool
 from storage.customers import own_tally, tally_values

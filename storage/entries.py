@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from engine.delivery_log import AttemptEntry, DeliveryEntry, EventDetail, EventEntry
+from engine.log.delivery_log import AttemptEntry, DeliveryEntry, EventDetail, EventEntry
 
 ENTRY_COLUMNS = """
     d.id::text AS id, d.environment, d.event::text AS event, d.event_type,

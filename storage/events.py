@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine.delivery_log import EventDetail, EventFilter, EventPage
-from engine.identity import MAX_FANOUT, delivery_id
+from engine.log.delivery_log import EventDetail, EventFilter, EventPage
+from engine.model.identity import MAX_FANOUT, delivery_id
 from storage.bridge import Pool
 from storage.entries import EVENT_COLUMNS, event_detail, event_entry
 from storage.walk import Step, found, id_bounds, step_statement, stream, walk
@@ -23,7 +23,7 @@ GROUP BY e.id"""
 
 
 class PostgresEvents:
-    """`engine.delivery_log.EventLog` on the pool."""
+    """`engine.log.delivery_log.EventLog` on the pool."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -9,7 +9,7 @@ from typing import Any
 from asyncpg import Record
 from msgspec import Struct
 
-from engine.files.records import (
+from engine.model.file_records import (
     FileFilter,
     FilePage,
     FilePurpose,

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
-from engine.files.records import FileRecord, FileState
+from engine.model.file_records import FileRecord, FileState
 from engine.ports import IntakeGroup, KeyClaim
 from storage.columns import Arguments, Column, rows
 from storage.files import FILE_COLUMNS, file_columns

@@ -5,8 +5,8 @@ from typing import Any
 
 from asyncpg import Record
 
-from engine.control.records import AuditEntry, KeyRecord, KeySecret
 from engine.core.vocabulary import CredentialKind, Environment, Scope
+from engine.model.configuration import AuditEntry, KeyRecord, KeySecret
 from storage.audit import values, witnessed
 from storage.bridge import Pool
 from storage.writing import write

@@ -6,7 +6,7 @@ everybody else has a turn between two. It costs two round trips more.
 
 from collections.abc import Iterator
 
-from engine.files.records import FileRecord
+from engine.model.file_records import FileRecord
 from engine.ports import Acceptance, Claimed, IntakeGroup
 from storage.intake import DRAW, PostgresIntake
 

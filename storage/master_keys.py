@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from engine.control.records import AuditEntry
+from engine.model.configuration import AuditEntry
 from storage.audit import values
 from storage.bridge import Pool
 from storage.changes import notify

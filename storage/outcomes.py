@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.core.minutes import ended_at_ms, minute_deltas
 from engine.core.records import Attempt, Settlement
-from engine.identity import created_at_ms
+from engine.model.identity import created_at_ms
 from engine.ports import SettleGroup
 from storage.columns import Arguments, Column, Rows, rows
 from storage.counters import Counted, bind_minutes, counted, minutes_clause

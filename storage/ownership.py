@@ -12,7 +12,7 @@ from typing import NoReturn
 import structlog
 import trio
 
-from engine.shards import SHARDS
+from engine.model.shards import SHARDS
 from storage.bridge import Pool
 from storage.connection import Connection
 from storage.errors import ContentionError, OwnershipLostError, StoreError

@@ -6,13 +6,13 @@ What runs them is in `storage.replaying`.
 from collections.abc import Sequence
 from typing import Any
 
-from engine.control.records import AuditEntry
 from engine.core.vocabulary import (
     DeliveryOrigin,
     DeliveryStatus,
     DestinationStatus,
     ReplayStatus,
 )
+from engine.model.configuration import AuditEntry
 from engine.replay.job import Leg, ReplayJob, Selection
 from engine.replay.ports import Named
 from storage.audit import values, witnessed

@@ -10,7 +10,7 @@ from typing import Any
 from asyncpg import Record
 
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError
-from engine.requeue import CHUNK_BYTES, Requeued, Witness
+from engine.recording.requeue import CHUNK_BYTES, Requeued, Witness
 from storage.audit import values
 from storage.connection import Connection
 from storage.errors import PartitionMissingError
@@ -130,7 +130,7 @@ _DISCARDED = """
 
 
 class PostgresRequeue:
-    """`engine.requeue.RequeueStore`, on the intake's connection, so that no two statements overlap."""
+    """`engine.recording.requeue.RequeueStore` on the intake's connection: no two statements overlap."""
 
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection

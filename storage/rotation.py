@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import trio
 
-from engine.control.records import AuditEntry
+from engine.model.configuration import AuditEntry
 from storage import master_keys
 from storage.connection import Connection
 from storage.errors import StoreAwayError

@@ -6,11 +6,11 @@ from typing import Any
 import trio
 from asyncpg import Record
 
-from engine.control.records import AuditEntry, FilteredRules, FilterErrors, FilterFailure
 from engine.core.vocabulary import Priority
-from engine.identity import created_at_ms
-from engine.models import Rule
-from engine.quotas import CustomerTally
+from engine.model.configuration import AuditEntry, FilteredRules, FilterErrors, FilterFailure
+from engine.model.identity import created_at_ms
+from engine.model.quotas import CustomerTally
+from engine.model.read_models import Rule
 from storage.audit import entry_arrays, entry_columns, values, witnessed
 from storage.bridge import Pool
 from storage.changes import NOTIFY

@@ -2,8 +2,8 @@
 
 from asyncpg import Record
 
-from engine.control.records import AuditEntry
-from engine.schemas.active import ActiveSchema
+from engine.model.active_schema import ActiveSchema
+from engine.model.configuration import AuditEntry
 from engine.schemas.records import (
     SchemaBounds,
     SchemaFilter,

@@ -11,8 +11,8 @@ from engine.core.vocabulary import (
     DlqStatus,
     Trouble,
 )
-from engine.delivery_log import DeliveryFilter
-from engine.identity import MAX_FANOUT, delivery_id
+from engine.log.delivery_log import DeliveryFilter
+from engine.model.identity import MAX_FANOUT, delivery_id
 from storage.entries import ENTRY_COLUMNS
 from storage.freshness import KNOWN
 from storage.walk import step_statement, stream

@@ -16,8 +16,8 @@ from typing import TypeVar
 import structlog
 import trio
 
-from engine.errors import Refusal
 from engine.files.ports import BlobsAwayError, Spooled
+from engine.model.errors import Refusal
 
 WRITE_BYTES = (
     128 * 1024

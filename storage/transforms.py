@@ -2,8 +2,8 @@
 
 from asyncpg import Record
 
-from engine.control.records import AuditEntry, TransformPage, TransformScript, TransformStatus
-from engine.quotas import CustomerTally
+from engine.model.configuration import AuditEntry, TransformPage, TransformScript, TransformStatus
+from engine.model.quotas import CustomerTally
 from storage.audit import values, witnessed
 from storage.bridge import Pool
 from storage.customers import own_tally, tally_values

@@ -1,6 +1,6 @@
 """Files that are to be fetched and that no delivery asks for: `due_ms` in their rows says when."""
 
-from engine.files.records import FileRecord, FileState
+from engine.model.file_records import FileRecord, FileState
 from storage.bridge import Pool
 from storage.files import SHOWN, file_record
 from storage.secretbox import SecretBox

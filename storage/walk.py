@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.identity import created_at_ms
+from engine.model.identity import created_at_ms
 from storage.partitions import DAY_MS, day_of, lowest_id, midnight_ms
 
 EXAMINED = 2_000  # rows for one page: some 5 ms; then the page is short and the caller comes again

@@ -4,8 +4,8 @@ import json
 
 from asyncpg import Record
 
-from engine.control.records import AuditEntry
-from engine.workspace_settings import Ability, WorkspaceSettings
+from engine.model.configuration import AuditEntry
+from engine.model.workspace_settings import Ability, WorkspaceSettings
 from storage.audit import values, witnessed
 from storage.bridge import Pool
 from storage.writing import write

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 from asyncpg import Record
 
-from engine.control.records import AuditEntry, Tenant
 from engine.core.vocabulary import Environment
-from engine.models import EnvironmentModel, Workspace
+from engine.model.configuration import AuditEntry, Tenant
+from engine.model.read_models import EnvironmentModel, Workspace
 from storage.audit import values, witnessed
 from storage.bridge import Pool
 from storage.writing import write

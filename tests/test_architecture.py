@@ -74,6 +74,31 @@ def test_imports_point_one_way(folder: str, names: tuple[str, ...], but: tuple[s
     assert not found
 
 
+# The parts of the engine, each of which imports only those before it.
+LAYERS = (
+    "core", "model", "runtime", "settings", "plans", "log", "ports", "recording", "actors",
+    "schemas", "filters", "drafts", "wire", "submission", "intake", "replay", "outbound",
+    "templates", "files", "routing", "ingest", "control", "transforms",
+)  # fmt: skip
+FLAT = 4  # modules of the engine that are in no part
+
+
+def test_the_parts_of_the_engine_import_only_those_before_them() -> None:
+    found = []
+    for path in files_of("engine"):
+        part = path.relative_to(ROOT).with_suffix("").parts[1]
+        if part == "__init__":
+            continue
+        below = LAYERS[: LAYERS.index(part) + 1]
+        found += [
+            f"{name_of(path)} imports {name}"
+            for name in imported(path)
+            if within(name, "engine") and name.split(".")[1] not in below
+        ]
+    assert not found
+    assert len(list((ROOT / "engine").glob("*.py"))) <= FLAT
+
+
 def test_the_core_imports_the_standard_library_msgspec_and_itself() -> None:
     io = {"os", "time", "random", "socket", "threading", "subprocess", "logging", "secrets"}
     found = [
@@ -90,27 +115,27 @@ def test_storage_imports_of_the_engine_only_what_it_implements_and_stores() -> N
     allowed = (
         "engine.ports",
         "engine.core",
-        "engine.errors",
-        "engine.models",
-        "engine.shards",
+        "engine.model.errors",
+        "engine.model.read_models",
+        "engine.model.shards",
         "engine.settings",
-        "engine.identity",
-        "engine.instants",
-        "engine.delivery_log",
+        "engine.model.identity",
+        "engine.model.instants",
+        "engine.log.delivery_log",
         "engine.files.ports",
-        "engine.files.records",
-        "engine.observability",
-        "engine.quotas",
+        "engine.model.file_records",
+        "engine.log.observability",
+        "engine.model.quotas",
         "engine.replay.job",
         "engine.replay.ports",
         "engine.replay.types",
-        "engine.requeue",
-        "engine.schemas.active",
+        "engine.recording.requeue",
+        "engine.model.active_schema",
         "engine.schemas.records",
-        "engine.control.records",
+        "engine.model.configuration",
         "engine.control.ports",
-        "engine.control.headers",
-        "engine.workspace_settings",
+        "engine.model.headers",
+        "engine.model.workspace_settings",
     )
     found = [
         f"{name_of(path)} imports {name}"

@@ -11,8 +11,8 @@ import trio
 
 from api.cli.errors import Trouble
 from engine.control.keys import Keys
-from engine.identity import Identity
-from engine.plans_file import plans_of
+from engine.model.identity import Identity
+from engine.plans.file import plans_of
 from engine.settings import Settings
 from storage.bridge import Bridge, open_bridge
 from storage.embedded import attached

@@ -66,10 +66,10 @@ def explain(error: BaseException) -> NoReturn:
         raise click.exceptions.Exit(INTERRUPTED) from None
     if _is(cause, "pydantic_core._pydantic_core.ValidationError"):
         raise SettingsTrouble(settings_trouble(cause)) from None
-    files = ("engine.plans_file.PlansFileError", "engine.templates.reading.TemplateFileError")
+    files = ("engine.plans.file.PlansFileError", "engine.templates.reading.TemplateFileError")
     if any(_is(cause, name) for name in files):
         raise SettingsTrouble(str(cause)) from None
-    if _is(cause, "engine.errors.Refusal"):
+    if _is(cause, "engine.model.errors.Refusal"):
         places = "".join(f"\n  {detail.path}: {detail.message}" for detail in cause.details)
         raise Trouble(cause.message + places) from None
     if _is(cause, "angarium.errors.ConnectionFailedError"):

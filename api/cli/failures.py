@@ -1,7 +1,7 @@
 """Why a server ended, for an operator: the one reason inside what was raised, and its exit code."""
 
 from engine.actors.supervisor import GivenUpError
-from engine.plans_file import PlansFileError
+from engine.plans.file import PlansFileError
 from engine.templates.reading import TemplateFileError
 from storage.blobs import FileStoreError
 from storage.embedded import EmbeddedError

@@ -12,9 +12,9 @@ from api.cli.errors import SettingsTrouble
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
 from engine.control.keys import NewKey
-from engine.control.records import KeyRecord
 from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.identity import created_at_ms
+from engine.model.configuration import KeyRecord
+from engine.model.identity import created_at_ms
 from engine.settings import Settings
 
 output_option = click.option(

@@ -14,9 +14,9 @@ from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
 from engine.control.actor import Actor, Auditor
-from engine.control.records import AuditEntry
 from engine.control.sessions import TTL_MOST_S
-from engine.identity import Identity
+from engine.model.configuration import AuditEntry
+from engine.model.identity import Identity
 from engine.settings import Settings
 from storage import master_keys
 from storage.bridge import Bridge, open_bridge

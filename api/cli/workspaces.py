@@ -9,8 +9,8 @@ from api.cli.database import open_keys
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
-from engine.control.records import Tenant
-from engine.plans import FIRST
+from engine.model.configuration import Tenant
+from engine.plans.plans import FIRST
 from engine.settings import Settings
 
 SETTINGS = (*DATABASE, "plans_file")

@@ -32,8 +32,6 @@ from api.ingestion import Ingestion
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.background import Background
-from engine.clock import Clock
 from engine.control.commands import Commands
 from engine.control.keys import Keys, NewKey
 from engine.control.last_use import LastUse
@@ -42,30 +40,32 @@ from engine.control.projection import ModelProjection
 from engine.control.rooms import Rooms
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.destination import Destination
-from engine.errors import Refusal
 from engine.filters.failures import FilterFailures
-from engine.freshness import Freshness
-from engine.hops import PURPOSE as HOPS
-from engine.hops import Hops
-from engine.identity import Identity
-from engine.ingest import Ingest
-from engine.key_lookup import KeyLookup
-from engine.loop_watch import LoopWatch
-from engine.models import Models
-from engine.own_events import OwnEvents
-from engine.plans import Plans
-from engine.plans_file import plans_of
-from engine.reactor import Reactor
-from engine.recorder import Recorder
-from engine.router import Router
+from engine.ingest.ingest import Ingest
+from engine.ingest.own_events import OwnEvents
+from engine.model.errors import Refusal
+from engine.model.hops import PURPOSE as HOPS
+from engine.model.hops import Hops
+from engine.model.identity import Identity
+from engine.model.read_models import Models
+from engine.plans.file import plans_of
+from engine.plans.plans import Plans
+from engine.recording.recorder import Recorder
+from engine.recording.throughput import Throughput
+from engine.recording.witness import Witness
+from engine.routing.router import Router
+from engine.runtime.background import Background
+from engine.runtime.clock import Clock
+from engine.runtime.freshness import Freshness
+from engine.runtime.loop_watch import LoopWatch
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.settings import Settings
+from engine.submission.key_lookup import KeyLookup
 from engine.templates.catalog import catalog_of
 from engine.templates.renderer import Renderer
-from engine.throughput import Throughput
-from engine.timers import Timers
 from engine.transforms.pool import TransformPool
 from engine.wire.client import WireClient
-from engine.witness import Witness
 from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.bridge import Bridge
 from storage.changes import Change, Changes

@@ -16,10 +16,10 @@ from engine.control.schemas import EventSchemas
 from engine.control.sessions import EmbedSessions
 from engine.control.transforms import TransformScripts
 from engine.control.workspace_settings import SettingsOfWorkspaces
+from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
-from engine.plans import Horizon
-from engine.visible_log import VisibleDeliveries, VisibleEvents
+from engine.plans.plans import Horizon
 from storage.accounts import Accounts
 from storage.analytics import PostgresAnalytics
 from storage.audit_log import PostgresAudit

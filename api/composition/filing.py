@@ -6,10 +6,10 @@ import trio
 
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
-from engine.files.uploads import Uploads
-from engine.ingest import Ingest
-from engine.key_lookup import KeyLookup
-from engine.plans import Horizon
+from engine.ingest.ingest import Ingest
+from engine.ingest.uploads import Uploads
+from engine.plans.plans import Horizon
+from engine.submission.key_lookup import KeyLookup
 from storage.blobs import open_blobs
 from storage.files import PostgresFiles
 from storage.spool import DiskSpool

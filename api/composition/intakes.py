@@ -3,8 +3,8 @@ parts."""
 
 from typing import TYPE_CHECKING
 
-from engine.intake import Intake
-from engine.intakes import Intakes
+from engine.intake.intake import Intake
+from engine.intake.intakes import Intakes
 from storage.connection import Connection
 from storage.intake import PostgresIntake
 from storage.large_intake import PostgresLargeIntake

@@ -8,7 +8,7 @@ import trio
 from engine.control.sessions import PURPOSE as SESSIONS
 from engine.control.sessions import TTL_MOST_S
 from engine.files.urls import PURPOSE as FILE_URLS
-from engine.hops import PURPOSE as HOPS
+from engine.model.hops import PURPOSE as HOPS
 from storage import master_keys
 from storage.secretbox import SecretBox, SecretBoxError
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from engine.control.actor import Actor
 from engine.control.destinations import Destinations
 from engine.control.rules import RoutingRules
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import trio
 from api.cli.failures import known_failure
 from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
-from engine.plans_file import plans_of
+from engine.plans.file import plans_of
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
 from storage.blobs import open_blobs

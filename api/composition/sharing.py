@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from api.shares import shares_of
-from engine.pressure import Pressure
+from engine.runtime.pressure import Pressure
 
 if TYPE_CHECKING:
     from api.composition import Server

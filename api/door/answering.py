@@ -17,7 +17,7 @@ from api.envelope import envelope, request_id_of
 from api.gate import Allowance
 from api.heads import Heads, Told
 from api.ingestion import Admitted, Ingestion
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 # What a connection is doing. Constants and not an Enum, whose members cost thrice as much to name.
 HEAD = "head"  # waiting for a head, or in the middle of one

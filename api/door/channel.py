@@ -13,8 +13,8 @@ import trio
 
 from api.door.limits import Limits
 from api.door.transport import Transport
-from engine.reactor import KNOWN, NEWCOMER, READ, STRANGER, WRITE, Reactor, Registration
-from engine.timers import Timer, Timers
+from engine.runtime.reactor import KNOWN, NEWCOMER, READ, STRANGER, WRITE, Reactor, Registration
+from engine.runtime.timers import Timer, Timers
 
 FOREVER = float("inf")
 Address = tuple[str, int]

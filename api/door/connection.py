@@ -36,8 +36,8 @@ from api.ingestion import (
     no_room,
     too_large,
 )
-from engine.errors import Refusal
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
+from engine.model.errors import Refusal
 
 REMEMBERED_HEAD = 2048  # bytes; what clients of ours send is a quarter of it
 

@@ -17,7 +17,7 @@ from api.door.response import render_head
 from api.door.untaken import LEAST_BYTES, RETRY_AFTER_S, TOO_MUCH_UNTAKEN, UntakenAnswers
 from api.entry import Entry
 from api.envelope import envelope
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 Message = dict[str, Any]  # ASGI's messages are untyped dicts
 

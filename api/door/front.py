@@ -28,10 +28,10 @@ from api.entry import ENTRY
 from api.heads import Heads
 from api.ingestion import Ingestion
 from api.streaming import STREAM
-from engine.errors import Refusal
-from engine.reactor import Reactor
+from engine.model.errors import Refusal
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.settings import Settings
-from engine.timers import Timers
 
 FORCE_S = 1.0  # for cancelled requests to unwind; what a database is still doing is not waited for
 _NO_PLACE = Refusal("overloaded", "too many connections", retry_after_s=1)

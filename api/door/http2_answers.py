@@ -17,7 +17,7 @@ from api.envelope import request_id_of
 from api.gate import Allowance
 from api.heads import Told
 from api.ingestion import Admitted, Answer, at_gate, refusal_of
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 FOREVER = float("inf")
 NOTHING = memoryview(b"")

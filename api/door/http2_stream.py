@@ -19,8 +19,8 @@ from api.entry import Entry
 from api.gate import GateRefusal
 from api.heads import Told
 from api.ingestion import PATHS, Admitted, answer_of, body_late, no_room, too_large
-from engine.errors import Refusal
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
+from engine.model.errors import Refusal
 
 NO_PROGRESS = Progress(LIMITS)  # of a body that the application does not take
 TOLD_BYTES = 16 * 1024  # of a body that was taken: news of its window is not worth a frame for less

@@ -4,8 +4,8 @@ import errno
 import socket
 from collections.abc import Callable
 
-from engine.reactor import Reactor, Registration
-from engine.timers import Timers
+from engine.runtime.reactor import Reactor, Registration
+from engine.runtime.timers import Timers
 
 BACKLOG = 1024
 ACCEPTS_PER_PASS = (

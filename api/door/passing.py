@@ -13,7 +13,7 @@ from api.door.progress import Progress
 from api.entry import Entry
 from api.heads import Told
 from api.ingestion import no_room
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 
 class Passing(Answering):

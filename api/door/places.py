@@ -12,8 +12,8 @@ from ipaddress import ip_address
 import trio
 
 from api.entry import Entry
-from engine.errors import Refusal
-from engine.tally import Tally
+from engine.model.errors import Refusal
+from engine.runtime.tally import Tally
 
 # Begun between two passes of the reactor: a request's first step in the framework takes some 0.5 ms.
 STARTS = 4

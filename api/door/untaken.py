@@ -3,7 +3,7 @@
 Accounts are those of `api.door.places`. Nothing here awaits.
 """
 
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 
 # Smaller answers are not counted: a client's socket takes them as they are written, nearly always.
 LEAST_BYTES = 4 * 1024

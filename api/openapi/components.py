@@ -8,7 +8,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from api.openapi.prose import ERROR_EXAMPLES, ERRORS
 from api.openapi.vocabulary import shared, sharing
-from engine.errors import STATUS_OF_CODE
+from engine.model.errors import STATUS_OF_CODE
 
 REFERENCE = "#/components/schemas/{model}"
 ERROR = "#/components/schemas/Error"

@@ -17,7 +17,7 @@ from api.openapi.vocabulary import sharing
 from api.openapi.words import EVENT, PATHS
 from api.routes import ANY_TYPE, JSON, Embed, Route
 from engine.core.vocabulary import Environment, Scope
-from engine.errors import STATUS_OF_CODE
+from engine.model.errors import STATUS_OF_CODE
 
 ANY_ROUTE = (400, 408, 413, 415, 429, 500, 503)
 CREDENTIAL = (401, 403)

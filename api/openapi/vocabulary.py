@@ -18,7 +18,7 @@ from engine.core.vocabulary import (
     Scope,
     SigningAlgorithm,
 )
-from engine.errors import STATUS_OF_CODE
+from engine.model.errors import STATUS_OF_CODE
 
 REFERENCE = "#/components/schemas/{name}"
 # Name, what it is, and its words.

@@ -9,7 +9,7 @@ from api.openapi.examples import Examples
 from api.openapi.words import AT, DELIVERY, EVENT
 from api.resources.ingestion import Attachment, EventType
 from api.shapes import Timestamp
-from engine.control.drafts import Document, Name, Uuid
+from engine.drafts import Document, Name, Uuid
 
 _HEADERS: dict[str, tuple[str, dict[str, Any], Any]] = {
     "webhook-id": (

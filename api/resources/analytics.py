@@ -15,8 +15,8 @@ from api.resources.destinations import required
 from api.routes import READ, Embed, Route
 from api.shapes.observability import Analytics, GranularityName, PeriodName
 from engine.core.counters import percentiles_ms
-from engine.instants import iso
-from engine.observability import Tally, nothing, total_of
+from engine.log.observability import Tally, nothing, total_of
+from engine.model.instants import iso
 
 MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes, as everything here

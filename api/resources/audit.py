@@ -11,13 +11,13 @@ from api.pages import page, position
 from api.queries import PageQuery
 from api.routes import READ, Embed, Route
 from api.shapes.observability import AuditEntry
-from engine.control.instant import Instant
-from engine.control.records import AuditEntry as Entry
 from engine.core.vocabulary import CredentialKind
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
-from engine.observability import AuditFilter, AuditReach
+from engine.log.observability import AuditFilter, AuditReach
+from engine.model.configuration import AuditEntry as Entry
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instant import Instant
+from engine.model.instants import iso
 
 TAG = "Audit"
 LISTING = "/audit-logs"

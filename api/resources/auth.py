@@ -3,7 +3,7 @@
 from api import shapes
 from api.call import Answer, Call
 from api.routes import EVERY, Embed, Route
-from engine.instants import iso
+from engine.model.instants import iso
 
 
 async def context(call: Call) -> Answer:

@@ -13,11 +13,11 @@ from quart import request
 from api.call import Answer, Call
 from api.envelope import envelope
 from api.routes import ANY_TYPE
-from engine.errors import Refusal
 from engine.files.naming import disposition, inert_type
 from engine.files.ports import BlobMissingError, BlobsAwayError
 from engine.files.ranges import Part, UnsatisfiableError, is_known, part_of
-from engine.files.records import FileRecord
+from engine.model.errors import Refusal
+from engine.model.file_records import FileRecord
 
 PART_BYTES = 64 * 1024  # what an answer holds at a time
 RETRY_S = 2  # about what an object store that falters needs

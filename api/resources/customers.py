@@ -6,9 +6,9 @@ from api.call import Answer, Call
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.customers import Customer
 from engine.control.customers import MOST, CustomerDraft, quotas_document
-from engine.errors import Refusal
-from engine.limits import limits_of
-from engine.quotas import CustomerAccount
+from engine.model.errors import Refusal
+from engine.model.quotas import CustomerAccount
+from engine.plans.limits import limits_of
 
 TAG = "Customers"
 

@@ -24,10 +24,10 @@ from engine.core.vocabulary import (
     ErrorCategory,
     Priority,
 )
-from engine.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
+from engine.log.delivery_log import AttemptEntry, DeliveryEntry, DeliveryFilter
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
 
 TAG = "Deliveries"
 # Of a delivery's attempts in its own record, as they are written: beside them it has its event and its

@@ -8,11 +8,11 @@ from api.call import Answer, Call
 from api.pages import page, portioned_page, position
 from api.queries import DestinationQuery
 from api.routes import MANAGE, READ, Embed, Route
-from engine.control.drafts import DestinationPatch, NewDestination
-from engine.control.records import DestinationRecord
 from engine.control.views import destination_view
-from engine.errors import Refusal
-from engine.workspace_settings import Ability
+from engine.drafts import DestinationPatch, NewDestination
+from engine.model.configuration import DestinationRecord
+from engine.model.errors import Refusal
+from engine.model.workspace_settings import Ability
 
 TAG = "Destinations"
 LISTING = "/destinations"

@@ -14,15 +14,15 @@ from api.resources.destinations import must_exist
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqEntryOrNull, Requeued
 from engine.control.dlq import Bulk
-from engine.control.documents import invalid
-from engine.control.drafts import Document, Uuid
-from engine.control.instant import Instant
 from engine.core.vocabulary import DlqStatus, ErrorCategory
-from engine.delivery_log import DeliveryEntry, DeliveryFilter
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
-from engine.workspace_settings import Ability
+from engine.drafts import Document, Uuid
+from engine.log.delivery_log import DeliveryEntry, DeliveryFilter
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instant import Instant
+from engine.model.instants import iso
+from engine.model.workspace_settings import Ability
 
 TAG = "Dead-letter queue"
 LISTING = "/dlq"

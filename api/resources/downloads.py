@@ -10,8 +10,8 @@ from api.resources.content import (
     content_answer,
 )
 from api.routes import ANYONE, Embed, Route
-from engine.errors import Refusal
-from engine.files.records import FileState
+from engine.model.errors import Refusal
+from engine.model.file_records import FileState
 
 TAG = "Files"
 TOKEN = {"type": "string", "minLength": 80, "maxLength": 80}

@@ -6,12 +6,12 @@ from api.call import Answer, Call
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.credentials import EmbedSession
 from api.shapes.workspace import EmbedContext
-from engine.control.drafts import Document, Name
 from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
 from engine.control.workspace_settings import branding_document
-from engine.instants import iso
-from engine.limits import limits_of
-from engine.workspace_settings import Ability
+from engine.drafts import Document, Name
+from engine.model.instants import iso
+from engine.model.workspace_settings import Ability
+from engine.plans.limits import limits_of
 
 LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation
 

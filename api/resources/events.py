@@ -10,10 +10,10 @@ from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import EventQuery
 from api.routes import READ, Embed, Route
-from engine.delivery_log import EventDetail, EventEntry, EventFilter
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
+from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
 
 TAG = "Events"
 LISTING = "/events"

@@ -20,13 +20,13 @@ from api.resources.content import (
 from api.routes import ANY_TYPE, INGEST, JSON, READ, Embed, Route
 from api.shapes.files import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
-from engine.control.instant import Instant
-from engine.errors import Refusal
-from engine.files.draft import FileInput
-from engine.files.records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
-from engine.hops import HEADER as HOPS
-from engine.identity import created_at_ms
-from engine.instants import iso
+from engine.ingest.file_draft import FileInput
+from engine.model.errors import Refusal
+from engine.model.file_records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
+from engine.model.hops import HEADER as HOPS
+from engine.model.identity import created_at_ms
+from engine.model.instant import Instant
+from engine.model.instants import iso
 
 TAG = "Files"
 LISTING = "/files"

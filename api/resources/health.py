@@ -8,11 +8,11 @@ from api.resources.destinations import required
 from api.routes import MANAGE, READ, Embed, Route
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
-from engine.control.records import DestinationRecord
 from engine.core.health import CircuitState, Health, HealthState
 from engine.core.vocabulary import DestinationStatus
-from engine.instants import iso
-from engine.workspace_settings import Ability
+from engine.model.configuration import DestinationRecord
+from engine.model.instants import iso
+from engine.model.workspace_settings import Ability
 
 TAG = "Destinations"
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api import shapes
 from api.routes import INGEST, Embed, Route
-from engine.control.drafts import Document, Name
+from engine.drafts import Document, Name
 
 TAG = "Events"
 EventType = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:/-]{1,256}$")]

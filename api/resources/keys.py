@@ -12,14 +12,14 @@ from api.pages import portioned_page, position
 from api.queries import EnvironmentName, ListQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.credentials import ApiKey, ApiKeyWithSecret
-from engine.control.documents import invalid
-from engine.control.drafts import Document, Name, NullIs
 from engine.control.keys import NewKey, Reach
-from engine.control.records import KeyRecord
 from engine.core.vocabulary import CredentialKind, Scope
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
+from engine.drafts import Document, Name, NullIs
+from engine.model.configuration import KeyRecord
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
 
 TAG = "Keys"
 LISTING = "/api-keys"

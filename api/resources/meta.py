@@ -9,7 +9,7 @@ from api.call import Answer, Call
 from api.routes import ANYONE, JSON, Embed, Route
 from api.services import Services
 from api.shapes import AnyDocument
-from engine.errors import Detail, Refusal
+from engine.model.errors import Detail, Refusal
 
 TAG = "Service"
 RETRY_S = 2  # about what a database that restarts is away

@@ -11,13 +11,13 @@ from api.call import Answer, Call
 from api.resources.ingestion import EventInput
 from api.routes import READ, Embed, Route
 from api.shapes.rules import RulePreview
-from engine.control.drafts import RULE_PATTERNS, Document, FilterSource, Name, NullIs, Pattern, Uuid
 from engine.core.records import Event
 from engine.core.vocabulary import Priority
-from engine.errors import Detail, Refusal
-from engine.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
-from engine.models import Rule
-from engine.preview import Judgement, Preview, Reached, preview
+from engine.drafts import RULE_PATTERNS, Document, FilterSource, Name, NullIs, Pattern, Uuid
+from engine.ingest.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
+from engine.model.errors import Detail, Refusal
+from engine.model.read_models import Rule
+from engine.routing.preview import Judgement, Preview, Reached, preview
 
 TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
 

@@ -11,12 +11,12 @@ from api.queries import RuleQuery
 from api.resources import preview
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.rules import RULE_EXAMPLE, RoutingRule
-from engine.control.drafts import RuleDraft, RulePatch
-from engine.control.records import FilterErrors
 from engine.control.views import rule_view
-from engine.errors import Refusal
-from engine.models import Rule
-from engine.workspace_settings import Ability
+from engine.drafts import RuleDraft, RulePatch
+from engine.model.configuration import FilterErrors
+from engine.model.errors import Refusal
+from engine.model.read_models import Rule
+from engine.model.workspace_settings import Ability
 
 TAG = "Routing rules"
 LISTING = "/routing-rules"

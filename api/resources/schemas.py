@@ -14,9 +14,9 @@ from api.shapes.schemas import InferredSchema, SchemaVersion
 from api.shares import Share
 from engine.control.inference import InferenceDraft
 from engine.control.schemas import SchemaDraft
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
 from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
 
 TAG = "Event schemas"

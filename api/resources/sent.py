@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 
 from api.call import Call
-from engine.control.headers import MASK, is_secret
 from engine.control.templated import shown_headers
-from engine.delivery_log import DeliveryDetail, SentVersion
-from engine.errors import Refusal
 from engine.files.attachments import files_named
 from engine.files.carrying import HEADER
+from engine.log.delivery_log import DeliveryDetail, SentVersion
+from engine.model.errors import Refusal
+from engine.model.headers import MASK, is_secret
 from engine.wire.head import USER_AGENT
 from engine.wire.target import parse_target
 

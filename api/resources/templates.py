@@ -13,15 +13,15 @@ from api.resources.preview import event_of
 from api.routes import READ, Embed, Route
 from api.shapes import Page
 from api.shapes.templates import DestinationTemplate, TemplatePreview
-from engine.control.documents import invalid
-from engine.control.drafts import Document, Uuid
-from engine.control.headers import Headers
 from engine.control.template_preview import previewed
 from engine.core.destination import Template
-from engine.errors import Refusal
+from engine.drafts import Document, Uuid
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.headers import Headers
+from engine.model.workspace_settings import Ability
 from engine.templates.definition import Definition
 from engine.wire.body import outbound_body
-from engine.workspace_settings import Ability
 
 TAG = "Destination templates"
 LISTING = "/destination-templates"

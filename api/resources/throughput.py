@@ -6,8 +6,8 @@ from api.call import Answer, Call
 from api.queries import EnvironmentName, Query
 from api.routes import READ, Embed, Route
 from api.shapes.observability import Throughput
-from engine.instants import iso
-from engine.throughput import WINDOW_S, Counts
+from engine.model.instants import iso
+from engine.recording.throughput import WINDOW_S, Counts
 
 
 class ThroughputQuery(Query):

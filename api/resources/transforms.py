@@ -13,14 +13,14 @@ from api.routes import MANAGE, READ, Embed, Route
 from api.shapes import Page, Success
 from api.shapes.transforms import TransformRun, TransformScript
 from api.shares import Share
-from engine.control.records import TransformScript as Script
 from engine.control.transforms import DRAFT_BYTES, TransformDraft
-from engine.errors import Refusal
-from engine.identity import created_at_ms
-from engine.instants import iso
+from engine.model.configuration import TransformScript as Script
+from engine.model.errors import Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
+from engine.model.workspace_settings import Ability
 from engine.outbound.ports import Failure
 from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
-from engine.workspace_settings import Ability
 
 TAG = "Transform scripts"
 SOURCE = """\

@@ -6,8 +6,8 @@ from api.call import Answer, Call
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.workspace import Workspace
 from engine.control.workspace_settings import SettingsPatch, settings_document
-from engine.instants import iso
-from engine.workspace_settings import WorkspaceSettings
+from engine.model.instants import iso
+from engine.model.workspace_settings import WorkspaceSettings
 
 TAG = "Workspace"
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import ConfigDict, Field
 
 from api.queries import CategoryName, EnvironmentName
-from engine.control.drafts import DeliveryOptions, Document, Uuid
+from engine.drafts import DeliveryOptions, Document, Uuid
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Item = TypeVar("Item")

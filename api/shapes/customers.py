@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from engine.control.customers import QuotasDraft
-from engine.control.drafts import Document, Uuid
+from engine.drafts import Document, Uuid
 
 
 class CustomerLimits(Document):

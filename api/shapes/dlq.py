@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from api.shapes import UNSEEN, DeliveryItem, Timestamp
-from engine.control.drafts import Document, Uuid
+from engine.drafts import Document, Uuid
 
 Count = Annotated[int, Field(ge=0)]
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api.queries import CategoryName, EnvironmentName
 from api.shapes import Latency, Timestamp
-from engine.control.drafts import Document, Uuid
+from engine.drafts import Document, Uuid
 
 PeriodName = Literal["1h", "6h", "24h", "7d", "30d"]
 GranularityName = Literal["minute", "hour", "day"]

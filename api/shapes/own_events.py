@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from api.queries import CategoryName, EnvironmentName
 from api.shapes import Timestamp
-from engine.control.drafts import Document, Uuid
+from engine.drafts import Document, Uuid
 
 
 class DestinationDisabled(Document):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from api.queries import EnvironmentName
-from engine.control.drafts import Document, Uuid
+from engine.drafts import Document, Uuid
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 JobStatus = Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]

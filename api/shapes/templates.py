@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from api.shapes import ErrorDetail
-from engine.control.drafts import Document
+from engine.drafts import Document
 
 
 class TemplateExample(Document):

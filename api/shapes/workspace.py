@@ -4,8 +4,8 @@ from pydantic import Field
 
 from api.queries import EnvironmentName
 from api.shapes import Timestamp
-from engine.control.drafts import Document, Uuid
 from engine.control.workspace_settings import Branding, CustomerMay, SettingsDraft
+from engine.drafts import Document, Uuid
 
 
 class Workspace(SettingsDraft):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import trio
 
-from engine.timers import Timer, Timers
+from engine.runtime.timers import Timer, Timers
 
 LEAST_S = 0.001  # a call that rounding made a hair early is not repeated at once
 MOST_S = 60.0  # so that far calls of actors that left memory do not pile up among the timers

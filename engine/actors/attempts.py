@@ -12,11 +12,11 @@ import trio
 
 from engine.actors.crowds import Crowds, Member
 from engine.actors.flight import Flight
-from engine.clock import Clock
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
-from engine.lines import Lines, fair, room
-from engine.tally import Tally
+from engine.runtime.clock import Clock
+from engine.runtime.lines import Lines, fair, room
+from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn may begin, so that a turn stays below a millisecond
 GRANT = 8  # attempts that one place in the line is worth

@@ -16,9 +16,9 @@ from engine.core.destination import Destination
 from engine.core.health import Health
 from engine.core.machine import DestinationMachine
 from engine.core.records import Settlement
-from engine.outcome_queue import SettlementOwner
 from engine.ports import BacklogMark, Sender, SnapshotWrite
-from engine.timers import Timers
+from engine.recording.outcome_queue import SettlementOwner
+from engine.runtime.timers import Timers
 
 if TYPE_CHECKING:
     from engine.actors.actor import DestinationActor

@@ -27,10 +27,10 @@ from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
+from engine.model.shards import SHARDS
 from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender, StoreAwayError
+from engine.runtime.timers import Timers
 from engine.settings import Settings
-from engine.shards import SHARDS
-from engine.timers import Timers
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
 FORGET_LOOKS = 4_000  # at rows for them, of which some may not go yet: some 200 us

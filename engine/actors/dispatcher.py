@@ -9,7 +9,7 @@ import trio
 from msgspec import Struct
 
 from engine.core.destination import Destination
-from engine.loop_watch import MARK
+from engine.runtime.loop_watch import MARK
 
 SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
 
@@ -52,8 +52,8 @@ class Dispatcher:
     """Owner of who waits for a turn. `enqueue` is called on the trio thread; callers queue only once.
 
     A thousand actors of one workspace may wait: between any two of them each other workspace has a turn.
-    (As in `engine.lines`, but nobody leaves, and what a workspace alone pays is a look: there may be a
-    turn for every event and every outcome.)
+    (As in `engine.runtime.lines`, but nobody leaves, and what a workspace alone pays is a look: there may
+    be a turn for every event and every outcome.)
     """
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:

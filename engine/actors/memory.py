@@ -6,7 +6,7 @@ would have everybody's new deliveries take the way by the store.
 """
 
 from engine.core.commands import Limits
-from engine.lines import fair, room
+from engine.runtime.lines import fair, room
 
 LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
 LEAST_BYTES = 64 * 1024  # about as much

@@ -12,9 +12,9 @@ import trio
 from msgspec import Struct
 
 from engine.actors.recollections import Recalling, Recollections
-from engine.lines import Lines, fair
 from engine.ports import BacklogStore, StoreAwayError, StoreError
-from engine.tally import Tally
+from engine.runtime.lines import Lines, fair
+from engine.runtime.tally import Tally
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
 # Of those that are free: a workspace alone has three of the four. A read takes a millisecond, but what

@@ -13,8 +13,8 @@ import structlog
 import trio
 from msgspec import Struct
 
-from engine.loop_watch import TASK_MARK
 from engine.ports import OwnershipLostError
+from engine.runtime.loop_watch import TASK_MARK
 
 log = structlog.get_logger("angarium.supervisor")
 

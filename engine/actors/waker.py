@@ -8,8 +8,8 @@ import structlog
 import trio
 
 from engine.actors.directory import Directory
-from engine.clock import Clock
 from engine.ports import BacklogStore, StoreAwayError
+from engine.runtime.clock import Clock
 
 LOOK_EVERY_S = 5.0
 LOOK_AHEAD_S = 10.0  # more than the time between two looks and a start together

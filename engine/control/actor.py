@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.control.records import AuditEntry
-from engine.identity import Identity
-from engine.models import Customer
+from engine.model.configuration import AuditEntry
+from engine.model.identity import Identity
+from engine.model.read_models import Customer
 
 
 class Actor(Struct, frozen=True, kw_only=True):

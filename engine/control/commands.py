@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 import trio
 
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
 
 T = TypeVar("T")

@@ -9,12 +9,12 @@ from pydantic import Field
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.drafts import Document, Name, NullIs
 from engine.control.ports import CustomerStore
 from engine.control.showing import Projection
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.quotas import CustomerAccount, Quotas
+from engine.drafts import Document, Name, NullIs
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.quotas import CustomerAccount, Quotas
 
 ATTEMPTS = 5  # as with destinations
 MOST = (

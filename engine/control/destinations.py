@@ -10,13 +10,9 @@ from typing import Any
 import msgspec
 import trio
 
-from engine.control import headers as own_headers
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid
-from engine.control.headers import MASK
 from engine.control.ports import DestinationStore
-from engine.control.records import DestinationRecord
 from engine.control.rooms import Rooms
 from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.shaping import Draft, drafted, patched, receiver_of
@@ -25,10 +21,14 @@ from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
 from engine.core.destination import Destination
 from engine.core.vocabulary import DestinationStatus
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.plans import Plans
-from engine.quotas import Quota
+from engine.model import headers as own_headers
+from engine.model.configuration import DestinationRecord
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.headers import MASK
+from engine.model.identity import Identity
+from engine.model.quotas import Quota
+from engine.plans.plans import Plans
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
 

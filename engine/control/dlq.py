@@ -14,13 +14,13 @@ from engine.control.actor import Actor, Auditor
 from engine.control.commands import Commands, written
 from engine.core.records import Delivery
 from engine.core.vocabulary import DlqStatus
-from engine.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
-from engine.entrance import Entry
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.models import Customer
+from engine.intake.entrance import Entry
+from engine.log.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.read_models import Customer
 from engine.ports import PoisonError, StoreAwayError
-from engine.requeue import (
+from engine.recording.requeue import (
     CHUNK,
     Dead,
     DeadLetterStore,
@@ -29,7 +29,7 @@ from engine.requeue import (
     RequeueStore,
     Witness,
 )
-from engine.turns import Turns
+from engine.runtime.turns import Turns
 
 MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
 WITHIN_S = 5.0  # no chunk is begun after this
@@ -55,7 +55,7 @@ class Admission(Protocol):
     """What lets entries in."""
 
     async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
-        """Have an entry written; see `engine.entrance.Entrance`."""
+        """Have an entry written; see `engine.intake.entrance.Entrance`."""
 
 
 class DeadLetters:

@@ -10,15 +10,15 @@ from msgspec import Struct
 from pydantic import Field
 
 from engine.control.actor import Actor
-from engine.control.drafts import Document
-from engine.control.instant import Instant
 from engine.control.schemas import EventSchemas, EventType, SchemaDraft, judge
-from engine.delivery_log import EventFilter, EventLog
-from engine.errors import Refusal
+from engine.drafts import Document
+from engine.log.delivery_log import EventFilter, EventLog
+from engine.model.errors import Refusal
+from engine.model.instant import Instant
+from engine.runtime.turns import Turns
 from engine.schemas.compiled import decode
 from engine.schemas.records import SchemaRecord, SchemaStore
 from engine.schemas.sight import Room, Sight
-from engine.turns import Turns
 
 SAMPLE = 100
 SAMPLE_MOST = 1_000

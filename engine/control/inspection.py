@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from engine.control.commands import Commands
 from engine.control.ports import DestinationStore
-from engine.control.slots import Slots
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Event, Outcome
 from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, DestinationStatus, Origin
-from engine.delivery_log import DeliveryLog
-from engine.errors import Refusal
-from engine.identity import Identity, created_at_ms, delivery_id
-from engine.models import Customer, Models
+from engine.log.delivery_log import DeliveryLog
+from engine.model.errors import Refusal
+from engine.model.identity import Identity, created_at_ms, delivery_id
+from engine.model.read_models import Customer, Models
 from engine.ports import Sender, Transmission
+from engine.runtime.slots import Slots
 
 SAMPLE_TYPE = "angarium.test"
 SAMPLE_PAYLOAD = b'{"message":"This is a test of your destination. Nothing happened."}'

@@ -13,19 +13,19 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from engine.announcements import Announce, silent
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import written
-from engine.control.documents import invalid, is_uuid
 from engine.control.ports import KeyStore, TenantStore
-from engine.control.records import AuditEntry, KeyRecord, KeySecret, Tenant
 from engine.control.showing import NoProjection, Projection
 from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.instants import iso
-from engine.models import EnvironmentModel, Workspace, digest_of
-from engine.plans import BUILT_IN
+from engine.model.announcements import Announce, silent
+from engine.model.configuration import AuditEntry, KeyRecord, KeySecret, Tenant
+from engine.model.documents import invalid, is_uuid
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.instants import iso
+from engine.model.read_models import EnvironmentModel, Workspace, digest_of
+from engine.plans.plans import BUILT_IN
 from engine.ports import StoreError
 
 PREFIX_OF = {

@@ -10,9 +10,9 @@ import structlog
 import trio
 
 from engine.control.commands import Commands
-from engine.control.documents import is_uuid
 from engine.control.ports import ConfigurationStore
 from engine.control.projection import ModelProjection
+from engine.model.documents import is_uuid
 
 log = structlog.get_logger("angarium.control")
 # How long rows may hold the loop at a time. By time and not by number: a destination of a template costs

@@ -8,7 +8,8 @@ written nothing.
 from collections.abc import Sequence
 from typing import Protocol
 
-from engine.control.records import (
+from engine.core.vocabulary import DestinationStatus
+from engine.model.configuration import (
     AuditEntry,
     Configuration,
     DestinationRecord,
@@ -21,11 +22,10 @@ from engine.control.records import (
     TransformPage,
     TransformScript,
 )
-from engine.core.vocabulary import DestinationStatus
-from engine.models import Rule, Workspace
-from engine.quotas import CustomerAccount, CustomerTally, Used
+from engine.model.quotas import CustomerAccount, CustomerTally, Used
+from engine.model.read_models import Rule, Workspace
+from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.records import SchemaStore
-from engine.workspace_settings import WorkspaceSettings
 
 
 class TenantStore(Protocol):

@@ -5,18 +5,18 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from engine.control import templated
-from engine.control.headers import Headers
-from engine.control.records import DestinationRecord, KeyRecord, Tenant
 from engine.core.destination import MOST_CONCURRENCY, Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
-from engine.errors import Refusal
-from engine.models import Credential, Models, Rule
-from engine.quotas import CustomerAccount
-from engine.schemas.active import ActiveSchema
+from engine.model.active_schema import ActiveSchema
+from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
+from engine.model.errors import Refusal
+from engine.model.headers import Headers
+from engine.model.quotas import CustomerAccount
+from engine.model.read_models import Credential, Models, Rule
+from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.checks import ActiveSchemas
 from engine.templates.catalog import Catalog
 from engine.wire.target import parse_target
-from engine.workspace_settings import WorkspaceSettings
 
 log = structlog.get_logger("angarium.control")
 NOWHERE = parse_target("https://destination.invalid/")  # a name that never resolves, RFC 2606

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from engine.control.documents import invalid
-from engine.control.drafts import (
+from engine.core.vocabulary import DeliveryStatus
+from engine.drafts import (
     MAX_RATE_PER_SECOND,
     RULE_PATTERNS,
     Document,
@@ -13,9 +13,9 @@ from engine.control.drafts import (
     Pattern,
     Uuid,
 )
-from engine.control.instant import Instant
-from engine.core.vocabulary import DeliveryStatus
-from engine.errors import Refusal
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.instant import Instant
 from engine.replay.job import Selection
 
 MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; who has more has a filter that says which

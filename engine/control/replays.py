@@ -8,14 +8,14 @@ import trio
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid
 from engine.control.ports import DestinationStore
 from engine.control.replay_draft import ReplayDraft
 from engine.core.vocabulary import DeliveryOrigin, DestinationStatus, ReplayStatus
-from engine.errors import Refusal
-from engine.identity import Identity, created_at_ms
-from engine.models import Customer
-from engine.plans import Horizon
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.identity import Identity, created_at_ms
+from engine.model.read_models import Customer
+from engine.plans.plans import Horizon
 from engine.replay.job import UNFINISHED, ReplayJob, Selection
 from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document

@@ -2,11 +2,11 @@
 
 from engine.control.actor import Actor
 from engine.control.ports import CustomerStore
-from engine.errors import Refusal
-from engine.limits import limits_of
-from engine.models import Models
-from engine.plans import Plans
-from engine.quotas import CustomerTally, Quota
+from engine.model.errors import Refusal
+from engine.model.quotas import CustomerTally, Quota
+from engine.model.read_models import Models
+from engine.plans.limits import limits_of
+from engine.plans.plans import Plans
 
 _NOUNS = {
     Quota.DESTINATIONS: "destinations",

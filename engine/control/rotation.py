@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 import msgspec
 
-from engine.control.documents import invalid
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import SigningAlgorithm
-from engine.errors import Refusal
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
 from engine.wire.signing import new_key, public_key_text, secret_text
 
 GRACE_S = 24 * 3600.0

@@ -9,19 +9,19 @@ import trio
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid, merged, read
-from engine.control.drafts import RuleDraft
 from engine.control.overlap import too_many_at_once
 from engine.control.ports import DestinationStore, RuleStore
 from engine.control.rooms import Rooms
 from engine.control.showing import Projection
 from engine.control.views import rule_document
 from engine.core.vocabulary import DestinationStatus
-from engine.errors import Refusal
-from engine.identity import Identity, created_at_ms
-from engine.models import Rule
-from engine.plans import Plans
-from engine.quotas import Quota
+from engine.drafts import RuleDraft
+from engine.model.documents import invalid, merged, read
+from engine.model.errors import Refusal
+from engine.model.identity import Identity, created_at_ms
+from engine.model.quotas import Quota
+from engine.model.read_models import Rule
+from engine.plans.plans import Plans
 
 # That one event can meet, of one customer's destinations, and as many of those tied to no customer: each
 # takes at most some 3 ms, in parts.

@@ -9,12 +9,12 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid
-from engine.control.drafts import DESCRIPTION_LENGTH, Document
 from engine.control.showing import Projection
-from engine.errors import Refusal
-from engine.event_json import check_type
-from engine.identity import Identity, created_at_ms
+from engine.drafts import DESCRIPTION_LENGTH, Document
+from engine.ingest.event_json import check_type
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.identity import Identity, created_at_ms
 from engine.schemas.compiled import SCHEMA_BYTES, judged
 from engine.schemas.records import (
     SchemaBounds,

@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from engine.control.actor import Actor, Auditor
 from engine.control.commands import Commands, written
-from engine.control.records import AuditEntry
 from engine.core.vocabulary import CredentialKind, Scope
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.instants import iso
-from engine.models import Credential, Customer, Models
-from engine.token_keys import KEY_ID_BYTES, TokenKeys
+from engine.model.configuration import AuditEntry
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.instants import iso
+from engine.model.read_models import Credential, Customer, Models
+from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"anges_"
 PURPOSE = b"angarium embed session v1"  # what the master key is derived for

@@ -5,20 +5,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.control import headers as own_headers
 from engine.control import templated
-from engine.control.documents import invalid, merged, read
-from engine.control.drafts import (
+from engine.control.rotation import Make, next_keys
+from engine.control.views import destination_document
+from engine.core.destination import CONCURRENCY, Template
+from engine.drafts import (
     AUTO,
     DeliveryOptions,
     DestinationDraft,
     TemplateDestinationDraft,
 )
-from engine.control.records import DestinationRecord
-from engine.control.rotation import Make, next_keys
-from engine.control.views import destination_document
-from engine.core.destination import CONCURRENCY, Template
-from engine.errors import Refusal
+from engine.model import headers as own_headers
+from engine.model.configuration import DestinationRecord
+from engine.model.documents import invalid, merged, read
+from engine.model.errors import Refusal
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
 from engine.wire.target import parse_target

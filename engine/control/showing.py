@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
-from engine.control.records import DestinationRecord, KeyRecord, Tenant
-from engine.models import Rule
-from engine.quotas import CustomerAccount
-from engine.schemas.active import ActiveSchema
-from engine.workspace_settings import WorkspaceSettings
+from engine.model.active_schema import ActiveSchema
+from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
+from engine.model.quotas import CustomerAccount
+from engine.model.read_models import Rule
+from engine.model.workspace_settings import WorkspaceSettings
 
 
 class Projection(Protocol):

@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.control.documents import invalid, merged
-from engine.control.headers import MASK, Headers
-from engine.control.headers import shown as shown_headers
 from engine.control.templated import CONFIG_BYTES, judged
 from engine.control.templated import shown_headers as template_headers
 from engine.core.destination import Template
-from engine.errors import Detail, Refusal
+from engine.model.documents import invalid, merged
+from engine.model.errors import Detail, Refusal
+from engine.model.headers import MASK, Headers
+from engine.model.headers import shown as shown_headers
 from engine.outbound.ports import Failure, Templates
 from engine.templates.definition import Definition
 from engine.wire.head import USER_AGENT

@@ -7,11 +7,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from engine.control.documents import invalid, merged
-from engine.control.headers import MASK
-from engine.control.records import DestinationRecord
 from engine.core.destination import Template
-from engine.errors import Detail, Refusal
+from engine.model.configuration import DestinationRecord
+from engine.model.documents import invalid, merged
+from engine.model.errors import Detail, Refusal
+from engine.model.headers import MASK
 from engine.templates.catalog import Catalog
 from engine.templates.definition import Definition, Destined
 from engine.wire.target import parse_target

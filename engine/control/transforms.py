@@ -13,19 +13,19 @@ from pydantic import Field
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid
-from engine.control.drafts import Document, Name, Uuid
 from engine.control.ports import DestinationStore, TransformStore
-from engine.control.records import DestinationRecord, TransformScript, TransformStatus
 from engine.control.rooms import Rooms
 from engine.control.showing import Projection
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus
-from engine.errors import Refusal
-from engine.identity import Identity
+from engine.drafts import Document, Name, Uuid
+from engine.model.configuration import DestinationRecord, TransformScript, TransformStatus
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.quotas import Quota
 from engine.outbound.ports import Trying
-from engine.plans import Plan, Plans
-from engine.quotas import Quota
+from engine.plans.plans import Plan, Plans
 
 T = TypeVar("T")
 ATTEMPTS = 5  # as with destinations

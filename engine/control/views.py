@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from engine.control.drafts import AUTO
-from engine.control.headers import shown
-from engine.control.records import DestinationRecord, FilterErrors
 from engine.control.rotation import public_key_texts
 from engine.control.templated import masked
 from engine.core.vocabulary import Environment
-from engine.identity import created_at_ms
-from engine.instants import iso
-from engine.models import Rule
+from engine.drafts import AUTO
+from engine.model.configuration import DestinationRecord, FilterErrors
+from engine.model.headers import shown
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
+from engine.model.read_models import Rule
 
 
 def destination_document(record: DestinationRecord) -> dict[str, Any]:

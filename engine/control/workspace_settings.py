@@ -9,15 +9,15 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from engine.control.actor import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.documents import invalid, merged, read
-from engine.control.drafts import Document, NullIs, patch_of
 from engine.control.origins import normalised
 from engine.control.ports import SettingsStore
 from engine.control.showing import Projection
-from engine.errors import Refusal
-from engine.identity import Identity
+from engine.drafts import Document, NullIs, patch_of
+from engine.model.documents import invalid, merged, read
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.workspace_settings import Ability, WorkspaceSettings
 from engine.wire.target import parse_target
-from engine.workspace_settings import Ability, WorkspaceSettings
 
 ATTEMPTS = 5  # as with destinations
 MAX_ORIGINS = (

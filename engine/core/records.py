@@ -41,7 +41,7 @@ class Event(Struct, gc=False):
     origin: Origin = Origin.API
     file: str | None = None
     body: bytes | None = None  # the outbound body, built once and shared by its deliveries
-    hops: int = 0  # deliveries of this service that lie before it: `engine.hops`
+    hops: int = 0  # deliveries of this service that lie before it: `engine.model.hops`
 
     @property
     def lane(self) -> str | None:

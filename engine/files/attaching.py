@@ -11,7 +11,6 @@ import trio
 from msgspec import Struct, structs
 
 from engine.core.records import Event
-from engine.errors import Refusal
 from engine.files.attachments import (
     Attachment,
     as_files,
@@ -22,11 +21,12 @@ from engine.files.attachments import (
 )
 from engine.files.depot import Depot, Kept
 from engine.files.ports import FileStore
-from engine.files.records import FILE_BYTES, FilePurpose, FileRecord, FileState, SourceKind
-from engine.identity import Identity
-from engine.key_lookup import KeyedRefusal
+from engine.model.errors import Refusal
+from engine.model.file_records import FILE_BYTES, FilePurpose, FileRecord, FileState, SourceKind
+from engine.model.identity import Identity
 from engine.ports import StoreError
-from engine.receipts import Accepted
+from engine.submission.key_lookup import KeyedRefusal
+from engine.submission.receipts import Accepted
 
 AT_ONCE = 8  # attachments being kept: each is two flushes to disk and three short statements
 WAITING_MOST = 1_000  # events that wait for that: a batch, or some seconds' worth; past it 503

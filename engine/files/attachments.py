@@ -10,9 +10,9 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from engine.errors import Detail, Refusal
 from engine.files.data_uri import Inline, read_data_uri
-from engine.files.records import FileRecord, SourceKind
+from engine.model.errors import Detail, Refusal
+from engine.model.file_records import FileRecord, SourceKind
 from engine.wire.target import parse_target
 
 ATTACHMENTS_MOST = 20  # of an event: their URLs travel in one header, 100 bytes and more each

@@ -18,8 +18,8 @@ from engine.files.attachments import files_named
 from engine.files.fetching import Sources
 from engine.files.payload import payload_of
 from engine.files.ports import FileStore
-from engine.files.records import FileRecord, FileState
 from engine.files.urls import FileUrls
+from engine.model.file_records import FileRecord, FileState
 from engine.outbound.ports import Carried, Failure
 from engine.ports import StoreAwayError
 from engine.wire.body import outbound_body

@@ -15,8 +15,8 @@ from pathlib import Path
 import structlog
 import trio
 
-from engine.errors import Refusal
 from engine.files.ports import BlobsAwayError, BlobStore, Spool, SuspectStore
+from engine.model.errors import Refusal
 from engine.ports import StoreError
 
 RETRY_S = 5  # what is asked of callers while the disk is full or the object store away

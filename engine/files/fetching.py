@@ -8,12 +8,12 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from engine.core.vocabulary import ErrorCategory
-from engine.errors import Refusal
 from engine.files.attachments import TYPE_CHARACTERS, is_media_type
 from engine.files.depot import Depot
 from engine.files.payload import payload_of
 from engine.files.ports import FileStore
-from engine.files.records import FILE_BYTES, MIB, FilePurpose, FileRecord, FileState
+from engine.model.errors import Refusal
+from engine.model.file_records import FILE_BYTES, MIB, FilePurpose, FileRecord, FileState
 from engine.wire.fetch import Fetcher, Source, SourceError
 
 

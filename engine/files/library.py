@@ -6,9 +6,9 @@ from msgspec import structs
 
 from engine.files.depot import blob_key
 from engine.files.ports import BlobStore, FileStore
-from engine.files.records import FileFilter, FilePage, FileRecord, FileState
-from engine.identity import created_at_ms
-from engine.plans import DAY_MS, Horizon, Plans
+from engine.model.file_records import FileFilter, FilePage, FileRecord, FileState
+from engine.model.identity import created_at_ms
+from engine.plans.plans import DAY_MS, Horizon, Plans
 
 
 class FileLibrary:

@@ -2,7 +2,7 @@
 
 import json
 
-from engine.files.records import FileRecord
+from engine.model.file_records import FileRecord
 
 
 def payload_of(file: FileRecord) -> bytes:

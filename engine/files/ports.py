@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from engine.files.records import FileFilter, FilePage, FileRecord
+from engine.model.file_records import FileFilter, FilePage, FileRecord
 
 PIECE_BYTES = 256 * 1024  # of content in memory at a time, for each one who reads
 

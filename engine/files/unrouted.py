@@ -14,7 +14,7 @@ from engine.core.destination import DEFAULT_RETRY_SCHEDULE_S
 from engine.core.schedule import JITTER
 from engine.files.fetching import Sources
 from engine.files.ports import FileStore, UnfetchedStore
-from engine.files.records import FileRecord
+from engine.model.file_records import FileRecord
 from engine.ports import StoreError
 from engine.wire.fetch import SourceError
 

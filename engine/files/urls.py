@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from engine.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
+from engine.model.token_keys import KEY_ID_BYTES, SIGNATURE_BYTES, TokenKeys
 
 PURPOSE = b"angarium file url v1"  # what the master key is derived for
 PATH = "/downloads/"

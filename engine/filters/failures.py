@@ -10,7 +10,7 @@ from typing import Protocol
 import structlog
 import trio
 
-from engine.control.records import FilterErrors, FilterFailure
+from engine.model.configuration import FilterErrors, FilterFailure
 from engine.ports import ContentionError, StoreAwayError, StoreError
 
 FLUSH_S = 5.0  # between two writes

@@ -8,8 +8,8 @@ import orjson
 
 from engine.core.records import Event
 from engine.filters.errors import EvaluationError
-from engine.instants import iso
-from engine.json_members import without_surrogates
+from engine.model.instants import iso
+from engine.model.json_members import without_surrogates
 
 # A step is a node of a macro's body, a part of a list that is looked at, or 64 characters: 0.1 to 0.3 us.
 # So an evaluation ends within some 3 ms whatever an expression and a payload are made of, and all of an

@@ -8,14 +8,13 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.control.headers import MASK
-from engine.control.records import TransformScript
-from engine.control.slots import Slots
 from engine.core.destination import Template
 from engine.core.records import Event
-from engine.delivery_log import AttemptEntry, SentVersion
-from engine.errors import Refusal
-from engine.models import Customer
+from engine.log.delivery_log import AttemptEntry, SentVersion
+from engine.model.configuration import TransformScript
+from engine.model.errors import Refusal
+from engine.model.headers import MASK
+from engine.model.read_models import Customer
 from engine.outbound.ports import (
     Failure,
     Headers,
@@ -25,6 +24,7 @@ from engine.outbound.ports import (
     Trying,
     layered,
 )
+from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
 # Each costs what a delivery's run costs; who asks for more details at once is shown them without a body.

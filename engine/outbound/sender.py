@@ -8,7 +8,6 @@ from functools import partial
 
 import structlog
 
-from engine.clock import Clock
 from engine.core.destination import Template
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -25,7 +24,8 @@ from engine.outbound.ports import (
     layered,
 )
 from engine.ports import Sender, Transmission
-from engine.timers import Timers
+from engine.runtime.clock import Clock
+from engine.runtime.timers import Timers
 from engine.wire.body import outbound_body
 
 log = structlog.get_logger("angarium.outbound")

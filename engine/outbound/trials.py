@@ -6,14 +6,14 @@ from typing import Any
 import trio
 from msgspec import Struct
 
-from engine.control.documents import invalid
-from engine.control.drafts import Document, Uuid
-from engine.control.instant import at_ms
-from engine.control.records import TransformScript
-from engine.control.slots import Slots
 from engine.core.records import Event
-from engine.models import Customer
+from engine.drafts import Document, Uuid
+from engine.model.configuration import TransformScript
+from engine.model.documents import invalid
+from engine.model.instant import at_ms
+from engine.model.read_models import Customer
 from engine.outbound.ports import Failure, Script, Transformed, Trying
+from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
 AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most

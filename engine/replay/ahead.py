@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.core.window import size_of
-from engine.intake_pace import AHEAD
+from engine.intake.pace import AHEAD
 from engine.replay.ports import Waiting
 
 WINDOW = (

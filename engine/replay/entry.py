@@ -9,7 +9,7 @@ from engine.replay.ports import Chunk, ReplayStore
 
 
 class ChunkEntry:
-    """`engine.entrance.Entry`. After it entered, `passed` tells whether it was the chunk's turn."""
+    """An `engine.intake.entrance.Entry`. Afterwards `passed` tells whether it was the chunk's turn."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
         self._store = store

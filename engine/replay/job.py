@@ -5,7 +5,7 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
-from engine.identity import created_at_ms
+from engine.model.identity import created_at_ms
 
 UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
 # What is not settled is sent anyway: to replay it would send it twice.

@@ -9,9 +9,9 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from engine.control.records import AuditEntry
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryOrigin, DestinationStatus, ReplayStatus
+from engine.model.configuration import AuditEntry
 from engine.ports import DirtyDestination
 from engine.replay.job import Leg, ReplayJob
 

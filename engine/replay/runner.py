@@ -11,12 +11,12 @@ from typing import Protocol
 import structlog
 import trio
 
-from engine.announcements import Announce
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
-from engine.entrance import Entrance
-from engine.identity import Identity
+from engine.intake.entrance import Entrance
+from engine.model.announcements import Announce
+from engine.model.identity import Identity
 from engine.ports import (
     ContentionError,
     OwnershipLostError,

@@ -7,8 +7,8 @@ a minute.
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 
-from engine.pattern_index import PatternIndex, Steps
-from engine.slices import worked_off
+from engine.core.pattern_index import PatternIndex, Steps
+from engine.runtime.slices import worked_off
 
 INDEXES = 64  # kept of jobs that go on side by side, up to 50 KB each
 

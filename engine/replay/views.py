@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.core.vocabulary import Environment
-from engine.instants import iso
+from engine.model.instants import iso
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.progress import Progress
 

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from engine.errors import Refusal
-from engine.models import Models
-from engine.schemas.active import ActiveSchema
+from engine.model.active_schema import ActiveSchema
+from engine.model.errors import Refusal
+from engine.model.read_models import Models
+from engine.runtime.slices import no_pause
 from engine.schemas.compiled import CompiledSchema
-from engine.slices import no_pause
 
 log = structlog.get_logger("angarium.schemas")
 COMPILED_BYTES = 8 << 20  # of the texts of those that are compiled at a time
 
 
 class SchemaCheck:
-    """`engine.models.PayloadCheck` of one active version."""
+    """`engine.model.read_models.PayloadCheck` of one active version."""
 
     __slots__ = ("_compiled", "_compiler", "schema")
 

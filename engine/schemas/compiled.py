@@ -13,15 +13,15 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from engine.control.documents import MAX_DETAILS, invalid
-from engine.errors import Detail, Refusal
-from engine.json_members import deepest, without_surrogates
+from engine.model.documents import MAX_DETAILS, invalid
+from engine.model.errors import Detail, Refusal
+from engine.model.json_members import deepest, without_surrogates
+from engine.runtime.slices import no_pause
 from engine.schemas.numbers import Prices, may_hold_long, price, prices
 from engine.schemas.outline import outline
 from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, pattern_size, patterns_of
 from engine.schemas.places import DIALECT, read_places
 from engine.schemas.weight import weigh
-from engine.slices import no_pause
 
 SCHEMA_BYTES = 64 * 1024
 # What one event may cost, in units of the weight: 12 ms at the worst of what was tried, and as much again

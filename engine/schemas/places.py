@@ -6,7 +6,7 @@ A document is read once; whatever it cannot resolve within itself is remote, and
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
-from engine.control.documents import invalid
+from engine.model.documents import invalid
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")

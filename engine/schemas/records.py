@@ -5,8 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.control.records import AuditEntry
-from engine.schemas.active import ActiveSchema
+from engine.model.active_schema import ActiveSchema
+from engine.model.configuration import AuditEntry
 
 
 class SchemaStatus(Enum):

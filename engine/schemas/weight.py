@@ -7,8 +7,8 @@ The unit is about a tenth of a microsecond. Whatever multiplies (references, alt
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from engine.control.documents import invalid
-from engine.json_members import MAX_DEPTH
+from engine.model.documents import invalid
+from engine.model.json_members import MAX_DEPTH
 from engine.schemas.patterns import pattern_size
 from engine.schemas.places import Place
 

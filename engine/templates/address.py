@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from engine.control.documents import invalid
 from engine.core.destination import Target
-from engine.errors import Refusal
+from engine.model.documents import invalid
+from engine.model.errors import Refusal
 from engine.templates.configuration import MASK
 from engine.templates.language import LeafError
 from engine.templates.structure import Structure

@@ -6,8 +6,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from engine.control.documents import MAX_DETAILS
-from engine.errors import Detail, Refusal
+from engine.model.documents import MAX_DETAILS
+from engine.model.errors import Detail, Refusal
 from engine.schemas.compiled import MESSAGE_LENGTH, PATH_LENGTH
 from engine.schemas.places import DIALECT
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from engine.control.drafts import DeliveryOptions
-from engine.errors import Refusal
+from engine.drafts import DeliveryOptions
+from engine.model.errors import Refusal
 from engine.outbound.ports import Failure
+from engine.runtime.toml_file import faults, read
 from engine.templates.address import Destined, address_of
 from engine.templates.answers import AnswerRules
 from engine.templates.configuration import Configuration
@@ -22,7 +23,6 @@ from engine.templates.language import LeafError
 from engine.templates.message import LARGEST_BODY, Format, Message
 from engine.templates.structure import Structure
 from engine.templates.values import ValueFault, decoded, encoded
-from engine.toml_file import faults, read
 
 ID = re.compile(r"[a-z][a-z0-9-]{0,31}")
 LONGEST_TEXT = 4_096  # of a field, which is more than any URL, key or address has

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from engine.json_members import without_surrogates
+from engine.model.json_members import without_surrogates
 
 EXACT_DIGITS = 15  # an integer of so many is the same in every reader; a longer one stays text
 _LONG = re.compile(rb"[0-9]{%d}" % (EXACT_DIGITS + 1))

@@ -7,10 +7,10 @@ a ValueError, and the end of that process.
 import json
 from typing import Any
 
-from engine.control.headers import checked
 from engine.core.vocabulary import ErrorCategory
-from engine.errors import Refusal
-from engine.event_json import check_type
+from engine.ingest.event_json import check_type
+from engine.model.errors import Refusal
+from engine.model.headers import checked
 from engine.outbound.ports import Failure, Headers, Transformed
 from engine.transforms import worker
 

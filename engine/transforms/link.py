@@ -20,8 +20,8 @@ import structlog
 import trio
 
 from engine.outbound.ports import Failure, Transformed
-from engine.reactor import READ, WRITE, Reactor
-from engine.timers import Timer, Timers
+from engine.runtime.reactor import READ, WRITE, Reactor
+from engine.runtime.timers import Timer, Timers
 from engine.transforms import seal, worker
 from engine.transforms.answers import ANSWER_BYTES, failure, result_of
 from engine.transforms.job import Cost, Job

@@ -14,10 +14,10 @@ import trio
 from msgspec import Struct
 
 from engine.core.vocabulary import ErrorCategory
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.outbound.ports import Failure, Script, Transformed
-from engine.reactor import Reactor
-from engine.timers import Timers
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.transforms.job import Cost, Job, Known, check_of, run_of
 from engine.transforms.link import Link
 from engine.transforms.waiting import Waiting

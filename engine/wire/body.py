@@ -6,7 +6,7 @@ Bytes that came from the customer are spliced in as they came, never parsed and 
 import msgspec
 
 from engine.core.records import Event
-from engine.instants import iso
+from engine.model.instants import iso
 
 _json = msgspec.json.Encoder().encode
 

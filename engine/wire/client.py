@@ -9,15 +9,15 @@ from time import time
 
 import trio
 
-from engine.clock import Clock
 from engine.core.destination import Destination
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin, ErrorCategory
-from engine.hops import Hops
+from engine.model.hops import Hops
 from engine.ports import Transmission
-from engine.reactor import Reactor
+from engine.runtime.clock import Clock
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.settings import Settings
-from engine.timers import Timers
 from engine.wire.body import outbound_body
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from engine.core.vocabulary import ErrorCategory
-from engine.reactor import READ, WRITE
-from engine.timers import Timer
+from engine.runtime.reactor import READ, WRITE
+from engine.runtime.timers import Timer
 from engine.wire.exchange import Exchange
 from engine.wire.failure import WireError, connection_error
 from engine.wire.origin import Origin

@@ -7,9 +7,9 @@ none has so many that nothing is left for another.
 import errno
 from typing import Protocol
 
-from engine.lines import Lines, fair
-from engine.tally import Tally
-from engine.timers import Timer, Timers
+from engine.runtime.lines import Lines, fair
+from engine.runtime.tally import Tally
+from engine.runtime.timers import Timer, Timers
 
 REST_S = 0.1  # after the system refused a descriptor: others of this process may give some back
 # Of what is free, idle connections counted as free: a workspace alone has at most two thirds of all, so

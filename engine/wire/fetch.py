@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.wire.download import Download
 from engine.wire.failure import WireError
 from engine.wire.fetch_stream import FetchStream

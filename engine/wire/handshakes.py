@@ -10,8 +10,8 @@ from typing import Protocol
 
 import trio
 
-from engine.lines import Lines
-from engine.timers import Timer, Timers
+from engine.runtime.lines import Lines
+from engine.runtime.timers import Timer, Timers
 
 # After a step as many times its duration are left to others, so that handshakes have a quarter of the
 # loop at most: 500 a second. One that comes alone is not kept waiting.

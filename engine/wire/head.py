@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from engine.core.destination import Destination, Target
 from engine.core.records import Delivery
-from engine.hops import Hops
+from engine.model.hops import Hops
 from engine.wire.signing import Signer
 
 try:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from engine.clock import Clock
-from engine.timers import Timer, Timers
+from engine.runtime.clock import Clock
+from engine.runtime.timers import Timer, Timers
 
 if TYPE_CHECKING:
     from engine.wire.connection import Connection

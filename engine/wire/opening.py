@@ -8,7 +8,7 @@ import socket
 from typing import TYPE_CHECKING
 
 from engine.core.vocabulary import ErrorCategory
-from engine.timers import Timer
+from engine.runtime.timers import Timer
 from engine.wire.connection import Connection
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race

@@ -7,8 +7,8 @@ served in turn by workspace. Of one destination its pool opens a few at a time.
 
 from typing import Protocol
 
-from engine.lines import Lines, fair
-from engine.tally import Tally
+from engine.runtime.lines import Lines, fair
+from engine.runtime.tally import Tally
 
 # Of what is free: a workspace whose receivers all hang has half of the places, and each more of that kind
 # takes half of the rest at most. A place is free again after a round trip or two where receivers answer.

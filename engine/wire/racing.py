@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
-from engine.reactor import WRITE
-from engine.timers import Timer
+from engine.runtime.reactor import WRITE
+from engine.runtime.timers import Timer
 from engine.wire.descriptors import EXHAUSTED
 from engine.wire.failure import WireError, connection_error
 from engine.wire.resolver import Addresses

@@ -13,7 +13,7 @@ import outcome
 import trio
 
 from engine.core.vocabulary import ErrorCategory
-from engine.tally import Tally
+from engine.runtime.tally import Tally
 from engine.wire.failure import WireError
 
 THREADS = 32

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import idna
 
 from engine.core.destination import Target
-from engine.errors import Detail, Refusal
+from engine.model.errors import Detail, Refusal
 
 URL_LIMIT = 2048
 HOST_LIMIT = 253  # of a name in ASCII, RFC 1035

@@ -4,10 +4,10 @@ import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from engine.clock import Clock
-from engine.hops import Hops
-from engine.reactor import Reactor
-from engine.timers import Timers
+from engine.model.hops import Hops
+from engine.runtime.clock import Clock
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.handshakes import Handshakes

@@ -12,7 +12,6 @@ from msgspec import Struct
 from engine.actors.directory import Directory
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.waker import Waker
-from engine.clock import Clock
 from engine.core.destination import Destination, Target
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Event, Outcome, Settlement
@@ -26,9 +25,10 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.ports import BacklogRow, ReadBack, SettleGroup, StoreAwayError, Transmission
-from engine.recorder import Recorder
+from engine.recording.recorder import Recorder
+from engine.runtime.clock import Clock
+from engine.runtime.timers import Timers
 from engine.settings import Settings
-from engine.timers import Timers
 
 WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 OK = Outcome(started_at=0.0, duration_ms=1, success=True, status=200)

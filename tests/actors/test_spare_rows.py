@@ -2,8 +2,8 @@
 
 from trio.testing import MockClock
 
+from engine.model.shards import shard_of
 from engine.ports import DirtyDestination
-from engine.shards import shard_of
 from tests.actors.fakes import running
 
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from storage.bridge import Bridge
 from tests.api.house import Caller, House, open_house
 

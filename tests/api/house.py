@@ -27,7 +27,6 @@ from api.services import Services
 from api.shares import shares_of
 from api.table import ROUTES, openapi_json
 from engine.actors.reports import AT_REST, DestinationReport, Totals
-from engine.clock import Clock
 from engine.control.commands import Commands
 from engine.control.customers import CustomerAccounts
 from engine.control.destinations import Destinations
@@ -38,7 +37,6 @@ from engine.control.keys import Keys
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
-from engine.control.records import Tenant
 from engine.control.replays import Replays
 from engine.control.rooms import Rooms
 from engine.control.rules import RoutingRules
@@ -49,7 +47,10 @@ from engine.control.workspace_settings import SettingsOfWorkspaces
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
-from engine.delivery_log import (
+from engine.filters.failures import FilterFailures
+from engine.ingest.ingest import Done, Reply
+from engine.intake.entrance import Entry
+from engine.log.delivery_log import (
     AttemptPage,
     DeliveryDetail,
     DeliveryEntry,
@@ -59,25 +60,24 @@ from engine.delivery_log import (
     EventFilter,
     EventPage,
 )
-from engine.entrance import Entry
-from engine.filters.failures import FilterFailures
-from engine.identity import Identity
-from engine.ingest import Done, Reply
-from engine.judge import Judge
-from engine.loop_watch import LoopWatch
-from engine.models import EnvironmentModel, Models
+from engine.model.configuration import Tenant
+from engine.model.identity import Identity
+from engine.model.read_models import EnvironmentModel, Models
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
-from engine.plans import BUILT_IN, Horizon, Plans, overridden
+from engine.plans.plans import BUILT_IN, Horizon, Plans, overridden
 from engine.ports import StoreAwayError, Transmission
-from engine.reactor import Reactor
+from engine.recording.throughput import Throughput
 from engine.replay.job import ReplayJob
-from engine.router import Router
+from engine.routing.judge import Judge
+from engine.routing.router import Router
+from engine.runtime.clock import Clock
+from engine.runtime.loop_watch import LoopWatch
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.settings import Settings
 from engine.templates.catalog import read_catalog
 from engine.templates.renderer import Renderer
-from engine.throughput import Throughput
-from engine.timers import Timers
 from storage.accounts import Accounts
 from storage.analytics import PostgresAnalytics
 from storage.audit_log import PostgresAudit

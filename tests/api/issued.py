@@ -12,7 +12,7 @@ from typing import Any
 
 import structlog
 
-from engine.control.headers import MASK, is_secret
+from engine.model.headers import MASK, is_secret
 from engine.templates.catalog import read_catalog
 
 PREFIXES = ("ang_dev_", "ang_sta_", "ang_pro_", "angmk_", "anges_", "whsec_")

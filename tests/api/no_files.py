@@ -8,15 +8,15 @@ from api.budget import BodyBudget
 from api.services import FileServices
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
-from engine.files.uploads import Uploads
 from engine.files.urls import FileUrls
-from engine.identity import Identity
-from engine.ingest import Ingest
-from engine.key_lookup import KeyLookup
-from engine.models import Models
-from engine.plans import Horizon, Plans
-from engine.router import Router
-from engine.submission import OVERLOADED, Submission
+from engine.ingest.ingest import Ingest
+from engine.ingest.uploads import Uploads
+from engine.model.identity import Identity
+from engine.model.read_models import Models
+from engine.plans.plans import Horizon, Plans
+from engine.routing.router import Router
+from engine.submission.key_lookup import KeyLookup
+from engine.submission.submission import OVERLOADED, Submission
 from storage.blobs import ObjectBlobs
 from storage.bridge import Bridge
 from storage.claims import PostgresClaims

@@ -8,11 +8,11 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.control.commands import MAX_WAITING, WAIT_S, Commands
-from engine.control.records import AuditEntry, DestinationRecord, Tenant
 from engine.core.vocabulary import DestinationStatus
-from engine.errors import Refusal
+from engine.model.configuration import AuditEntry, DestinationRecord, Tenant
+from engine.model.errors import Refusal
+from engine.model.quotas import CustomerTally
 from engine.ports import StoreAwayError
-from engine.quotas import CustomerTally
 from storage.bridge import Bridge
 from storage.connection import Connection
 from tests.api.house import HOOK, Caller, House

@@ -8,7 +8,6 @@ import orjson
 import pytest
 
 from api.resources.sent import beginning
-from engine.control.records import Tenant
 from engine.core.health import CircuitState, Health, HealthState
 from engine.core.vocabulary import (
     DeliveryKind,
@@ -21,7 +20,7 @@ from engine.core.vocabulary import (
     Priority,
     SigningAlgorithm,
 )
-from engine.delivery_log import (
+from engine.log.delivery_log import (
     AttemptEntry,
     DeliveryDetail,
     DeliveryEntry,
@@ -31,8 +30,9 @@ from engine.delivery_log import (
     EventFilter,
     SentVersion,
 )
-from engine.identity import Identity, created_at_ms, delivery_id
-from engine.instants import iso
+from engine.model.configuration import Tenant
+from engine.model.identity import Identity, created_at_ms, delivery_id
+from engine.model.instants import iso
 from tests.api.house import RESTING, Caller, House
 from tests.api.test_destinations import make
 

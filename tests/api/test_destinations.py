@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.core.vocabulary import DestinationStatus, Ordering
-from engine.shards import shard_of
+from engine.model.shards import shard_of
 from storage.bridge import Bridge
 from tests.api.house import HOOK, Caller, House
 

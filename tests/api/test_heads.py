@@ -15,9 +15,9 @@ from api.door.front import FrontDoor
 from api.entry import Entry
 from api.heads import Heads, Told
 from api.table import ROUTES
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
-from engine.models import Customer
+from engine.model.configuration import Tenant
+from engine.model.read_models import Customer
 from engine.settings import Settings
 from tests.api.house import House
 from tests.door.house import Client

@@ -2,9 +2,9 @@
 
 import trio
 
-from engine.control.records import Tenant
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin, ErrorCategory, Origin
+from engine.model.configuration import Tenant
 from tests.api.house import Caller, Growing, House
 from tests.api.test_destinations import make
 

@@ -7,11 +7,11 @@ import pytest
 import trio
 
 from engine.control.keys import Keys
-from engine.control.records import KeyRecord, Tenant
 from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.models import digest_of
+from engine.model.configuration import KeyRecord, Tenant
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.read_models import digest_of
 from storage.bridge import Bridge
 from storage.changes import Change, Changes
 from storage.configuration import ConfigurationTables

@@ -15,8 +15,8 @@ from api.docs_page.shapes import with_words
 from api.openapi.components import ERROR
 from api.openapi.prose import TAGS
 from api.table import ROUTES, docs_html
-from engine.control.drafts import DestinationDraft, RuleDraft, TemplateDestinationDraft
-from engine.errors import STATUS_OF_CODE
+from engine.drafts import DestinationDraft, RuleDraft, TemplateDestinationDraft
+from engine.model.errors import STATUS_OF_CODE
 from tests.api.house import DOCUMENT, House
 
 

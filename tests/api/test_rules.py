@@ -7,7 +7,7 @@ from msgspec import structs
 
 from engine.control import rules as control
 from engine.core.vocabulary import Priority
-from engine.plans import BUILT_IN
+from engine.plans.plans import BUILT_IN
 from tests.api.house import Caller, House
 from tests.api.test_destinations import make as make_destination
 

@@ -22,8 +22,8 @@ from api.shares import (
     shares_of,
 )
 from api.table import ROUTES
-from engine.control.records import Tenant
-from engine.errors import Refusal
+from engine.model.configuration import Tenant
+from engine.model.errors import Refusal
 from engine.settings import Settings
 from tests.api.house import Caller, House
 

@@ -15,7 +15,7 @@ from api.door.front import FrontDoor
 from api.heads import Heads
 from api.openapi import document
 from api.routes import ANYONE, MANAGE, Embed, Route
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.settings import Settings
 from storage.bridge import Bridge
 from tests.api.house import Caller, House, running

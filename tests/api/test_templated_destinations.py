@@ -7,14 +7,14 @@ import msgspec
 import pytest
 import structlog
 
-from engine.control.documents import read
-from engine.control.drafts import NewDestination, TemplateDestinationDraft
 from engine.control.projection import NOWHERE, engine_view
-from engine.control.records import DestinationRecord
 from engine.control.shaping import drafted, patched, receiver_of
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import DestinationStatus, SigningAlgorithm
-from engine.errors import Refusal
+from engine.drafts import NewDestination, TemplateDestinationDraft
+from engine.model.configuration import DestinationRecord
+from engine.model.documents import read
+from engine.model.errors import Refusal
 from engine.templates.catalog import Catalog
 from storage.bridge import Bridge
 from tests.api.house import CATALOG, HOOK, Caller, House

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.core.vocabulary import Origin
-from engine.delivery_log import EventDetail, EventEntry
+from engine.log.delivery_log import EventDetail, EventEntry
 from tests.api.house import CATALOG, HOOK, Caller, House
 
 SLACK = "https://hooks.slack.com/services/T0123/B0123/secretOfAdasChannel"

@@ -38,10 +38,10 @@ _SPLIT = {
     "other": 0.2,
 }
 _STACKS = {
-    "trio:run;engine.reactor:Reactor.run;api.door.connection:Connection.ready;!self.sock.recv": 80,
-    "trio:run;engine.reactor:Reactor.run;api.door.connection:Connection.ready": 91,
-    "trio:run;engine.reactor:Reactor.run;engine.wire.connection:Connection.ready": 97,
-    "trio:run;engine.intake:Intake.run;storage.intake:PostgresIntake.accept;storage.columns:rows": 64,
+    "trio:run;engine.runtime.reactor:Reactor.run;api.door.connection:Connection.ready;!sock.recv": 80,
+    "trio:run;engine.runtime.reactor:Reactor.run;api.door.connection:Connection.ready": 91,
+    "trio:run;engine.runtime.reactor:Reactor.run;engine.wire.connection:Connection.ready": 97,
+    "trio:run;engine.intake.intake:Intake.run;storage.intake:Intake.accept;storage.columns:rows": 64,
 }
 
 
@@ -83,8 +83,12 @@ def single(place: int) -> Measurement:
         },
         timeline=timeline(),
         split=_SPLIT,
-        modules={"api.door.connection": 9.5, "engine.wire.connection": 14.2, "engine.intake": 6.0},
-        allocations={"engine.ingest": 61.5, "api.door.connection": 38.0},
+        modules={
+            "api.door.connection": 9.5,
+            "engine.wire.connection": 14.2,
+            "engine.intake.intake": 6.0,
+        },
+        allocations={"engine.ingest.ingest": 61.5, "api.door.connection": 38.0},
         stacks=_STACKS,
         notes={"profile": "with the server's own sampling"},
     )

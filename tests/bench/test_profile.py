@@ -42,7 +42,7 @@ def test_a_profile_says_where_the_cpu_of_a_run_went() -> None:
     assert found.split.get("other", 0.0) < whole * 0.05
     assert figures["logBytesPerEvent"] > 300  # the payload alone
     assert depths.keys() >= {"intake", "recorder", "in flight"}
-    assert found.allocations.keys() >= {"engine.intake", "engine.wire.connection"}
+    assert found.allocations.keys() >= {"engine.intake.intake", "engine.wire.connection"}
     assert figures["blocksTakenPerEvent"] == pytest.approx(
         sum(found.allocations.values()), rel=0.02
     )
@@ -73,7 +73,10 @@ def test_a_server_of_another_kind_is_not_profiled(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "name"),
     [
-        (str(Path(__file__).parent.parent.parent / "engine/intake.py"), "engine.intake"),
+        (
+            str(Path(__file__).parent.parent.parent / "engine/intake/intake.py"),
+            "engine.intake.intake",
+        ),
         (str(Path(__file__).parent.parent.parent / "api/door/__init__.py"), "api.door"),
         ("/x/lib/python3.11/site-packages/trio/_core/_run.py", "trio._core._run"),
         ("/usr/lib/python3.11/asyncio/events.py", "asyncio.events"),

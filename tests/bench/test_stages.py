@@ -27,7 +27,7 @@ from bench.profiling.stages import (
 
 ROOT = Path(__file__).parent.parent.parent
 TRIO = "trio._core._run:unrolled_run"
-REACTOR = f"{TRIO};engine.reactor:Reactor.run;engine.reactor:Reactor._pass"
+REACTOR = f"{TRIO};engine.runtime.reactor:Reactor.run;engine.runtime.reactor:Reactor._pass"
 
 
 def module_of(path: Path) -> str:
@@ -61,16 +61,16 @@ def test_the_path_of_an_event_has_its_own_stages() -> None:
     path = {
         "api.door.connection": "parse",
         "api.gate": "parse",
-        "engine.ingest": "parse",
-        "engine.router": "route",
+        "engine.ingest.ingest": "parse",
+        "engine.routing.router": "route",
         "engine.filters.program": "route",
-        "engine.intake_queue": "commit",
+        "engine.intake.queue": "commit",
         "storage.intake_statement": "commit",
         "engine.actors.actor": "actors",
         "engine.core.machine": "actors",
         "engine.wire.signing": "sign",
         "engine.wire.connection": "send",
-        "engine.recorder": "settle",
+        "engine.recording.recorder": "settle",
         "storage.settle": "settle",
         "api.resources.events": "control",
     }
@@ -89,16 +89,19 @@ def test_every_stage_is_explained() -> None:
         ("threads", "threads"),
         (f"{REACTOR};api.door.connection:Connection.ready", "parse"),
         (f"{REACTOR};api.door.connection:Connection.ready;json.decoder:decode", "parse"),
-        (f"{REACTOR};engine.wire.connection:Connection.send;engine.clock:Clock.now", "send"),
+        (
+            f"{REACTOR};engine.wire.connection:Connection.send;engine.runtime.clock:Clock.now",
+            "send",
+        ),
         (f"{REACTOR};engine.wire.connection:Connection.ready;engine.wire.signing:sign", "sign"),
-        (f"{TRIO};engine.intake:Intake.run;storage.connection:Connection.fetch", "commit"),
-        (f"{TRIO};engine.recorder:Recorder.run;storage.columns:rows", "settle"),
+        (f"{TRIO};engine.intake.intake:Intake.run;storage.connection:Connection.fetch", "commit"),
+        (f"{TRIO};engine.recording.recorder:Recorder.run;storage.columns:rows", "settle"),
         (f"{TRIO};storage.crossing:Crossing._read;!self._protocol.data_received", "driver"),
         (f"{TRIO};trio_asyncio._base:run;asyncio.events:Handle._run", "driver"),
         (f"{REACTOR};!registrations.get", "loop"),
         (f"{TRIO};!self._epoll.poll", "system calls, waiting"),
         (
-            f"{TRIO};engine.reactor:Reactor.run;!poll",
+            f"{TRIO};engine.runtime.reactor:Reactor.run;!poll",
             "system calls, waiting",
         ),
         (
@@ -123,15 +126,16 @@ def test_a_stack_counts_as_its_innermost_stage_or_the_call_it_ends_in(
 
 
 def test_shares_are_of_all_samples() -> None:
-    stacks = {f"{TRIO};engine.router:Router.route": 3, f"{TRIO};engine.router:Router.route;a:b": 1}
+    route = f"{TRIO};engine.routing.router:Router.route"
+    stacks = {route: 3, f"{route};a:b": 1}
     assert split(stacks) == {"route": 1.0}
-    assert by_module({**stacks, TRIO: 4}) == {"engine.router": 0.5, "trio": 0.5}
+    assert by_module({**stacks, TRIO: 4}) == {"engine.routing.router": 0.5, "trio": 0.5}
 
 
 @pytest.mark.parametrize(
     ("module", "path"),
     [
-        ("engine.reactor", "engine/reactor.py"),
+        ("engine.runtime.reactor", "engine/runtime/reactor.py"),
         ("engine.wire.connection", "engine/wire/connection.py"),
         ("api.door.transport", "api/door/transport.py"),
         ("storage.crossing", "storage/crossing.py"),

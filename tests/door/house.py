@@ -19,12 +19,12 @@ from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.streaming import Application
 from engine.core.vocabulary import CredentialKind, Environment, Scope
-from engine.ingest import Done, Reply
-from engine.models import Credential, EnvironmentModel, Models, Workspace, digest_of
-from engine.plans import BUILT_IN, Plans, overridden
-from engine.reactor import Reactor
+from engine.ingest.ingest import Done, Reply
+from engine.model.read_models import Credential, EnvironmentModel, Models, Workspace, digest_of
+from engine.plans.plans import BUILT_IN, Plans, overridden
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.settings import Settings
-from engine.timers import Timers
 
 INGEST = b"ang_dev_ingest"
 MANAGE = b"ang_dev_manage"

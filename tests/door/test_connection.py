@@ -9,8 +9,8 @@ import trio.testing
 
 from api.budget import BodyBudget
 from api.ingestion import EVENT_BYTES
-from engine.ingest import Reply
-from engine.plans import BUILT_IN
+from engine.ingest.ingest import Reply
+from engine.plans.plans import BUILT_IN
 from tests.door.house import EVENT, INGEST, QUICK, House, open_house, post, running
 
 CHUNKED = (

@@ -6,7 +6,7 @@ import pytest
 
 from api.budget import BodyBudget
 from api.envelope import envelope, request_id_of
-from engine.errors import Detail
+from engine.model.errors import Detail
 
 
 def test_an_envelope_has_details_only_where_there_are_some() -> None:

@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from api.budget import BodyBudget
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
 from tests.door.house import EVENT, INGEST, QUICK, House, Response, open_house
 from tests.door.http2_client import Http2Client
 from tests.door.test_http2_smuggling import DATA, HEADERS, PRIORITY, RST, WINDOW, frame

@@ -9,8 +9,8 @@ import trio
 from api.budget import BodyBudget
 from api.ingestion import BATCH_BYTES, EVENT_BYTES
 from engine.core.vocabulary import Environment
-from engine.errors import Detail
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
+from engine.model.errors import Detail
 from tests.door.house import EVENT, INGEST, MANAGE, MCP, OTHER, READ, House, Response, open_house
 from tests.door.http2_client import Http2Client
 

@@ -3,8 +3,8 @@
 import socket
 
 from api.door.listener import ACCEPTS_PER_PASS, Listener, listening_socket
-from engine.reactor import Reactor
-from engine.timers import Timers
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 
 
 async def test_a_pass_accepts_a_bounded_number_of_connections() -> None:

@@ -12,7 +12,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from api.door.limits import LIMITS
 from api.door.places import STARTS, Place, Places, account_of
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from tests.door.house import Client, House, open_house, post
 
 GET = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"

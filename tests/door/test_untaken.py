@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from api.door.untaken import UntakenAnswers
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from tests.door.house import QUICK, Client, House, open_house, post
 
 MIB = 1024 * 1024

@@ -4,7 +4,7 @@ import structlog
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from engine.background import Background
+from engine.runtime.background import Background
 from tests.patience import HANGS_S
 
 

@@ -11,11 +11,11 @@ from engine.control.actor import Actor
 from engine.control.commands import MAX_WAITING, Commands
 from engine.control.dlq import WITHIN_S, Bulk, DeadLetters
 from engine.core.records import Delivery
-from engine.delivery_log import DeliveryFilter
-from engine.entrance import Entry
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.requeue import Dead, DeadStretch, RequeueEntry
+from engine.intake.entrance import Entry
+from engine.log.delivery_log import DeliveryFilter
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.recording.requeue import Dead, DeadStretch, RequeueEntry
 
 HOSTILE, OTHER = 1, 2
 

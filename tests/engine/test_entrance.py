@@ -9,9 +9,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
-from engine.entrance import Entrance
-from engine.identity import Identity, delivery_id
-from engine.intake import Intake
+from engine.intake.entrance import Entrance
+from engine.intake.intake import Intake
+from engine.model.identity import Identity, delivery_id
 from engine.ports import (
     ContentionError,
     DirtyDestination,
@@ -21,7 +21,7 @@ from engine.ports import (
     StoreError,
 )
 from engine.settings import Settings
-from engine.submission import Fate
+from engine.submission.submission import Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_intake import make
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.errors import Refusal
-from engine.event_json import check_type, read_batch, read_event
-from engine.json_members import deepest, names, portions, quotes, tile, without_surrogates
+from engine.ingest.event_json import check_type, read_batch, read_event
+from engine.model.errors import Refusal
+from engine.model.json_members import deepest, names, portions, quotes, tile, without_surrogates
 from tests.fuzz.dearest import counted
 
 

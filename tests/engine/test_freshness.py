@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
+from engine.runtime.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
 
 
 class Configuration:

@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from engine.idleness import Idleness
+from engine.runtime.idleness import Idleness
 
 
 async def test_a_loop_in_which_something_always_runs_never_rests() -> None:

@@ -9,15 +9,15 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine import ingest as ingest_module
 from engine.core.vocabulary import Environment
-from engine.identity import Identity
-from engine.ingest import Ingest, Reply
-from engine.intake import Intake
-from engine.models import EnvironmentModel, Models
-from engine.receipts import Accepted
-from engine.router import Router
+from engine.ingest import ingest as ingest_module
+from engine.ingest.ingest import Ingest, Reply
+from engine.intake.intake import Intake
+from engine.model.identity import Identity
+from engine.model.read_models import EnvironmentModel, Models
+from engine.routing.router import Router
 from engine.settings import Settings
+from engine.submission.receipts import Accepted
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_router import destination, rule
 

@@ -12,10 +12,9 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
-from engine.identity import Identity, delivery_id
-from engine.idleness import Idleness
-from engine.intake import PATIENCE_S, RETRY_S, TOLD_AT_ONCE, Intake
-from engine.intake_pace import AHEAD
+from engine.intake.intake import PATIENCE_S, RETRY_S, TOLD_AT_ONCE, Intake
+from engine.intake.pace import AHEAD
+from engine.model.identity import Identity, delivery_id
 from engine.ports import (
     Acceptance,
     BlockedError,
@@ -26,8 +25,9 @@ from engine.ports import (
     StoreAwayError,
     StoreError,
 )
+from engine.runtime.idleness import Idleness
 from engine.settings import Settings
-from engine.submission import KEY_HELD_MS, Fate, Submission
+from engine.submission.submission import KEY_HELD_MS, Fate, Submission
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 
 IDENTITY = Identity()

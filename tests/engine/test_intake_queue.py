@@ -3,9 +3,9 @@
 import random
 
 from engine.core.records import Event
-from engine.identity import Identity
-from engine.intake_queue import IntakeQueue
-from engine.submission import Submission
+from engine.intake.queue import IntakeQueue
+from engine.model.identity import Identity
+from engine.submission.submission import Submission
 
 IDENTITY = Identity()
 

@@ -9,13 +9,13 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.identity import Identity
-from engine.intake import RETRY_S, Intake
-from engine.intake_hands import Hands
-from engine.intakes import LARGE_ROWS, Intakes
+from engine.intake.hands import Hands
+from engine.intake.intake import RETRY_S, Intake
+from engine.intake.intakes import LARGE_ROWS, Intakes
+from engine.model.identity import Identity
 from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
 from engine.settings import Settings
-from engine.submission import Fate
+from engine.submission.submission import Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_entrance import Entry
 from tests.engine.test_intake import make

@@ -11,21 +11,21 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.company import LATELY_S, Company
 from engine.core.vocabulary import Environment
-from engine.errors import Refusal
 from engine.filters import EvaluationError, compile_filter
 from engine.filters.scope import SLICE_STEPS, Facts, facts_of
-from engine.identity import Identity
-from engine.ingest import Ingest
-from engine.intake import Intake
-from engine.judge import HALF_WAY_EACH, REST, SLOW_S
-from engine.judging_time import JudgingTime
-from engine.models import EnvironmentModel, Models
-from engine.receipts import Reply
-from engine.router import Router
+from engine.ingest.ingest import Ingest
+from engine.intake.company import LATELY_S, Company
+from engine.intake.intake import Intake
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.read_models import EnvironmentModel, Models
+from engine.routing.judge import HALF_WAY_EACH, REST, SLOW_S
+from engine.routing.judging_time import JudgingTime
+from engine.routing.router import Router
+from engine.runtime.slices import Slices, no_pause
 from engine.settings import Settings
-from engine.slices import Slices, no_pause
+from engine.submission.receipts import Reply
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_router import destination, rule
 
@@ -234,7 +234,7 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
         begun.append(event.id)
         return facts_of(event, *more)
 
-    monkeypatch.setattr("engine.router.facts_of", counted)
+    monkeypatch.setattr("engine.routing.router.facts_of", counted)
     async with opened(beside=False) as place:
         for _ in range(3 * HALF_WAY_EACH):
             place.post("dear", 1, "dear")
@@ -248,7 +248,7 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
 async def test_who_is_refused_a_turn_is_refused_and_is_no_quicker_for_it(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.judge.WAITING", 1)
+    monkeypatch.setattr("engine.routing.judge.WAITING", 1)
     async with opened() as place:
         place.tick_s = 2 * SLOW_S
         for _ in range(4):
@@ -270,8 +270,8 @@ async def test_who_is_refused_a_turn_is_refused_and_is_no_quicker_for_it(
 async def test_all_slices_are_paid_for_together(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.judging_time.FREE_S", 0.0)
-    monkeypatch.setattr("engine.judging_time.FREE_S_A_BYTE", 0.0)
+    monkeypatch.setattr("engine.routing.judging_time.FREE_S", 0.0)
+    monkeypatch.setattr("engine.routing.judging_time.FREE_S_A_BYTE", 0.0)
     charged: list[float] = []
     async with opened() as place:
         monkeypatch.setattr(

@@ -8,11 +8,12 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from engine.core.vocabulary import Environment
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.ingest import Ingest, Reply
-from engine.intake import Intake
-from engine.judging_time import (
+from engine.ingest.ingest import Ingest, Reply
+from engine.intake.intake import Intake
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.read_models import EnvironmentModel, Models
+from engine.routing.judging_time import (
     BURST_S,
     CUSTOMER_PART,
     FREE_S,
@@ -21,10 +22,9 @@ from engine.judging_time import (
     SHARE,
     JudgingTime,
 )
-from engine.models import EnvironmentModel, Models
-from engine.router import Router
+from engine.routing.router import Router
+from engine.runtime.slices import no_pause
 from engine.settings import Settings
-from engine.slices import no_pause
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 
 

@@ -7,14 +7,14 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.ingest import Ingest, Reply
-from engine.key_lookup import AT_ONCE, MAX_WAITING, KeyLookup
-from engine.models import Models
+from engine.ingest.ingest import Ingest, Reply
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.read_models import Models
 from engine.ports import Claimed, StoreAwayError, StoreError
-from engine.router import Router
-from engine.slices import no_pause
+from engine.routing.router import Router
+from engine.runtime.slices import no_pause
+from engine.submission.key_lookup import AT_ONCE, MAX_WAITING, KeyLookup
 from tests.engine.test_ingest import ENVIRONMENT
 
 EVENT = b'{"eventType":"e","payload":{},"idempotencyKey":"k%d"}'

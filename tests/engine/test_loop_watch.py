@@ -9,7 +9,7 @@ import trio
 from structlog.testing import capture_logs
 from trio.testing import wait_all_tasks_blocked
 
-from engine.loop_watch import MARK, TASK_MARK, TELL_EVERY_S, LoopWatch
+from engine.runtime.loop_watch import MARK, TASK_MARK, TELL_EVERY_S, LoopWatch
 
 
 class Clock:

@@ -8,16 +8,16 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine import own_events
 from engine.core.vocabulary import Origin
-from engine.errors import Refusal
-from engine.event_json import read_event
-from engine.identity import Identity
-from engine.json_members import MAX_DEPTH
-from engine.models import Models
-from engine.own_events import OwnEvents
-from engine.router import Router
-from engine.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
+from engine.ingest import own_events
+from engine.ingest.event_json import read_event
+from engine.ingest.own_events import OwnEvents
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.json_members import MAX_DEPTH
+from engine.model.read_models import Models
+from engine.routing.router import Router
+from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 from tests.engine.test_router import destination, rule
 
 TYPE = "angarium.destination.disabled"

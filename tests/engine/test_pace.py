@@ -7,9 +7,8 @@ import trio
 from trio.testing import MockClock
 
 from engine.core.records import Event
-from engine.idleness import Idleness
-from engine.intake_hands import Hands
-from engine.intake_pace import (
+from engine.intake.hands import Hands
+from engine.intake.pace import (
     AHEAD,
     AHEAD_LONGEST_S,
     AHEAD_STEP_S,
@@ -17,8 +16,9 @@ from engine.intake_pace import (
     STILL_STEPS,
     Pace,
 )
-from engine.intake_queue import IntakeQueue
-from engine.submission import Submission
+from engine.intake.queue import IntakeQueue
+from engine.runtime.idleness import Idleness
+from engine.submission.submission import Submission
 
 GROUP = 1_000
 

@@ -6,9 +6,9 @@ import pytest
 import structlog
 
 from engine.core.vocabulary import Environment
-from engine.models import EnvironmentModel, Models, Workspace
-from engine.plans import BUILT_IN, DAY_MS, Horizon, Plans
-from engine.plans_file import PlansFileError, plans_of, read_plans
+from engine.model.read_models import EnvironmentModel, Models, Workspace
+from engine.plans.file import PlansFileError, plans_of, read_plans
+from engine.plans.plans import BUILT_IN, DAY_MS, Horizon, Plans
 from engine.settings import Settings
 
 OWN = """

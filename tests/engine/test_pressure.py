@@ -2,7 +2,7 @@
 
 from structlog.testing import capture_logs
 
-from engine.pressure import Pressure
+from engine.runtime.pressure import Pressure
 
 
 def test_what_lasts_is_told_once_and_so_is_its_end() -> None:

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from engine.reactor import (
+from engine.runtime.reactor import (
     KNOWN,
     NEWCOMER,
     PASS_EVENTS,

@@ -26,7 +26,7 @@ from engine.ports import (
     StoreAwayError,
     StoreError,
 )
-from engine.recorder import (
+from engine.recording.recorder import (
     LINGER_AWAITED_S,
     LINGER_OUTCOMES,
     LINGER_S,
@@ -34,7 +34,7 @@ from engine.recorder import (
     ROWS_AT_ONCE,
     Recorder,
 )
-from engine.throughput import Counts
+from engine.recording.throughput import Counts
 from tests.engine.fakes import FakeSettleStore, Owner
 
 DESTINATION = "00000000-0000-7000-8000-0000000000a1"

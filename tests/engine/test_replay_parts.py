@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from engine.control.documents import read
 from engine.control.replay_draft import ReplayDraft
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
-from engine.errors import Refusal
-from engine.identity import Identity
+from engine.model.documents import read
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
 from engine.replay.ahead import (
     COUNT_AGAIN_S,
     CROWD,

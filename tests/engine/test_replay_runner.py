@@ -13,8 +13,8 @@ import engine.replay.runner
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
-from engine.entrance import Entrance
-from engine.identity import Identity
+from engine.intake.entrance import Entrance
+from engine.model.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.replay.ahead import LANE, LEAST, WINDOW
 from engine.replay.job import Leg, ReplayJob, Selection

@@ -2,8 +2,8 @@
 
 import pytest
 
-from engine import route_cache
-from engine.route_cache import RouteCache
+from engine.routing import route_cache
+from engine.routing.route_cache import RouteCache
 
 
 @pytest.fixture

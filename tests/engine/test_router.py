@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from engine.core.destination import Destination, Target
+from engine.core.pattern_index import SLICE_STEPS
 from engine.core.records import Event
 from engine.core.vocabulary import DestinationStatus, Priority
-from engine.errors import Refusal
-from engine.identity import MAX_FANOUT
-from engine.ingest import deliveries_of
-from engine.judge import Judge
-from engine.judging_time import JudgingTime
-from engine.models import Models, Rule
-from engine.pattern_index import SLICE_STEPS
-from engine.preview import SHOWN, preview
-from engine.router import Router, names
+from engine.ingest.ingest import deliveries_of
+from engine.model.errors import Refusal
+from engine.model.identity import MAX_FANOUT
+from engine.model.read_models import Models, Rule
+from engine.routing.judge import Judge
+from engine.routing.judging_time import JudgingTime
+from engine.routing.preview import SHOWN, preview
+from engine.routing.router import Router, names
 from tests.engine.patterns import compile_pattern
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.schemas.compiled import MAX_WORK, STEPS_BYTES, judged
 from engine.schemas.numbers import may_hold_long, price, prices
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.control.inference import DEPTHS, _proposal
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.schemas.compiled import CompiledSchema, decode
 from engine.schemas.sight import MAX_NAMES, Room, Sight
 from tests.engine.schemas import random_value

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.control.slots import Slots, customers_places
-from engine.errors import Refusal
-from engine.models import Customer
+from engine.model.errors import Refusal
+from engine.model.read_models import Customer
+from engine.runtime.slots import Slots, customers_places
 
 ADA, BOB, CLEO, DAN = (
     Customer(f"account of {name}", name) for name in ("ada", "bob", "cleo", "dan")

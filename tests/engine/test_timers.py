@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.timers import DEAD_KEPT, SLICE_S, Timers
+from engine.runtime.timers import DEAD_KEPT, SLICE_S, Timers
 
 
 @pytest.fixture

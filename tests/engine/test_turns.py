@@ -6,8 +6,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.errors import Refusal
-from engine.turns import Turns
+from engine.model.errors import Refusal
+from engine.runtime.turns import Turns
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import trio
 
 import angarium
 from api.cli.remote.files import guessed
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from tests.service.house import ServiceHouse
 
 CONTENT = bytes(range(256)) * 1_000

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.errors import Refusal
 from engine.files.depot import Depot
 from engine.files.ports import BlobsAwayError
-from engine.files.records import FilePurpose, FileRecord, FileState
+from engine.model.errors import Refusal
+from engine.model.file_records import FilePurpose, FileRecord, FileState
 from storage.blobs import FolderBlobs
 from storage.bridge import Bridge
 from storage.files import PostgresFiles

@@ -8,7 +8,7 @@ import pytest
 
 from engine.core.vocabulary import DeliveryStatus
 from engine.files.depot import Depot, blob_key
-from engine.files.records import FilePurpose, FileRecord, FileState
+from engine.model.file_records import FilePurpose, FileRecord, FileState
 from storage import retention
 from storage.blobs import FolderBlobs
 from storage.bridge import Bridge

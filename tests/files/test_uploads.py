@@ -9,8 +9,8 @@ import pytest
 import trio
 
 from api.multipart import BUFFER_BYTES
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from tests.api.house import Caller, Response
 from tests.files.sending import CONTENT, SHA256, Places, document, form, part, raw
 from tests.patience import HANGS_S

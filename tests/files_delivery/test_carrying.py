@@ -11,8 +11,8 @@ from engine.core.records import Event
 from engine.files.carrying import KNOWN_BYTES, KNOWN_EVENTS, KNOWN_S, FileCarrier
 from engine.files.fetching import Sources
 from engine.files.ports import FileStore
-from engine.files.records import FilePurpose, FileRecord, FileState
 from engine.files.urls import FileUrls
+from engine.model.file_records import FilePurpose, FileRecord, FileState
 from engine.outbound.ports import Carried, Failure
 from tests.core.making import a_delivery
 

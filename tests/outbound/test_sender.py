@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import trio
 
-from engine.clock import Clock
 from engine.core.destination import Template, Transform
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -14,7 +13,8 @@ from engine.outbound.held import MOST_BYTES, SHARE_BYTES
 from engine.outbound.ports import Carried, Failure, Rendered, Script, Transformed
 from engine.outbound.sender import MOST_MADE, OutboundSender
 from engine.ports import Transmission
-from engine.timers import Timers
+from engine.runtime.clock import Clock
+from engine.runtime.timers import Timers
 from tests.core.making import a_delivery, a_destination, a_success
 from tests.outbound.fakes import Unchanged
 

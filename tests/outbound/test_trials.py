@@ -6,12 +6,12 @@ import msgspec
 import pytest
 import trio
 
-from engine.control.records import TransformScript, TransformStatus
 from engine.core.destination import Template
 from engine.core.records import Event
 from engine.core.vocabulary import ErrorCategory, SigningAlgorithm
-from engine.delivery_log import AttemptEntry, SentVersion
-from engine.errors import Refusal
+from engine.log.delivery_log import AttemptEntry, SentVersion
+from engine.model.configuration import TransformScript, TransformStatus
+from engine.model.errors import Refusal
 from engine.outbound.ports import Failure, Rendered, Script, Transformed
 from engine.outbound.remake import Remake
 from engine.outbound.sender import MOST_MADE

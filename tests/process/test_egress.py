@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.wire.target import parse_target
 from tests.process.conftest import open_house
 from tests.process.house import House

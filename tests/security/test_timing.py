@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.models import digest_of
+from engine.model.read_models import digest_of
 from tests.door.house import INGEST, make_models
 
 ROOT = Path(__file__).parents[2]
 JUDGES = (
-    "engine/token_keys.py",
+    "engine/model/token_keys.py",
     "clients/python/angarium/receiver.py",
 )
 

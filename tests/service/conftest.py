@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from engine.control.records import Tenant
+from engine.model.configuration import Tenant
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
-from engine.models import Customer
+from engine.model.configuration import Tenant
+from engine.model.read_models import Customer
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse
 from tests.service.owned import Owner

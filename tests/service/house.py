@@ -12,8 +12,8 @@ import trio
 
 from api.composition import Server
 from engine.control.keys import Keys
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from engine.settings import Settings
 from storage.bridge import Bridge
 from storage.secretbox import SecretBox

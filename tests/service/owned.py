@@ -7,8 +7,8 @@ from typing import Any
 
 import trio
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse

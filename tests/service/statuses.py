@@ -13,9 +13,9 @@ from api.table import ROUTES
 from api.uploading import JSON_BYTES
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.vocabulary import Scope
-from engine.event_json import BATCH_BYTES, EVENT_BYTES
-from engine.hops import PURPOSE as HOPS
-from engine.hops import Hops
+from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
+from engine.model.hops import PURPOSE as HOPS
+from engine.model.hops import Hops
 from storage.secretbox import SecretBox
 
 TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"

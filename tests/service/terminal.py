@@ -12,8 +12,8 @@ import trio
 from click.testing import CliRunner
 
 from api.cli import main
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from tests.service.house import ServiceHouse
 
 

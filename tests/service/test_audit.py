@@ -5,8 +5,8 @@ from typing import Any
 
 from api.routes import MANAGE
 from api.table import ROUTES
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver

@@ -9,8 +9,8 @@ import pytest
 import trio
 
 import angarium
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination
 from tests.service.receiver import Received, Receiver

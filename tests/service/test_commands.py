@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Scope
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver

@@ -8,8 +8,8 @@ import pytest
 import trio
 
 from api.table import ROUTES
-from engine.control.records import Tenant
 from engine.core.vocabulary import Scope
+from engine.model.configuration import Tenant
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.door.house import Client, Response

@@ -5,7 +5,7 @@ import re
 
 import trio
 
-from engine.control.records import Tenant
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.door.house import Client
 from tests.door.http2_client import Http2Client

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from engine.control.records import Tenant
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.vocabulary import Environment, Scope
-from engine.models import Customer
+from engine.model.configuration import Tenant
+from engine.model.read_models import Customer
 from storage.bridge import Bridge
 from storage.secretbox import SecretBox
 from tests.api.house import Caller

@@ -9,7 +9,7 @@ import trio
 from api.openapi.operations import statuses_of_errors
 from api.table import ROUTES
 from engine.core.vocabulary import Environment, Scope
-from engine.errors import STATUS_OF_CODE
+from engine.model.errors import STATUS_OF_CODE
 from storage.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.service.house import ServiceHouse, destination, open_service, post

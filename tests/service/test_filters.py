@@ -9,7 +9,7 @@ import trio
 
 from engine.control import rules as control
 from engine.control.actor import Actor, Auditor
-from engine.plans import BUILT_IN
+from engine.plans.plans import BUILT_IN
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver

@@ -7,9 +7,9 @@ import trio
 
 from engine.control.keys import MAX_SECRETS, Keys
 from engine.control.last_use import AGAIN_S, LastUse
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
-from engine.identity import Identity
+from engine.model.configuration import Tenant
+from engine.model.identity import Identity
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination

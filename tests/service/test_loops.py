@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.hops import HEADER, MOST, Hops
+from engine.model.hops import HEADER, MOST, Hops
 from engine.settings import Settings
 from storage.bridge import Bridge
 from storage.secretbox import SecretBox

@@ -13,7 +13,7 @@ import pytest
 import trio
 
 import angarium
-from engine.control.records import Tenant
+from engine.model.configuration import Tenant
 from storage import master_keys
 from storage.bridge import Bridge
 from storage.key_file import KeyFile, open_secret_box

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from engine.control.records import Tenant
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.cli.programs import START_S, environment, running
 from tests.service.house import ServiceHouse, destination, post

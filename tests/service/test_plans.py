@@ -8,7 +8,7 @@ import trio
 
 from engine.control.keys import Keys
 from engine.core.vocabulary import Environment
-from engine.identity import Identity
+from engine.model.identity import Identity
 from storage.bridge import Bridge
 from storage.partitions import make_partitions
 from storage.profiles import UPKEEP

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 import trio
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Scope
-from engine.judge import Judge
-from engine.models import Customer
+from engine.model.configuration import Tenant
+from engine.model.read_models import Customer
+from engine.routing.judge import Judge
 from tests.api.house import Caller
 from tests.engine.test_pattern_index import dearest
 from tests.engine.test_router import rule as made_rule
@@ -210,7 +210,7 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
         await post(neighbour, "order.created")
         answered.set()
     assert slices > 300
-    monkeypatch.setattr("engine.judging_time.BURST_S", 0.0)
+    monkeypatch.setattr("engine.routing.judging_time.BURST_S", 0.0)
     refused = await preview(api, event)
     assert (refused.status, refused.code) == (503, "overloaded")
     assert (await preview(neighbour)).status == 200
@@ -219,7 +219,7 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
 async def test_a_preview_lists_a_bounded_number_of_rules_and_counts_the_others(
     house: ServiceHouse, tenant: Tenant, api: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.preview.SHOWN", 5)
+    monkeypatch.setattr("engine.routing.preview.SHOWN", 5)
     everyone = await a_destination(api, HOOK)
     customers = {
         name: await a_destination(api, HOOK, customerExternalId=name) for name in ("ada", "bob")
@@ -232,7 +232,7 @@ async def test_a_preview_lists_a_bounded_number_of_rules_and_counts_the_others(
     assert (len(found["rules"]), found["omittedRules"], found["otherRules"]) == (5, 4, 0)
     # Those that are not listed are judged nevertheless, but for other customers'.
     assert {each["destinationId"] for each in found["destinations"]} == {everyone, customers["ada"]}
-    monkeypatch.setattr("engine.preview.MAX_FANOUT", 1)
+    monkeypatch.setattr("engine.routing.preview.MAX_FANOUT", 1)
     found = (await preview(api, {**EVENT, "customerExternalId": "ada"})).json
     assert (found["accepted"], found["destinations"]) == (False, [])
     assert found["refusal"]["message"] == "more than 1 destinations match"

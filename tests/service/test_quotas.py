@@ -9,7 +9,7 @@ import trio
 
 from engine.control import rules as control
 from engine.control.actor import Actor, Auditor
-from engine.quotas import CustomerTally
+from engine.model.quotas import CustomerTally
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service, post

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 import trio
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Scope
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse
 

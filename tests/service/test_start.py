@@ -3,7 +3,7 @@
 import pytest
 
 from engine.control.ports import Known
-from engine.control.records import Configuration
+from engine.model.configuration import Configuration
 from storage import configuration
 from storage.bridge import Bridge
 from storage.configuration import ConfigurationTables

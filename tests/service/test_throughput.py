@@ -1,7 +1,7 @@
 """Throughput on a whole server: what was accepted and settled is told at once."""
 
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment
+from engine.model.configuration import Tenant
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver

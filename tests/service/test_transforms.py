@@ -8,10 +8,10 @@ import pytest
 import trio
 
 from engine.control.actor import Actor, Auditor
-from engine.control.records import Tenant
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus, Environment, Scope
+from engine.model.configuration import Tenant
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from engine.control.actor import Actor, Auditor
-from engine.control.records import Tenant
 from engine.core.vocabulary import Environment, Scope
-from engine.workspace_settings import WorkspaceSettings
+from engine.model.configuration import Tenant
+from engine.model.workspace_settings import WorkspaceSettings
 from storage.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service

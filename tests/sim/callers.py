@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
 from tests.sim.plan import Post
 from tests.sim.trace import Answered, Item, Posted
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from engine.errors import Refusal
-from engine.ingest import Reply
+from engine.ingest.ingest import Reply
+from engine.model.errors import Refusal
 from engine.ports import StoreError
 
 if TYPE_CHECKING:

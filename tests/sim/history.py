@@ -5,9 +5,9 @@ from typing import Any
 
 import trio
 
-from engine.control.records import AuditEntry
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
-from engine.models import Workspace
+from engine.model.configuration import AuditEntry
+from engine.model.read_models import Workspace
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
 from tests.sim.callers import Callers

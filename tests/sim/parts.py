@@ -10,7 +10,7 @@ from engine.core.alone import Alone
 from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
-from engine.timers import SLICE_S, Timers
+from engine.runtime.timers import SLICE_S, Timers
 
 if TYPE_CHECKING:
     from tests.sim.process import Process

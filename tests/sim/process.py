@@ -13,8 +13,6 @@ from api.composition.groups import ALWAYS, child
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.background import Background
-from engine.clock import Clock
 from engine.control.actor import Actor
 from engine.control.commands import Commands
 from engine.control.destinations import Destinations
@@ -27,23 +25,25 @@ from engine.control.rules import RoutingRules
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
-from engine.errors import Refusal
-from engine.identity import Identity
-from engine.ingest import Ingest
-from engine.intake import Intake
-from engine.intakes import Intakes
-from engine.judging_time import JudgingTime
-from engine.key_lookup import KeyLookup
-from engine.models import Models
-from engine.own_events import OwnEvents
-from engine.plans import Horizon, Plans
+from engine.ingest.ingest import Ingest
+from engine.ingest.own_events import OwnEvents
+from engine.intake.intake import Intake
+from engine.intake.intakes import Intakes
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.model.read_models import Models
+from engine.plans.plans import Horizon, Plans
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
-from engine.recorder import Recorder
+from engine.recording.recorder import Recorder
+from engine.recording.witness import Witness
 from engine.replay.runner import ReplayRunner
-from engine.router import Router
+from engine.routing.judging_time import JudgingTime
+from engine.routing.router import Router
+from engine.runtime.background import Background
+from engine.runtime.clock import Clock
 from engine.settings import Settings
+from engine.submission.key_lookup import KeyLookup
 from engine.templates.catalog import Catalog, read_catalog
-from engine.witness import Witness
 from tests.sim.door import Door
 from tests.sim.faults import Faults
 from tests.sim.line import Line

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import trio
 from msgspec import Struct
 
-from engine.control.drafts import DestinationDraft, RuleDraft
 from engine.control.replay_draft import ReplayDraft
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
-from engine.delivery_log import DeliveryFilter
-from engine.errors import Refusal
+from engine.drafts import DestinationDraft, RuleDraft
+from engine.log.delivery_log import DeliveryFilter
+from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
 from tests.sim.plan import PATTERNS, SCHEDULES_S, NewDestination, Wish
 from tests.sim.process import CALLER, Process

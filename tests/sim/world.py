@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from engine.control.records import DestinationRecord
-from engine.models import Rule
+from engine.model.configuration import DestinationRecord
+from engine.model.read_models import Rule
 from tests.sim.plan import AUTO_MOST, Plan, stream
 from tests.sim.trace import AnyFact, Configured, Ruled
 from tests.sim.virtual import EPOCH, VirtualClock

@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from engine.core.vocabulary import DeliveryStatus, ErrorCategory
-from engine.observability import Tally, nothing, total_of
+from engine.log.observability import Tally, nothing, total_of
 from storage.analytics import PostgresAnalytics
 from storage.counters import LATE_MINUTES
 from storage.rollup import AT_ONCE, Rollup

@@ -8,8 +8,8 @@ import pytest
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DlqStatus
+from engine.model.shards import shard_of
 from engine.ports import BacklogMark, BacklogRow, ReadBack, SnapshotWrite
-from engine.shards import shard_of
 from storage import backlog
 from storage.backlog import BACKLOG, PostgresBacklog
 from tests.storage.world import (

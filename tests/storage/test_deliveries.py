@@ -18,9 +18,9 @@ from engine.core.vocabulary import (
     Priority,
     SigningAlgorithm,
 )
-from engine.delivery_log import AttemptPage, DeliveryEntry, DeliveryFilter, SentVersion
-from engine.files.records import TROUBLE
-from engine.identity import created_at_ms, delivery_id
+from engine.log.delivery_log import AttemptPage, DeliveryEntry, DeliveryFilter, SentVersion
+from engine.model.file_records import TROUBLE
+from engine.model.identity import created_at_ms, delivery_id
 from storage import walk
 from storage.deliveries import ATTEMPTS, PostgresDeliveries
 from tests.storage.world import (

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from engine.core.vocabulary import Origin
-from engine.delivery_log import EventEntry, EventFilter
-from engine.identity import created_at_ms
+from engine.log.delivery_log import EventEntry, EventFilter
+from engine.model.identity import created_at_ms
 from storage import walk
 from storage.events import PostgresEvents
 from tests.storage.world import ENVIRONMENT, World, event, identity, intake_group

@@ -13,6 +13,7 @@ from engine.core.vocabulary import (
     Origin,
     Priority,
 )
+from engine.model.shards import shard_of
 from engine.ports import (
     ContentionError,
     NewCustomer,
@@ -20,7 +21,6 @@ from engine.ports import (
     PoisonError,
     StoreAwayError,
 )
-from engine.shards import shard_of
 from storage.bridge import Bridge
 from storage.intake_statement import accept_statement
 from tests.storage.world import (

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import pytest
 import trio
 
-from engine.intake import Intake
+from engine.intake.intake import Intake
 from engine.settings import Settings
-from engine.submission import Fate, Submission
+from engine.submission.submission import Fate, Submission
 from storage.bridge import Bridge
 from storage.profiles import UPKEEP
 from tests.engine.fakes import FakeDestinations

@@ -6,7 +6,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from engine.shards import SHARDS
+from engine.model.shards import SHARDS
 from storage import ownership as ownership_module
 from storage.bridge import Bridge, Pool
 from storage.connection import Connection

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 import trio
 
-from engine.identity import Identity, created_at_ms
+from engine.model.identity import Identity, created_at_ms
 from storage.bridge import Bridge, open_bridge
 from storage.partitions import (
     DAY_MS,

@@ -8,7 +8,7 @@ import pytest
 from engine.actors.recollections import SNAPSHOTS_AT_ONCE
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
-from engine.delivery_log import DeliveryFilter
+from engine.log.delivery_log import DeliveryFilter
 from engine.ports import SettleGroup
 from storage import backlog, outcomes
 from storage.connection import Connection

@@ -18,7 +18,7 @@ from engine.core.vocabulary import (
     ErrorCategory,
     Priority,
 )
-from engine.delivery_log import DeliveryFilter, EventFilter
+from engine.log.delivery_log import DeliveryFilter, EventFilter
 from storage import backlog, walk
 from storage.connection import Connection
 from storage.dead_letters import COUNTED, stretch_statement

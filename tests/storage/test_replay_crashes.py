@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterable, Sequence
 import pytest
 import trio
 
-import engine.intake
+import engine.intake.intake
 import engine.replay.ahead
 import engine.replay.passage
 import engine.replay.runner
-from engine.announcements import silent
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, Ordering, ReplayStatus
-from engine.identity import Identity
-from engine.intake import Intake
+from engine.intake.intake import Intake
+from engine.model.announcements import silent
+from engine.model.identity import Identity
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.ports import Chunk, Enqueued
 from engine.replay.runner import ReplayRunner
@@ -189,7 +189,7 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
 async def test_each_is_replayed_once_whenever_the_process_dies(
     jobs: Jobs, seed: int, broken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine.intake, "RETRY_S", 0.001)
+    monkeypatch.setattr(engine.intake.intake, "RETRY_S", 0.001)
     monkeypatch.setattr(engine.replay.runner, "CHUNK", 16)
     monkeypatch.setattr(engine.replay.runner, "WINDOW", 32)
     for module in (engine.replay.ahead, engine.replay.passage, engine.replay.runner):

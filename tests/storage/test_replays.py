@@ -4,14 +4,14 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from engine.control.records import AuditEntry
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, ReplayStatus
+from engine.model.configuration import AuditEntry
+from engine.model.shards import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
 from engine.replay.entry import replay_of
 from engine.replay.job import Leg, ReplayJob, Selection
 from engine.replay.ports import Chunk, Stretch
-from engine.shards import shard_of
 from storage.ownership import Ownership
 from storage.profiles import UPKEEP
 from storage.replay_statements import count_statement, read_statement, types_statement

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from engine.control.records import AuditEntry
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, ErrorCategory
-from engine.delivery_log import DeliveryFilter
-from engine.identity import created_at_ms
+from engine.log.delivery_log import DeliveryFilter
+from engine.model.configuration import AuditEntry
+from engine.model.identity import created_at_ms
+from engine.model.shards import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
-from engine.requeue import Requeued, Witness
-from engine.shards import shard_of
+from engine.recording.requeue import Requeued, Witness
 from storage import dead_letters, requeue
 from storage.audit import values
 from storage.backlog import BACKLOG, PostgresBacklog

@@ -8,7 +8,7 @@ import trio
 
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus, DlqStatus
-from engine.identity import created_at_ms
+from engine.model.identity import created_at_ms
 from engine.ports import (
     BacklogMark,
     OwnershipLostError,

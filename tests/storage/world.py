@@ -12,7 +12,8 @@ from engine.core.vocabulary import (
     DlqStatus,
     ErrorCategory,
 )
-from engine.identity import Identity, created_at_ms, delivery_id
+from engine.model.identity import Identity, created_at_ms, delivery_id
+from engine.model.shards import shard_of
 from engine.ports import (
     Acceptance,
     DirtyDestination,
@@ -21,8 +22,7 @@ from engine.ports import (
     NewCustomer,
     SettleGroup,
 )
-from engine.recorder import build_group
-from engine.shards import shard_of
+from engine.recording.recorder import build_group
 from storage.bridge import Bridge
 from storage.intake import PostgresIntake
 from storage.ownership import Ownership

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from engine.core.destination import Template
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.outbound.ports import Rendered
 from engine.settings import Settings
 from engine.templates.catalog import FOLDER, catalog_of, read_catalog

@@ -10,16 +10,16 @@ import pytest
 import trio
 from msgspec import structs
 
-from engine.clock import Clock
 from engine.core.destination import Destination, Template, Transform
 from engine.core.records import Delivery, Event, Outcome
 from engine.core.vocabulary import DeliveryClass
 from engine.outbound import OutboundSender
 from engine.outbound.ports import Transformed
 from engine.ports import Transmission
+from engine.runtime.clock import Clock
+from engine.runtime.timers import Timers
 from engine.templates.catalog import Catalog, read_catalog
 from engine.templates.renderer import Renderer
-from engine.timers import Timers
 from tests.outbound.fakes import Unchanged
 from tests.patience import HANGS_S
 from tests.templates.doubles import SERVICES, Answer, Double

@@ -9,8 +9,8 @@ from pathlib import Path
 import trio
 
 from engine.outbound.ports import Failure, Script, Transformed
-from engine.reactor import Reactor
-from engine.timers import Timers
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.transforms.pool import TransformPool
 
 NOW_MS = 1_767_225_600_123

@@ -12,7 +12,7 @@ import trio
 import trio.testing
 
 from api.cli.doctor.machine import check_workers
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.outbound.ports import Failure, Script, Transformed
 from engine.transforms import link as link_module
 from engine.transforms import pool as pool_module

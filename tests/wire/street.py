@@ -14,7 +14,6 @@ from functools import partial
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from engine.clock import Clock
 from engine.core.destination import Destination, SigningKey
 from engine.core.records import Delivery, Event, Outcome
 from engine.core.vocabulary import (
@@ -24,9 +23,10 @@ from engine.core.vocabulary import (
     SigningAlgorithm,
 )
 from engine.ports import Transmission
-from engine.reactor import Reactor
+from engine.runtime.clock import Clock
+from engine.runtime.reactor import Reactor
+from engine.runtime.timers import Timers
 from engine.settings import Settings
-from engine.timers import Timers
 from engine.wire.client import WireClient
 from engine.wire.resolver import Lookup, system_lookup
 from engine.wire.target import parse_target

@@ -13,7 +13,7 @@ import trustme
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.wire.egress import DENIED_V4, DENIED_V6
 from engine.wire.fetch import Fetcher, SourceError
 from engine.wire.target import parse_target

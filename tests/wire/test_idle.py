@@ -6,8 +6,8 @@ from typing import cast
 import trio
 from trio.testing import MockClock
 
-from engine.clock import Clock
-from engine.timers import Timers
+from engine.runtime.clock import Clock
+from engine.runtime.timers import Timers
 from engine.wire.connection import Connection
 from engine.wire.idle import CLOSED_AT_ONCE, IDLE_S, IdleConnections
 from engine.wire.origin import Origin

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.destination import Target
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.wire.target import URL_LIMIT, parse_target
 
 BOOKS = "xn--bcher-kva.example"

@@ -4,8 +4,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.lines import Lines, fair
-from engine.timers import Timers
+from engine.runtime.lines import Lines, fair
+from engine.runtime.timers import Timers
 from engine.wire.descriptors import Descriptors
 from engine.wire.handshakes import REST, Handshakes
 from engine.wire.openings import Openings

@@ -1,7 +1,7 @@
 """Checks of what the operator declares beside the settings, read by the functions that a server uses."""
 
 from api.cli.doctor.finding import Finding, failure, ok
-from engine.plans_file import PlansFileError, plans_of
+from engine.plans.file import PlansFileError, plans_of
 from engine.settings import PREFIX, Settings
 from engine.templates.catalog import catalog_of
 from engine.templates.reading import TemplateFileError

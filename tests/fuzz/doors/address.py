@@ -4,8 +4,8 @@ import contextlib
 from urllib.parse import urlsplit
 
 from engine.control.origins import normalised
-from engine.errors import Refusal
 from engine.files.data_uri import read_data_uri
+from engine.model.errors import Refusal
 from engine.wire.head import render_head
 from engine.wire.target import URL_LIMIT, parse_target
 from tests.fuzz.door import Door

@@ -7,15 +7,15 @@ from typing import Any
 from api.bodies import BODY_BYTES, read_object
 from api.envelope import envelope
 from api.table import ROUTES
-from engine.control.documents import read
-from engine.control.drafts import DestinationPatch, NewDestination
-from engine.control.headers import created
-from engine.control.records import DestinationRecord
 from engine.control.shaping import drafted, patched, receiver_of
 from engine.control.views import destination_document, destination_view
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import DestinationStatus, Environment, SigningAlgorithm
-from engine.errors import Refusal
+from engine.drafts import DestinationPatch, NewDestination
+from engine.model.configuration import DestinationRecord
+from engine.model.documents import read
+from engine.model.errors import Refusal
+from engine.model.headers import created
 from engine.templates.catalog import read_catalog
 from tests.fuzz.door import Door
 
@@ -100,7 +100,7 @@ def _shown(record: DestinationRecord) -> None:
 DOOR = Door(
     "configuration",
     check,
-    ("api.bodies", "engine.control", "engine.json_members", "engine.complaints"),
+    ("api.bodies", "engine.control", "engine.model.json_members", "engine.model.complaints"),
     (
         b'{"name":"Orders","url":"https://example.com/hooks","headers":{"X-Tenant":"42"},"delivery":'
         b'{"concurrency":8,"ordering":"KEY","timeoutMs":15000,"rateLimitPerSecond":1.5,"retrySchedule":[5]}}',

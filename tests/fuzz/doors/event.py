@@ -9,8 +9,9 @@ from msgspec import UNSET
 
 from api.envelope import envelope
 from engine.core.records import Event
-from engine.errors import Refusal
-from engine.event_json import (
+from engine.filters import facts_of
+from engine.filters.parser import FIELDS
+from engine.ingest.event_json import (
     BATCH_EVENTS,
     EVENT_BYTES,
     EventInput,
@@ -18,10 +19,9 @@ from engine.event_json import (
     read_batch,
     read_event,
 )
-from engine.filters import facts_of
-from engine.filters.parser import FIELDS
-from engine.instants import iso
-from engine.json_members import MAX_DEPTH
+from engine.model.errors import Refusal
+from engine.model.instants import iso
+from engine.model.json_members import MAX_DEPTH
 from engine.wire.body import outbound_body
 from tests.fuzz.door import Door
 
@@ -127,7 +127,7 @@ def _has_nan(data: bytes) -> bool:
 DOOR = Door(
     "event",
     check,
-    ("engine.event_json", "engine.json_members", "engine.complaints", "engine.files", "engine.filters"),
+    ("engine.ingest.event_json", "engine.model", "engine.files", "engine.filters"),
     (
         b'{"eventType":"order.paid","payload":{"n":1}}',
         b'{"eventType":"a","payload":{"a":"\\ud800","b":123456789012345678901234567890},"metadata":{"x":[]},'

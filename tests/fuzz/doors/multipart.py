@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypeVar
 
 from api.multipart import BUFFER_BYTES, SLICE_BYTES, TEXT_BYTES, MultipartForm
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from tests.fuzz.door import Door, cut, split
 
 T = TypeVar("T")

@@ -6,11 +6,11 @@ with a last segment of its own, so that a line which is repeated is as many patt
 
 from itertools import pairwise
 
-from engine.control.drafts import _check_pattern
-from engine.errors import Refusal
-from engine.event_json import check_type
-from engine.pattern_index import SLICE_STEPS, PatternIndex, Steps
-from engine.router import names
+from engine.core.pattern_index import SLICE_STEPS, PatternIndex, Steps
+from engine.drafts import _check_pattern
+from engine.ingest.event_json import check_type
+from engine.model.errors import Refusal
+from engine.routing.router import names
 from tests.engine.patterns import compile_pattern
 from tests.fuzz.door import Door
 
@@ -57,7 +57,7 @@ DEEP = ".".join(["a"] * 127).encode()
 DOOR = Door(
     "patterns",
     check,
-    ("engine.pattern_index", "engine.router"),
+    ("engine.core.pattern_index", "engine.routing.router"),
     (
         b"order.created\norder.*\n*\norder.created\n*.created\nrefund.*",
         b"a.b.c.d\na.*.c.*\n*.b.*.d\na.b\na.b.c.d.e\n*.*.*.*",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine.plans_file import MOST, MOST_DAYS, PlansFileError, read_plans
+from engine.plans.file import MOST, MOST_DAYS, PlansFileError, read_plans
 from engine.settings import Settings
 from tests.fuzz.door import Door
 
@@ -41,7 +41,7 @@ def check(data: bytes) -> None:
 DOOR = Door(
     "plans",
     check,
-    ("engine.plans_file", "engine.settings", "tomllib"),
+    ("engine.plans.file", "engine.settings", "tomllib"),
     (
         b"[plans.free]\ndestinations = 5\n",
         b"[plans.enterprise]\ncontrol_per_minute = 60000\ningest_per_minute = 1\ntransforms = 0\n"

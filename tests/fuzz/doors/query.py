@@ -15,12 +15,12 @@ from api.resources.dlq import DlqQuery
 from api.resources.files import FileQuery
 from api.resources.replays import ReplayQuery
 from api.table import ROUTES
-from engine.control.documents import is_uuid
-from engine.errors import Refusal
-from engine.ingest import Done
-from engine.instants import iso
-from engine.models import EnvironmentModel
-from engine.plans import BUILT_IN, Plans
+from engine.ingest.ingest import Done
+from engine.model.documents import is_uuid
+from engine.model.errors import Refusal
+from engine.model.instants import iso
+from engine.model.read_models import EnvironmentModel
+from engine.plans.plans import BUILT_IN, Plans
 from tests.door.house import INGEST, MCP, make_models
 from tests.fuzz.door import Door
 
@@ -108,7 +108,7 @@ def _told(refusal: Refusal) -> None:
 DOOR = Door(
     "query",
     check,
-    ("api.queries", "api.pages", "api.gate", "api.ingestion", "api.envelope", "engine.control.instant"),
+    ("api.queries", "api.pages", "api.gate", "api.ingestion", "api.envelope", "engine.model.instant"),
     (
         CURSOR.encode(),
         b"cursor=" + CURSOR.encode() + b"&limit=20",

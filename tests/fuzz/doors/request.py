@@ -16,12 +16,12 @@ from api.door.framing import MAX_HEAD, MalformedError
 from api.door.limits import LIMITS
 from api.gate import Gate
 from api.ingestion import Ingestion
-from engine.errors import Refusal
-from engine.ingest import Done, Reply
-from engine.models import EnvironmentModel
-from engine.plans import BUILT_IN, Plans
-from engine.reactor import READ
-from engine.timers import Timers
+from engine.ingest.ingest import Done, Reply
+from engine.model.errors import Refusal
+from engine.model.read_models import EnvironmentModel
+from engine.plans.plans import BUILT_IN, Plans
+from engine.runtime.reactor import READ
+from engine.runtime.timers import Timers
 from tests.door.house import EVENT, INGEST, make_models, post
 from tests.fuzz.door import Door, cut, split
 from tests.fuzz.doors import chunked

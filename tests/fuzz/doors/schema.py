@@ -4,8 +4,8 @@ import json
 
 from api.bodies import read_object
 from api.envelope import envelope
-from engine.errors import Refusal
-from engine.event_json import read_event
+from engine.ingest.event_json import read_event
+from engine.model.errors import Refusal
 from engine.schemas.compiled import CompiledSchema, judged
 from engine.schemas.patterns import pattern_size
 from engine.schemas.weight import MAX_WEIGHT
@@ -69,7 +69,7 @@ def _told(refusal: Refusal) -> None:
 DOOR = Door(
     "schema",
     check,
-    ("engine.schemas", "api.bodies", "engine.json_members"),
+    ("engine.schemas", "api.bodies", "engine.model.json_members"),
     (
         b'{"schema":{"type":"object","required":["a"],"properties":{"a":{"type":"integer","minimum":0},'
         b'"b":{"items":{"type":"number"}}},"additionalProperties":false},"payload":{"a":-1}}',

@@ -7,7 +7,7 @@ from api.bodies import read_object
 from api.envelope import envelope
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
-from engine.errors import Refusal
+from engine.model.errors import Refusal
 from engine.outbound.ports import Failure, Rendered
 from engine.templates.catalog import read_catalog
 from engine.templates.definition import Definition

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from engine.control.records import DestinationRecord
 from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+from engine.model.configuration import DestinationRecord
 
 
 def destination_record(identifier: str, **fields: Any) -> DestinationRecord:

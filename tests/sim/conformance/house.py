@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.records import Delivery, Event, Settlement
 from engine.core.vocabulary import (
     DeliveryStatus,
     DestinationStatus,
 )
-from engine.models import Workspace
+from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.read_models import Workspace
+from engine.model.shards import shard_of
 from engine.ports import DirtyDestination
-from engine.requeue import Requeued, Witness
-from engine.shards import shard_of
+from engine.recording.requeue import Requeued, Witness
 from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.dump import DELIVERY
 from tests.sim.conformance.sides import Ports, Side

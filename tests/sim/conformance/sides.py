@@ -5,10 +5,10 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from engine.control.ports import DestinationStore, RuleStore
-from engine.key_lookup import ClaimReader
 from engine.ports import BacklogStore, IntakeStore, SettleStore
+from engine.recording.requeue import DeadLetterStore, RequeueStore
 from engine.replay.ports import JobStore, ReplayStore
-from engine.requeue import DeadLetterStore, RequeueStore
+from engine.submission.key_lookup import ClaimReader
 from storage.backlog import BACKLOG, PostgresBacklog
 from storage.bridge import Bridge
 from storage.claims import PostgresClaims

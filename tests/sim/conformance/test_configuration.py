@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from engine.control.records import FilterErrors, FilterFailure
 from engine.core.vocabulary import DestinationStatus, Priority
-from engine.identity import created_at_ms
-from engine.models import Rule
+from engine.model.configuration import FilterErrors, FilterFailure
+from engine.model.identity import created_at_ms
+from engine.model.read_models import Rule
 from engine.ports import PoisonError
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, identity

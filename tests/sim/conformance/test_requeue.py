@@ -1,8 +1,8 @@
 """What holds for the dead-letter queue on both databases."""
 
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
-from engine.delivery_log import DeliveryFilter
-from engine.requeue import CHUNK_BYTES, Witness
+from engine.log.delivery_log import DeliveryFilter
+from engine.recording.requeue import CHUNK_BYTES, Witness
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, event, failure, success
 

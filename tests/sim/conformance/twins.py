@@ -7,8 +7,8 @@ import msgspec
 from msgspec import Struct
 
 from engine.ports import Acceptance, BacklogRow, StoreError
+from engine.recording.requeue import Requeued
 from engine.replay.ports import Enqueued, Named
-from engine.requeue import Requeued
 from tests.sim.conformance.sides import Ports, Postgres, Side, Simulated
 
 _ALIGN = "SELECT setval('intake_group', greatest($1::bigint, last_value)) FROM intake_group"

@@ -8,7 +8,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import (
     DeliveryClass,
@@ -17,8 +16,10 @@ from engine.core.vocabulary import (
     ErrorCategory,
     Priority,
 )
-from engine.identity import Identity, delivery_id
-from engine.models import Workspace
+from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.identity import Identity, delivery_id
+from engine.model.read_models import Workspace
+from engine.model.shards import shard_of
 from engine.ports import (
     BacklogMark,
     DirtyDestination,
@@ -28,9 +29,8 @@ from engine.ports import (
     SettleGroup,
     SnapshotWrite,
 )
-from engine.recorder import build_group
-from engine.requeue import Witness
-from engine.shards import shard_of
+from engine.recording.recorder import build_group
+from engine.recording.requeue import Witness
 from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.twins import Refused, Twins
 from tests.sim.store import Tables

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.core.vocabulary import DeliveryClass, DestinationStatus, ErrorCategory
-from engine.delivery_log import DeliveryFilter
+from engine.log.delivery_log import DeliveryFilter
 from tests.sim.conformance.walk import LANES, TYPES, World
 
 

@@ -1,17 +1,18 @@
 """Bugs around commits: intake, recorder, entrance, replays, and guards that the database has."""
 
-from engine import intake, recorder
 from engine.core import minutes
-from engine.entrance import Entrance
-from engine.intake import Intake
-from engine.intake_hands import Hands
-from engine.models import Models
-from engine.recorder import Recorder
+from engine.intake import intake
+from engine.intake.entrance import Entrance
+from engine.intake.hands import Hands
+from engine.intake.intake import Intake
+from engine.model.read_models import Models
+from engine.recording import recorder
+from engine.recording.recorder import Recorder
+from engine.recording.requeue import RequeueEntry
 from engine.replay import runner
 from engine.replay.entry import ChunkEntry
 from engine.replay.runner import ReplayRunner
-from engine.requeue import RequeueEntry
-from engine.router import Router
+from engine.routing.router import Router
 from engine.wire.signing import Signer
 from tests.sim.mutants.planting import mutant
 from tests.sim.store import settle

@@ -1,8 +1,8 @@
 """Bugs around the two intakes: groups that are written in parts, and what must not be beside them."""
 
-from engine.entrance import Entrance
-from engine.intake import Intake
-from engine.intake_hands import Hands
+from engine.intake.entrance import Entrance
+from engine.intake.hands import Hands
+from engine.intake.intake import Intake
 from tests.sim.mutants.planting import mutant
 from tests.sim.store import large_intake
 from tests.sim.store.large_intake import SimulatedLargeIntake

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from engine.control.ports import Known
-from engine.control.records import AuditEntry, Configuration, KeyRecord, Tenant
 from engine.core.vocabulary import Environment
-from engine.models import EnvironmentModel, Workspace
+from engine.model.configuration import AuditEntry, Configuration, KeyRecord, Tenant
+from engine.model.quotas import CustomerAccount
+from engine.model.read_models import EnvironmentModel, Workspace
+from engine.model.workspace_settings import WorkspaceSettings
 from engine.ports import Claimed, PoisonError
-from engine.quotas import CustomerAccount
-from engine.workspace_settings import WorkspaceSettings
 from tests.sim.store.connection import Pool
 from tests.sim.store.destinations import SimulatedDestinations
 from tests.sim.store.rules import SimulatedRules
@@ -125,7 +125,7 @@ class SimulatedConfiguration:
 
 
 class SimulatedClaims:
-    """`engine.key_lookup.ClaimReader`."""
+    """`engine.submission.key_lookup.ClaimReader`."""
 
     def __init__(self, tables: Tables, pool: Pool) -> None:
         self._tables = tables

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from engine.core.vocabulary import Trouble
-from engine.delivery_log import DeliveryFilter
-from engine.requeue import Dead, DeadStretch
+from engine.log.delivery_log import DeliveryFilter
+from engine.recording.requeue import Dead, DeadStretch
 from storage.partitions import lowest_id
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import StoredDelivery
@@ -18,7 +18,7 @@ LAST_MS = (1 << 48) - 1
 
 
 class SimulatedDeadLetters:
-    """`engine.requeue.DeadLetterStore`."""
+    """`engine.recording.requeue.DeadLetterStore`."""
 
     def __init__(self, tables: Tables, pool: Pool, examined: int, counted: int) -> None:
         """`examined`, `counted`: rows that a search, and a count, looks at."""

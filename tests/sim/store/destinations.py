@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
-from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.vocabulary import DestinationStatus
+from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.quotas import CustomerTally
+from engine.model.shards import shard_of
 from engine.ports import PoisonError
-from engine.quotas import CustomerTally
-from engine.shards import shard_of
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import StoredBacklog
 from tests.sim.store.tables import Tables, require_text

@@ -5,8 +5,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from engine.control.records import AuditEntry, DestinationRecord
 from engine.core.vocabulary import DestinationStatus, ReplayStatus
+from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.ports import PoisonError
 from engine.replay.job import UNFINISHED, Leg, ReplayJob
 from engine.replay.ports import Named

@@ -13,7 +13,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ReplayStatus, 
 from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
-from engine.router import matching_pattern
+from engine.routing.router import matching_pattern
 from storage.partitions import lowest_id
 from tests.sim.store import replay_steps as steps
 from tests.sim.store.connection import HotConnection, Pool

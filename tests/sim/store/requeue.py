@@ -9,7 +9,7 @@ import msgspec
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, Trouble
 from engine.ports import DirtyDestination
-from engine.requeue import CHUNK_BYTES, Requeued, Witness
+from engine.recording.requeue import CHUNK_BYTES, Requeued, Witness
 from tests.sim.store.connection import HotConnection
 from tests.sim.store.stored import StoredDelivery
 from tests.sim.store.tables import Tables
@@ -130,7 +130,7 @@ def discarded_before(
 
 
 class SimulatedRequeue:
-    """`engine.requeue.RequeueStore`."""
+    """`engine.recording.requeue.RequeueStore`."""
 
     def __init__(self, tables: Tables, connection: HotConnection) -> None:
         self._tables = tables

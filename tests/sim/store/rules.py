@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from functools import partial
 
-from engine.control.records import AuditEntry, FilteredRules, FilterErrors, FilterFailure
 from engine.core.vocabulary import DestinationStatus
-from engine.models import Rule
+from engine.model.configuration import AuditEntry, FilteredRules, FilterErrors, FilterFailure
+from engine.model.quotas import CustomerTally
+from engine.model.read_models import Rule
 from engine.ports import PoisonError
-from engine.quotas import CustomerTally
 from tests.sim.store.connection import Pool
 from tests.sim.store.tables import Tables, require_text
 

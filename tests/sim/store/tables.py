@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from engine.control.records import AuditEntry, DestinationRecord, FilterErrors, Tenant
 from engine.core.records import Delivery
-from engine.models import Rule
+from engine.model.configuration import AuditEntry, DestinationRecord, FilterErrors, Tenant
+from engine.model.read_models import Rule
 from engine.ports import DirtyDestination, OwnershipLostError, PoisonError
 from tests.sim.store.jobs_table import JobsTable
 from tests.sim.store.shelf import Shelf

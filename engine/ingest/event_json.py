@@ -1,0 +1,367 @@
+"""Reads events from request bodies, strictly and without ever re-serialising a payload.
+
+msgspec does the ordinary case in a microsecond. What it cannot see (duplicate keys, depth,
+surrogates that only a payload may hold) is first excluded by cheap counts; a body that they cannot clear
+is held to the exact counts of `engine.model.json_members`. No step here is made for each token of a body.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+
+from engine.files.attachments import judge, read_attachments
+from engine.model.complaints import malformed, of_msgspec
+from engine.model.errors import Detail, Refusal
+from engine.model.json_members import (
+    MAX_DEPTH,
+    deepest,
+    differences,
+    names,
+    portions,
+    quotes,
+    tile,
+    without_surrogates,
+)
+
+EVENT_BYTES = 256 * 1024
+BATCH_BYTES = 5 * 1024 * 1024
+BATCH_EVENTS = 1_000
+_BRACE = ord("{")
+_BACKSLASH = ord("\\")
+_NUL = b"\\u0000"  # as itself it is malformed JSON
+OWN_PREFIX = "angarium."
+_OTHERWISE = b"\\u0042"  # of one length with what `without_surrogates` puts in by itself
+_LONE_OUTSIDE = "malformed JSON, or a lone surrogate outside the payload"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_TYPE = re.compile(r"[A-Za-z0-9._:/-]{1,256}")
+# Of a batch that was decoded: its one key is `events`, however that is escaped.
+_BATCH_HEAD = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"[^"]{6,36}"[ \t\r\n]*:[ \t\r\n]*\[')
+
+NAME_LENGTH = 256  # characters of a name or key that a client chooses
+Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
+
+
+class EventInput(Struct, forbid_unknown_fields=True, gc=False):
+    """One event as a caller wrote it. What is raw is a slice of the request."""
+
+    eventType: str  # noqa: N815 - the wire's name
+    payload: Raw
+    occurredAt: Annotated[datetime, Meta(tz=True)] | UnsetType | None = UNSET  # noqa: N815
+    metadata: Raw | UnsetType = UNSET
+    source: Name | UnsetType | None = UNSET
+    customerExternalId: Name | UnsetType | None = UNSET  # noqa: N815
+    idempotencyKey: Name | UnsetType | None = UNSET  # noqa: N815
+    correlationId: Name | UnsetType | None = UNSET  # noqa: N815
+    requestId: Name | UnsetType | None = UNSET  # noqa: N815
+    attachments: Raw | UnsetType = UNSET
+
+    def occurred_at_ms(self, received_at_ms: int) -> int:
+        """Return when it occurred, in ms since the epoch: by default when it was received."""
+        occurred_at = self.occurredAt
+        if isinstance(occurred_at, datetime):
+            return (occurred_at - _EPOCH) // _MILLISECOND
+        return received_at_ms
+
+
+class _Batch(Struct, forbid_unknown_fields=True):
+    events: list[Raw]
+
+
+# As many events as a batch may have, each a field: of a list every item is made before it is counted, and
+# 5 MiB can hold millions. It takes 15 us more than a list, which small bodies need not take.
+_Events = msgspec.defstruct(
+    "_Events",
+    [(f"event{number}", Raw | UnsetType, UNSET) for number in range(BATCH_EVENTS)],
+    array_like=True,
+    forbid_unknown_fields=True,
+    gc=False,
+)
+LARGE_BYTES = 64 * 1024
+
+
+class _LargeBatch(Struct, forbid_unknown_fields=True):
+    events: _Events  # type: ignore[valid-type] # it is made of its fields' names
+
+
+class _OddBatch(Struct, forbid_unknown_fields=True):
+    events: Raw
+
+
+# A body can give its one key as often as it has room, and each time the events are made anew.
+_MANY_KEYS = 64
+_event = msgspec.json.Decoder(EventInput)
+_batch = msgspec.json.Decoder(_Batch)
+_large_batch = msgspec.json.Decoder(_LargeBatch)
+_odd_batch = msgspec.json.Decoder(_OddBatch)
+_events = msgspec.json.Decoder(_Events)
+_TOO_MANY = "Expected `array` of at most"
+_NAMES = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
+# "at `$.a.b`" and "field `x`" in msgspec's messages: where the error is. A field's name is the caller's,
+# and as long as the body: nothing may look for its end more than once.
+_AT = " - at `$"
+_PLACE = re.compile(r"[A-Za-z0-9.\[\]]*`")
+_FIELDS = ("Object contains unknown field `", "Object missing required field `")
+
+
+def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[EventInput, bytes]:
+    """Decode and check one event; return it with its payload's bytes.
+
+    Raises Refusal `invalid_request`, naming the offending field.
+    """
+    if not body.isascii():
+        _require_utf8(body)
+    try:
+        event = _event.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        event = _with_surrogates(body, error, max_depth)
+        payload = bytes(event.payload)
+    else:
+        payload = bytes(event.payload)
+        if not _plain(body, event, payload, max_depth):
+            _check_whole(body, event, payload, max_depth)
+    if payload[0] != _BRACE:
+        raise invalid("payload", "must be an object")
+    if event.metadata is not UNSET or event.attachments is not UNSET:
+        _check_objects(event)
+    if event.occurredAt is not UNSET and event.occurredAt is not None:
+        _check_instant(event.occurredAt)
+    if _NUL in body:
+        _check_names(event)
+    return event, payload
+
+
+def read_batch(body: bytes, pause: Callable[[], None] = lambda: None) -> list[bytes]:
+    """Slice a batch into its events, unread. `pause` is called where a large body has taken some
+    milliseconds.
+
+    Raises Refusal `invalid_request`, or `payload_too_large` for too many events.
+    """
+    if not body.isascii():
+        _require_utf8(body)
+    try:
+        events = _parts(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        events = _slices_with_surrogates(body, error, pause)
+    else:
+        plain = body.count(b'"events"') == 1 and b"\\" not in body
+        if not plain and _spans(body, events) is None:
+            raise invalid("events", "is given twice")
+    if not events:
+        raise Refusal("invalid_request", "events is empty", (Detail("events", "is empty"),))
+    return events
+
+
+def _parts(body: bytes) -> list[bytes]:
+    if len(body) > LARGE_BYTES:
+        try:
+            if body.count(b'"events"') > _MANY_KEYS or b"\\u" in body:  # which may spell the key
+                events = _events.decode(_odd_batch.decode(body).events)
+            else:
+                events = _large_batch.decode(body).events
+        except msgspec.ValidationError as error:
+            if str(error).startswith(_TOO_MANY):
+                raise _too_many() from None
+            raise
+        return [bytes(raw) for raw in msgspec.structs.astuple(events) if raw is not UNSET]
+    raws = _batch.decode(body).events
+    if len(raws) > BATCH_EVENTS:
+        raise _too_many()
+    return [bytes(raw) for raw in raws]
+
+
+def _too_many() -> Refusal:
+    return Refusal("payload_too_large", f"a batch holds at most {BATCH_EVENTS} events")
+
+
+def _spans(body: bytes, events: list[bytes]) -> list[tuple[int, int]] | None:
+    """Return where a batch's events are; None where they are not all that is in it."""
+    head = _BATCH_HEAD.match(body)
+    return None if head is None else tile(body, head.end(), events)
+
+
+def check_type(event_type: str) -> None:
+    """Refuse what is no event type, or one of the service's own."""
+    if _TYPE.fullmatch(event_type) is None:
+        raise invalid("eventType", "must be 1-256 characters of A-Za-z0-9._:/-")
+    if event_type.startswith(OWN_PREFIX):
+        raise invalid("eventType", f"types that begin with {OWN_PREFIX} are the service's own")
+
+
+def invalid(path: str, message: str) -> Refusal:
+    """Return a refusal of one field."""
+    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+
+
+def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bool:
+    """Whether counts alone exclude duplicate keys and too much depth.
+
+    Without its payload and without escapes, an event has as many quotes as its keys and texts need; a
+    key that is given twice has more.
+    """
+    if body.count(b"{") + body.count(b"[") > max_depth:
+        return False
+    if event.metadata is not UNSET or event.attachments is not UNSET:
+        return False
+    if _BACKSLASH in body and body.count(b"\\") > payload.count(b"\\"):
+        return False
+    found = body.count(b'"') - payload.count(b'"')
+    quotes = 6  # "eventType":"...","payload":
+    if found == quotes:
+        return True  # both are there: nothing else can be
+    for given in (
+        event.customerExternalId,
+        event.idempotencyKey,
+        event.source,
+        event.occurredAt,
+        event.correlationId,
+        event.requestId,
+    ):
+        if given is not UNSET:
+            quotes += 2 if given is None else 4
+    return found == quotes
+
+
+def _check_objects(event: EventInput) -> None:
+    if event.metadata is not UNSET:
+        metadata = bytes(event.metadata)
+        if metadata == b"null":
+            event.metadata = UNSET
+        elif metadata[0] != _BRACE:
+            raise invalid("metadata", "must be an object")
+    if event.attachments is not UNSET:
+        _check_attachments(event)
+
+
+def _check_instant(occurred_at: datetime) -> None:
+    if occurred_at.year in (MINYEAR, MAXYEAR):
+        try:
+            occurred_at.astimezone(UTC)
+        except OverflowError:  # with its offset it is in a year that cannot be written
+            raise invalid("occurredAt", "lies outside of the years 1 to 9999 in UTC") from None
+
+
+def _check_names(event: EventInput) -> None:
+    for name in _NAMES:
+        value = getattr(event, name)
+        if value is not UNSET and value is not None and "\0" in value:
+            raise invalid(name, "must not contain NUL")
+
+
+def _check_attachments(event: EventInput) -> None:
+    raw = bytes(event.attachments) if event.attachments is not UNSET else b""
+    if raw == b"null":
+        event.attachments = UNSET
+        return
+    try:
+        attachments = read_attachments(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _refusal(error, "attachments") from None
+    judge(attachments)
+
+
+def _check_whole(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> None:
+    """Refuse duplicate keys and too much depth, of a body that msgspec decoded. Raises Refusal.
+
+    Beside its raw values a body has as many quotes as its keys and texts need, however they are escaped.
+    """
+    if deepest(body) > max_depth:
+        raise Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    found = quotes(body) - quotes(payload)
+    needed = 6  # "eventType":"...","payload":
+    for raw in (event.metadata, event.attachments):
+        if raw is not UNSET:
+            found -= quotes(bytes(raw))
+            needed += 2
+    for text in (event.occurredAt, *(getattr(event, name) for name in _NAMES)):
+        if text is not UNSET:
+            needed += 2 if text is None else 4
+    if found == needed:
+        return
+    seen: set[str] = set()
+    for name in names(body):
+        if name in seen:
+            raise invalid(name, "is given twice")
+        seen.add(name)
+
+
+def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> EventInput:
+    """Decode a body whose payload holds lone surrogates, which JSON allows and msgspec does not.
+
+    The body is decoded twice, with other characters for the surrogates each time. Both payloads differ
+    in as many places as both bodies do, or a surrogate is elsewhere.
+    """
+    fixed = without_surrogates(body)
+    if fixed == body:
+        raise _refusal(error) from None
+    otherwise = without_surrogates(body, _OTHERWISE)
+    try:
+        event = _event.decode(fixed)
+        payload, its = bytes(event.payload), bytes(_event.decode(otherwise).payload)
+    except msgspec.ValidationError as again:
+        raise _refusal(again) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise Refusal("invalid_request", _LONE_OUTSIDE) from None
+    _check_whole(fixed, event, payload, max_depth)
+    at, bits = differences(fixed, otherwise)
+    within, its_bits = differences(payload, its)
+    if bits != its_bits:
+        raise Refusal("invalid_request", _LONE_OUTSIDE)
+    start = at - within
+    event.payload = Raw(body[start : start + len(payload)])
+    return event
+
+
+def _slices_with_surrogates(
+    body: bytes, error: Exception, pause: Callable[[], None]
+) -> list[bytes]:
+    pause()
+    mended = []
+    for portion in portions(body, LARGE_BYTES, EVENT_BYTES):
+        mended.append(without_surrogates(portion))
+        pause()
+    fixed = b"".join(mended)
+    if fixed == body:
+        raise _refusal(error, what="the body") from None
+    try:
+        spans = _spans(fixed, _parts(fixed))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as again:
+        raise _refusal(again, what="the body") from None
+    if spans is None:
+        raise invalid("events", "is given twice")
+    return [body[start:end] for start, end in spans]
+
+
+def _require_utf8(body: bytes) -> None:
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise Refusal(
+            "invalid_request", f"the body is not valid UTF-8 at byte {error.start}"
+        ) from None
+
+
+def _refusal(error: Exception, prefix: str = "", what: str = "an event") -> Refusal:
+    """Say a decoder's error in the API's words."""
+    if isinstance(error, RecursionError):
+        return Refusal("invalid_request", f"more than {MAX_DEPTH} nested containers")
+    if not isinstance(error, msgspec.ValidationError):
+        return Refusal("invalid_request", malformed(str(error)))
+    message, path = str(error), prefix
+    words, at, where = message.rpartition(_AT)
+    whole = not words.startswith(_FIELDS) or words.endswith("`")  # else it stands in a field's name
+    if at and whole and _PLACE.fullmatch(where):
+        message, where = words, where[:-1].removeprefix(".")
+        path = f"{prefix}.{where}".strip(".") if not where.startswith("[") else prefix + where
+    for field in _FIELDS:
+        if message.startswith(field) and message.endswith("`"):
+            path = f"{path}.{message[len(field) : -1]}".strip(".")
+    return invalid(path, of_msgspec(message)) if path else _no_object(what)
+
+
+def _no_object(what: str) -> Refusal:
+    return Refusal("invalid_request", f"{what} must be a JSON object")

@@ -1,0 +1,383 @@
+"""Ingestion: a request's bytes become checked, routed events on their way to a commit.
+
+One door for both lanes: the front door and the Quart routes call `submit` and write what it replies.
+A single event is worked through at once; a batch in slices, so that nobody waits for a large one.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import structlog
+import trio
+from msgspec import UNSET
+
+from engine.core.records import Delivery, Event
+from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
+from engine.files.attaching import NOTHING_ATTACHED, Attached, Attaching
+from engine.ingest.event_json import EVENT_BYTES, EventInput, check_type, read_batch, read_event
+from engine.model.errors import Refusal
+from engine.model.identity import MAX_FANOUT, Identity, delivery_id
+from engine.model.json_members import MAX_DEPTH
+from engine.model.read_models import EnvironmentModel
+from engine.ports import Claimed
+from engine.routing.judge import Judge, Unfinished
+from engine.routing.router import Choice, Router
+from engine.runtime.loop_watch import MARK, TASK_MARK
+from engine.runtime.slices import worked_off
+from engine.runtime.turns import Turns
+from engine.submission.claiming import claim_of
+from engine.submission.key_lookup import KeyedRefusal, KeyLookup, duplicates
+from engine.submission.receipts import (
+    Accepted,
+    Done,
+    Reply,
+    failed,
+    none_valid,
+    receipt,
+    refused,
+    results,
+)
+from engine.submission.submission import Fate, Submission
+
+__all__ = ["Done", "Ingest", "Reply"]
+
+SLICE_S = 0.0005  # how long a batch may hold the loop at a time
+# Between two looks at the clock: some 150 us. An event takes as long as so many bytes, beside its own.
+LOOK_BYTES = 16 * 1024
+EVENT_COST_BYTES = 1024
+# Larger batches are read one at a time, by environment in turn: eight at once held the loop for eight
+# slices between any two looks at what others want. Smaller ones are done within one slice anyway.
+SMALL_BYTES = 64 * 1024
+# Of an environment; what a workspace's bodies may hold in memory ends it sooner.
+LARGE_WAITING = 1_000
+BATCH_DELIVERIES = 50_000  # of one request: about half a second of commit
+_BATCH_DEPTH = MAX_DEPTH - 2  # left for an event within the batch's object and array
+
+log = structlog.get_logger("angarium.ingest")
+
+
+class Spawn(Protocol):
+    """A nursery's `start_soon`."""
+
+    def __call__(self, function: Callable[..., Awaitable[object]], /, *args: object) -> None:
+        """Run `function(*args)` in the background."""
+
+
+class Ingest:
+    """Checks, routes and submits. It owns nothing but the batches under way."""
+
+    def __init__(
+        self,
+        router: Router,
+        submit: Callable[[Submission], None],
+        identity: Identity,
+        spawn: Spawn,
+        keys: KeyLookup | None = None,
+        attaching: Attaching | None = None,
+        beside: Callable[[int], bool] = lambda _environment: False,
+    ) -> None:
+        """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
+        place for attachments, and events keep them as they came. `beside` tells whether another
+        environment than this has sent lately."""
+        self.judge = Judge(router, beside)  # one for all that is judged of an event
+        self._router = router
+        self._submit = submit
+        self._identity = identity
+        self._spawn = spawn
+        self._keys = keys
+        self._attaching = attaching
+        self._large = Turns(1, 1, LARGE_WAITING)
+
+    def submit(
+        self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
+    ) -> None:
+        """Take one request's body; `done` is called exactly once, now or later. `hops`: of its events."""
+        MARK.whom = environment.number
+        if batch:
+            self._spawn(self._guard, self._batch, done, environment.number, (body, hops))
+            return
+        try:
+            self._single(environment.number, body, done, hops)
+        except KeyedRefusal as refusal:
+            self._spawn(self._guard, self._refused_single, done, environment.number, refusal)
+        except Refusal as refusal:
+            done(refused(refusal))
+        except Unfinished as unfinished:
+            given = unfinished, len(body)
+            self._spawn(self._guard, self._judged_single, done, environment.number, given)
+
+    def _single(self, environment: int, body: bytes, done: Done, hops: int) -> None:
+        accepted = self._accept(environment, body, MAX_DEPTH, hops)
+        self._submit_single(environment, accepted, len(body), done)
+
+    async def _judged_single(
+        self, environment: int, given: tuple[Unfinished, int], done: Done
+    ) -> None:
+        """Finish an event's judgement, then submit it."""
+        unfinished, size = given
+        try:
+            choices = await self.judge.finish(unfinished)
+        except KeyedRefusal as refusal:
+            await self._refused_single(environment, refusal, done)
+            return
+        self._submit_single(environment, _accepted(unfinished.event, choices), size, done)
+
+    def _submit_single(self, environment: int, accepted: Accepted, size: int, done: Done) -> None:
+        if accepted.event.attachments is not None and self._attaching is not None:
+            given = accepted, size
+            self._spawn(self._guard, self._attached_single, done, environment, given)
+            return
+        self._submit(
+            Submission(
+                [accepted.event],
+                accepted.deliveries,
+                [accepted.claim] if accepted.claim is not None else [],
+                size,
+                lambda fate: done(receipt(accepted, fate)),
+            )
+        )
+
+    async def _attached_single(
+        self, environment: int, given: tuple[Accepted, int], done: Done
+    ) -> None:
+        """Make an event's attachments files, then submit it with them."""
+        assert self._attaching is not None
+        accepted, size = given
+        try:
+            attached = await self._attaching.attach(accepted)
+        except KeyedRefusal as refusal:
+            await self._refused_single(environment, refusal, done)
+            return
+        self._submit(
+            Submission(
+                [accepted.event],
+                accepted.deliveries,
+                [accepted.claim] if accepted.claim is not None else [],
+                size,
+                self._told(attached, lambda fate: done(receipt(accepted, fate))),
+                attached.files,
+            )
+        )
+
+    def _told(self, attached: Attached, tell: Callable[[Fate], None]) -> Callable[[Fate], None]:
+        """Return what is to be done with a fate, where files wait for it."""
+        attaching = self._attaching
+        if attaching is None or not attached.held:
+            return tell
+
+        def told(fate: Fate) -> None:
+            tell(fate)
+            if fate.refusal != "internal":  # else rows may come yet: the next start knows
+                self._spawn(attaching.let_go, attached)
+
+        return told
+
+    async def _guard(
+        self, work: Callable[..., Awaitable[None]], done: Done, environment: int, given: object
+    ) -> None:
+        """Run what answers one request, and answer it where that does not come to its end."""
+        TASK_MARK.set((work.__name__, environment))
+        try:
+            await work(environment, given, done)
+        except Refusal as refusal:
+            done(refused(refusal))
+        except trio.Cancelled:
+            done(failed("overloaded"))
+            raise
+        except Exception:  # a barrier: one request, which is answered and costs nobody else
+            log.exception("request failed")
+            done(failed("internal"))
+
+    async def _refused_single(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
+        """Answer an event that its schema refuses: its key comes first."""
+        known = await self._known(environment, [refusal])
+        fate = Fate(lost=known)
+        done(receipt(refusal.accepted, fate) if known else refused(refusal))
+
+    async def _batch(self, environment: int, given: tuple[bytes, int], done: Done) -> None:
+        body, hops = given
+        entries = await self._read(environment, body, hops)
+        if self._attaching is None or not any(map(_brings_files, entries)):
+            known = await self._known(environment, entries)
+            self._submit_batch(entries, known, len(body), done, NOTHING_ATTACHED)
+            return
+        attached = await self._attaching.attach_all(entries)
+        async with self._attaching.let_go_unless_done(attached):
+            known = await self._known(environment, entries)
+            self._submit_batch(entries, known, len(body), done, attached)
+
+    async def _known(
+        self, environment: int, entries: list[Accepted | Refusal]
+    ) -> dict[str, Claimed]:
+        """Find out which of the refused events were accepted before; see `duplicates`."""
+        keyed = [entry for entry in entries if isinstance(entry, KeyedRefusal)]
+        if not keyed or self._keys is None:
+            return {}
+        return duplicates(entries, await self._keys.holders(environment, keyed))
+
+    async def _read(self, environment: int, body: bytes, hops: int) -> list[Accepted | Refusal]:
+        """Read and check a batch, a large one in its turn."""
+        if len(body) <= SMALL_BYTES:
+            return await self._entries(environment, read_batch(body), hops)
+        async with self._large.turn(environment):
+            parts = await worked_off(lambda pause: read_batch(body, pause))
+            return await self._entries(environment, parts, hops)
+
+    async def _entries(
+        self, environment: int, parts: list[bytes], hops: int
+    ) -> list[Accepted | Refusal]:
+        entries: list[Accepted | Refusal] = []
+        until = trio.current_time() + SLICE_S
+        judge = self.judge
+        checks, worked = judge.checks, LOOK_BYTES
+        for part in parts:
+            if worked >= LOOK_BYTES or judge.checks != checks:
+                checks, worked = judge.checks, 0
+                if trio.current_time() >= until:
+                    await trio.lowlevel.checkpoint()
+                    until = trio.current_time() + SLICE_S
+            worked += EVENT_COST_BYTES + len(part)
+            try:
+                try:
+                    entries.append(self._accept(environment, part, _BATCH_DEPTH, hops))
+                except Unfinished as unfinished:
+                    choices = await judge.finish(unfinished)
+                    entries.append(_accepted(unfinished.event, choices))
+            except Refusal as refusal:
+                entries.append(refusal)
+        return entries
+
+    def _submit_batch(
+        self,
+        entries: list[Accepted | Refusal],
+        known: dict[str, Claimed],
+        size: int,
+        done: Done,
+        attached: Attached,
+    ) -> None:
+        """Submit what was accepted. `known` has what turned out to be a duplicate before its commit."""
+        accepted = [
+            entry
+            for entry in entries
+            if isinstance(entry, Accepted) and entry.event.id not in known
+        ]
+        if not accepted:
+            refusals = [entry for entry in entries if isinstance(entry, Refusal)]
+            done(results(entries, Fate(lost=known)) if known else none_valid(refusals))
+            return
+        deliveries = [delivery for entry in accepted for delivery in entry.deliveries]
+        if len(deliveries) > BATCH_DELIVERIES:
+            raise Refusal(
+                "payload_too_large",
+                f"the batch makes {len(deliveries)} deliveries, {BATCH_DELIVERIES} are the most",
+            )
+        self._submit(
+            Submission(
+                [entry.event for entry in accepted],
+                deliveries,
+                [entry.claim for entry in accepted if entry.claim is not None],
+                size,
+                self._told(attached, lambda fate: done(results(entries, _with(fate, known)))),
+                attached.files,
+            )
+        )
+
+    def _accept(self, environment: int, body: bytes, max_depth: int, hops: int) -> Accepted:
+        """Read, check and route one event. Raises Refusal, and Unfinished."""
+        if len(body) > EVENT_BYTES:
+            raise Refusal("payload_too_large", f"an event is at most {EVENT_BYTES} bytes")
+        given, payload = read_event(body, max_depth)
+        event = self._event(environment, given, payload)
+        if hops:
+            event.hops = hops
+        return _accepted(event, self._choices(event))
+
+    def _choices(self, event: Event) -> tuple[Choice, ...]:
+        """Return where an event goes. Raises Refusal, and Unfinished."""
+        route = self._router.known(event.environment, event.type, event.customer)
+        if route is None:
+            check_type(event.type)
+        elif route.check is None and route.filters is None:
+            return route.plain
+        return self.judge.choices(route, event)
+
+    async def routed(self, event: Event, kind: DeliveryKind, digest: bytes) -> Accepted:
+        """Check and route an event that did not come as one; `digest` is what its key stands for.
+        Raises Refusal."""
+        try:
+            try:
+                choices = self._choices(event)
+            except Unfinished as unfinished:
+                choices = await self.judge.finish(unfinished)
+        except KeyedRefusal as refusal:
+            if refusal.accepted.claim is not None:
+                refusal.accepted.claim.digest = digest
+            raise
+        accepted = _accepted(event, choices, kind)
+        if accepted.claim is not None:
+            accepted.claim.digest = digest
+        return accepted
+
+    def _event(self, environment: int, given: EventInput, payload: bytes) -> Event:
+        identifier = self._identity.event()
+        return Event(  # in the order of its fields: names cost as much again
+            identifier,
+            environment,
+            given.eventType,
+            given.occurred_at_ms(self._identity.last_ms),
+            payload,
+            bytes(given.metadata) if given.metadata is not UNSET else None,
+            given.source or None,
+            given.customerExternalId or None,
+            given.correlationId or None,
+            given.requestId or None,
+            given.idempotencyKey or None,
+            bytes(given.attachments) if given.attachments is not UNSET else None,
+        )
+
+
+def _accepted(
+    event: Event, choices: tuple[Choice, ...], kind: DeliveryKind = DeliveryKind.EVENT
+) -> Accepted:
+    deliveries = deliveries_of(event, choices, kind)
+    if event.idempotency_key is None:
+        return Accepted(event, deliveries, None)
+    return Accepted(event, deliveries, claim_of(event, event.idempotency_key, len(deliveries)))
+
+
+def _brings_files(entry: Accepted | Refusal) -> bool:
+    return isinstance(entry, Accepted) and entry.event.attachments is not None
+
+
+def deliveries_of(
+    event: Event, choices: tuple[Choice, ...], kind: DeliveryKind = DeliveryKind.EVENT
+) -> list[Delivery]:
+    """Return an event's deliveries, one for each choice. Raises Refusal past the most of them."""
+    if not choices:
+        return []
+    if len(choices) > MAX_FANOUT:
+        raise Refusal("invalid_request", f"more than {MAX_FANOUT} destinations match")
+    deliveries: list[Delivery] = []
+    lane = event.lane
+    for ordinal, choice in enumerate(choices, 1):
+        destination = choice.destination
+        deliveries.append(
+            Delivery(  # in the order of its fields: names cost as much again
+                delivery_id(event.id, ordinal),
+                event,
+                destination.id,
+                choice.queue,
+                lane,
+                0,  # the seq, which the commit gives
+                choice.priority,
+                kind,
+                DeliveryOrigin.NORMAL,
+                destination.customer,
+            )
+        )
+    return deliveries
+
+
+def _with(fate: Fate, known: dict[str, Claimed]) -> Fate:
+    """Return a fate that tells of further duplicates."""
+    return Fate(fate.refusal, {**(fate.lost or {}), **known}) if known else fate

@@ -1,0 +1,215 @@
+"""The service's own events on their way in: announced at any moment, entered like any other event.
+
+What is announced waits in memory, in order, until the intake has made it durable, however long the
+database is away. The queue is bounded; what does not fit is dropped, counted and logged. Nothing here
+raises into whoever announces.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import orjson
+import structlog
+import trio
+from msgspec import Struct
+
+from engine.core.records import Event
+from engine.core.vocabulary import Origin
+from engine.ingest.event_json import NAME_LENGTH as KEY_MOST
+from engine.ingest.ingest import deliveries_of
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+from engine.routing.router import Choice, Router
+from engine.runtime.slices import worked_off
+from engine.submission.claiming import claim_of
+from engine.submission.submission import Fate, Submission
+
+WAITING_MOST = 20_000  # events, some 20 MB: as many dead letters as the database may be away for
+WAITING_EACH = 5_000  # of these of one environment: whose deliveries all die drops nobody else's
+AT_ONCE = 256  # events that are given to the intake together: a group's
+SLICE = 64  # of these between two yields: a millisecond
+RETRY_S = 1.0  # after the intake refused, or nobody knows what became of an event
+DOUBTS_MOST = 20  # then an event is given up: the database is there and does not take it
+SOURCE = "angarium"
+# Characters of the key that a notice claims: no client can have one as long and take it away.
+KEY_LENGTH = KEY_MOST + 1
+
+log = structlog.get_logger("angarium.own_events")
+
+
+class Announcement(Struct):
+    """One event that is to enter. `key`: by which a repetition is known within 24 hours."""
+
+    environment: int
+    event_type: str
+    payload: bytes
+    customer: str | None
+    key: str
+    occurred_at_ms: int
+    hops: int = 0
+    doubts: int = 0  # how often its fate was unknown
+
+
+class OwnEventStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    entered: int
+    dropped: int
+    waiting: int
+
+
+class OwnEvents:
+    """Owner of what is announced and not yet durable."""
+
+    def __init__(
+        self,
+        router: Router,
+        submit: Callable[[Submission], None],
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self._router = router
+        self._submit = submit
+        self._identity = identity
+        self._now = now
+        self._waiting: deque[Announcement] = deque()
+        self._of: Counter[int] = Counter()  # by environment: how many wait or are open
+        self._open = 0  # submitted, their fate not told
+        self._told = trio.Event()
+        self._wake = trio.Event()
+        self._empty = trio.Event()
+        self._entered = self._dropped = 0
+
+    def announce(
+        self,
+        environment: int,
+        event_type: str,
+        payload: Mapping[str, Any],
+        customer: str | None = None,
+    ) -> None:
+        """Enter an event; see `engine.model.announcements.Announce`."""
+        self.announce_once(environment, event_type, payload, customer, self._identity.other())
+
+    def announce_once(
+        self,
+        environment: int,
+        event_type: str,
+        payload: Mapping[str, Any],
+        customer: str | None,
+        occasion: str,
+        hops: int = 0,
+    ) -> None:
+        """The same, unless an event of this type and `occasion` has entered within 24 hours. `hops`: of
+        the event that it tells of, so that a loop by way of its dead letters ends as well."""
+        many = len(self._waiting) + self._open >= WAITING_MOST
+        if many or self._of[environment] >= WAITING_EACH:
+            if self._dropped % 1_000 == 0:
+                log.error(
+                    "own events dropped: too many wait",
+                    dropped=self._dropped + 1,
+                    environment=environment,
+                )
+            self._dropped += 1
+            return
+        try:
+            rendered = orjson.dumps(payload)
+        except TypeError:  # a mistake of ours, which must not end whoever announces
+            log.exception("own event not announced", type=event_type)
+            return
+        now_ms = int(self._now() * 1000)
+        key = f"{event_type}:{occasion}"
+        self._waiting.append(
+            Announcement(environment, event_type, rendered, customer, key, now_ms, hops)
+        )
+        self._of[environment] += 1
+        self._wake.set()
+
+    def statistics(self) -> OwnEventStatistics:
+        """Return a record of what happened so far."""
+        return OwnEventStatistics(self._entered, self._dropped, len(self._waiting) + self._open)
+
+    async def run(self) -> None:
+        """Enter what is announced, in order, until cancelled."""
+        while True:
+            if not self._waiting:
+                self._empty.set()
+                await self._wake.wait()
+            self._wake = trio.Event()
+            again = await self._enter()
+            if again:
+                self._waiting.extendleft(reversed(again))
+                await trio.sleep(RETRY_S)
+
+    async def wait_empty(self) -> None:
+        """Wait until all that was announced is durable."""
+        while self._waiting or self._open:
+            self._empty = trio.Event()
+            await self._empty.wait()
+
+    async def _enter(self) -> list[Announcement]:
+        """Submit the first ones that wait; return those that are to be tried again."""
+        again: list[Announcement] = []
+        for number in range(min(AT_ONCE, len(self._waiting))):
+            if number and number % SLICE == 0:
+                await trio.lowlevel.checkpoint()
+            self._open += 1
+            await self._submit_one(self._waiting.popleft(), again)
+        while self._open:
+            self._told = trio.Event()
+            await self._told.wait()
+        return again
+
+    async def _submit_one(self, announced: Announcement, again: list[Announcement]) -> None:
+        def settle(fate: Fate) -> None:
+            if fate.refusal is None:
+                self._entered += 1
+                self._done_with(announced)
+            elif fate.refusal == "overloaded" or announced.doubts < DOUBTS_MOST:
+                announced.doubts += fate.refusal != "overloaded"
+                again.append(announced)
+            else:
+                self._give_up(announced)
+            self._settled()
+
+        # A new id each time: under the old one it may be there already, and then the key says so.
+        event = Event(
+            self._identity.event(),
+            announced.environment,
+            announced.event_type,
+            announced.occurred_at_ms,
+            announced.payload,
+            source=SOURCE,
+            customer=announced.customer,
+            idempotency_key=announced.key,
+            origin=Origin.OWN,
+            hops=announced.hops,
+        )
+        try:
+            deliveries = deliveries_of(event, await worked_off(partial(self._choices, event)))
+        except Refusal:  # more destinations than an event can have
+            self._give_up(announced)
+            self._settled()
+            return
+        claim = claim_of(event, announced.key.ljust(KEY_LENGTH), len(deliveries))
+        self._submit(Submission([event], deliveries, [claim], len(event.payload), settle))
+
+    def _choices(self, event: Event, pause: Callable[[], None]) -> tuple[Choice, ...]:
+        route = self._router.own_route(event.environment, event.type, event.customer, pause)
+        return route.choices(event, pause)
+
+    def _settled(self) -> None:
+        self._open -= 1
+        if not self._open:
+            self._told.set()
+
+    def _done_with(self, announced: Announcement) -> None:
+        self._of[announced.environment] -= 1
+        if not self._of[announced.environment]:
+            del self._of[announced.environment]
+
+    def _give_up(self, announced: Announcement) -> None:
+        self._done_with(announced)
+        self._dropped += 1
+        log.error("own event given up", type=announced.event_type, key=announced.key)

@@ -1,0 +1,1 @@
+"""The intake: it gathers submissions and commits them group by group, in the order of `seq`."""

@@ -1,0 +1,226 @@
+"""The second way in: deliveries that are requeued or replayed draw their seq between groups of events.
+
+The intake's loop alone calls `admit_next`, one entry after each of its groups: of one environment
+statements that draw a seq never overlap, and live events wait for one entry at most.
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from math import inf
+from typing import Protocol
+
+import structlog
+import trio
+
+from engine.core.records import Delivery
+from engine.intake.hands import Hands
+from engine.ports import (
+    BlockedError,
+    ContentionError,
+    DirtyDestination,
+    IntakeStore,
+    OwnershipLostError,
+    StoreAwayError,
+    StoreError,
+)
+
+
+class Entry(Protocol):
+    """Deliveries that are to enter together: so few that their statement takes some milliseconds."""
+
+    destinations: Sequence[tuple[int, str]]  # (environment, id) of all that may get one
+
+    async def write(
+        self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
+    ) -> list[Delivery]:
+        """Make them durable in one transaction with seqs from `base` on (at most 2^20 of them), and the
+        backlog rows of `dirty` with `low_seq` at most `base`; return them whole, in order of seq.
+
+        It runs on the intake's connection and writes nothing where this process owns nothing any more
+        (OwnershipLostError). Where an earlier run had an unknown outcome it is run `again` with the same
+        base, must write nothing twice, and returns all that the runs together wrote. Raises as
+        `IntakeStore.accept` does.
+        """
+
+
+class Directory(Protocol):
+    """What the entrance needs of the directory of actors."""
+
+    dirty: set[str]
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        """Take committed deliveries, in seq order."""
+
+    def untold(self, deliveries: Sequence[Delivery]) -> None:
+        """Have the destinations of committed deliveries begin anew from the store: nobody knows which
+        of them were told. Deliveries are in seq order."""
+
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        """Learn of backlog rows that were written, of which some were for nothing."""
+
+
+Pause = Callable[[], Awaitable[None]]
+
+log = structlog.get_logger("angarium.intake")
+
+
+class _Waiting:
+    """An entry and what came of it."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.environments = {environment for environment, _ in entry.destinations}
+        self.ended = trio.Event()
+        self.deliveries: list[Delivery] = []
+        self.error: StoreError | None = None
+
+
+class Entrance:
+    """Owner of the entries that wait, and of the one that is being written."""
+
+    def __init__(
+        self, store: IntakeStore, directory: Directory, hands: Hands | None = None
+    ) -> None:
+        """`hands`: the intake's, where another one writes beside it."""
+        self._store = store
+        self._directory = directory
+        self._hands = hands or Hands(_nothing)
+        self._waiting: deque[_Waiting] = deque()
+        self._open: _Waiting | None = None
+        self._closed = False
+        self.wake: Callable[[], None] = _nothing
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is one that may be admitted now."""
+        return self._first() is not None
+
+    def concerns(self, environment: int) -> bool:
+        """Whether one that waits is of an environment."""
+        return any(environment in each.environments for each in self._waiting)
+
+    async def enter(self, entry: Entry, within_s: float = inf) -> list[Delivery]:
+        """Have an entry written and told to its actors; return what is durable. After `within_s` it is
+        taken back, or, where it was begun, goes on with nobody waiting for it.
+
+        Raises StoreAwayError (with `maybe_written` False where that is sure), or another StoreError where
+        the database refuses it. A caller who is cancelled takes back what was not begun; what was begun
+        goes on.
+        """
+        if self._closed:
+            raise _not_begun("the server is stopping")
+        mine = _Waiting(entry)
+        self._waiting.append(mine)
+        self.wake()
+        begun = True
+        try:
+            with trio.move_on_after(within_s):
+                await mine.ended.wait()
+        finally:
+            if mine in self._waiting:
+                self._waiting.remove(mine)
+                begun = False
+        if mine.error is not None:
+            raise mine.error
+        if not begun:
+            raise _not_begun("the database did not answer in time")
+        if not mine.ended.is_set():
+            raise StoreAwayError("the database did not answer in time")
+        return mine.deliveries
+
+    def close(self) -> None:
+        """Take no more, and give back what waits."""
+        self._closed = True
+        self.refuse(_not_begun("the server is stopping"))
+
+    def refuse(self, error: StoreError) -> None:
+        """Give back what waits: it was surely not written."""
+        while self._waiting:
+            self._end(self._waiting.popleft(), error)
+
+    def abandon(self) -> None:
+        """Give back what was being written when the loop broke: nobody knows what became of it."""
+        if self._open is not None:
+            self._end(self._open, StoreAwayError("the intake broke"))
+            self._open = None
+
+    async def admit_next(self, pause: Pause) -> None:
+        """Write the first entry that waits and may be begun, pausing while the database is away."""
+        mine = self._first()
+        if mine is None:
+            return
+        self._waiting.remove(mine)
+        self._open = mine
+        self._hands.take(mine.environments)
+        error: StoreError | None = None
+        dirty = self._dirtied(mine.entry.destinations)
+        try:
+            mine.deliveries = await self._written(mine.entry, dirty, pause)
+        except OwnershipLostError:
+            raise
+        except (
+            StoreError
+        ) as refused:  # a statement that the database refuses concerns its entry alone
+            error = refused
+        except Exception as broken:  # a barrier: one entry, which must not end the intake of events
+            log.exception("an entry broke")
+            error = StoreError("the service broke while this was written")
+            error.__cause__ = broken
+        if mine.deliveries:
+            try:
+                self._directory.arrived(mine.deliveries)
+            except BaseException:
+                self._directory.untold(mine.deliveries)
+                raise
+        if error is None:
+            self._directory.spare(dirty)
+        self._open = None  # only now: should one of these break, whoever waits is told
+        self._hands.release()
+        self._end(mine, error)
+
+    def _first(self) -> _Waiting | None:
+        barred = self._hands.barred
+        return next((each for each in self._waiting if barred.isdisjoint(each.environments)), None)
+
+    async def _written(
+        self, entry: Entry, dirty: Sequence[DirtyDestination], pause: Pause
+    ) -> list[Delivery]:
+        base, again = 0, False
+        while True:
+            try:
+                if not base:
+                    base = await self._store.draw()
+                return await entry.write(base, dirty, again=again)
+            except BlockedError as error:
+                if not again:
+                    raise _not_begun("a row is locked by another session") from error
+                await trio.lowlevel.checkpoint()
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+            except StoreAwayError as error:
+                if not again and (not base or not error.maybe_written):
+                    error.maybe_written = False
+                    raise
+                again = True
+                await pause()
+
+    def _dirtied(self, destinations: Iterable[tuple[int, str]]) -> list[DirtyDestination]:
+        known = self._directory.dirty
+        return DirtyDestination.each_of(
+            (env, each) for env, each in destinations if each not in known
+        )
+
+    @staticmethod
+    def _end(waiting: _Waiting, error: StoreError | None) -> None:
+        waiting.error = error
+        waiting.ended.set()
+
+
+def _not_begun(message: str) -> StoreAwayError:
+    error = StoreAwayError(message)
+    error.maybe_written = False
+    return error
+
+
+def _nothing() -> None:
+    pass

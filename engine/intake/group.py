@@ -1,0 +1,73 @@
+"""One group of submissions: what its statement is to write, and what that means for equal claims.
+
+Of equal idempotency keys the first claim goes into the statement. The others are its twins, whose fate
+follows from its own.
+"""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from engine.core.records import Delivery
+from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim
+from engine.submission.submission import KEY_HELD_MS, Submission
+
+Twins = dict[str, tuple[KeyClaim, KeyClaim]]  # by event: the first claim, and the event's own
+
+
+class IntakeStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    groups: int
+    events: int
+    deliveries: int
+    waiting_events: int
+    waiting_bytes: int
+    refused: int
+    away: bool
+
+
+def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
+    """Make one group of submissions; whose customers and destinations are new is not looked for."""
+    group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
+    first: dict[tuple[int, str], KeyClaim] = {}
+    twins: Twins = {}
+    for submission in submissions:
+        group.events += submission.events
+        group.deliveries += submission.deliveries
+        group.files += submission.files
+        for claim in submission.claims:
+            # By one clock: what ids are made by may have been set back since the start.
+            claim.expires_at_ms = max(claim.expires_at_ms, now_ms + KEY_HELD_MS)
+            winner = first.setdefault((claim.environment, claim.key), claim)
+            if winner is not claim:
+                twins[claim.event] = (winner, claim)
+    if twins:
+        group.events = [event for event in group.events if event.id not in twins]
+        group.deliveries = [each for each in group.deliveries if each.event.id not in twins]
+        group.files = [file for file in group.files if file.event not in twins]
+    group.claims = list(first.values())
+    return group, twins
+
+
+def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
+    """Return what was `lost` and `unheld`, twins included."""
+    lost, unheld = acceptance.lost, acceptance.unheld
+    if twins:
+        lost = lost | {
+            event: lost.get(winner.event) or Claimed(winner.event, winner.deliveries, winner.digest)
+            for event, (winner, _) in twins.items()
+        }
+    if unheld:
+        unheld |= {event for event, (winner, _) in twins.items() if winner.event in unheld}
+    return lost, unheld
+
+
+def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
+    """Return the group's deliveries that are durable, each with its seq."""
+    for seq, delivery in enumerate(group.deliveries, acceptance.base):
+        delivery.seq = seq
+    absent = acceptance.lost.keys() | acceptance.unheld
+    if not absent:
+        return group.deliveries
+    return [each for each in group.deliveries if each.event.id not in absent]

@@ -1,0 +1,398 @@
+"""The intake: what is waiting becomes durable in one group commit, then its waiters are told.
+
+One group is open at a time; while it commits, the next one gathers. Of one environment statements that
+draw a seq never overlap, and the deletion of backlog rows takes its turn between two groups.
+"""
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+import structlog
+import trio
+
+from engine.actors.directory import SENT_AT_ONCE
+from engine.core.records import Delivery, Event
+from engine.intake.customers import Customers
+from engine.intake.entrance import Directory, Entrance
+from engine.intake.group import IntakeStatistics, Twins, grouped, with_twins, written
+from engine.intake.hands import NOTHING, Hands
+from engine.intake.pace import Pace
+from engine.intake.queue import IntakeQueue, environment_of
+from engine.model.identity import Identity
+from engine.ports import (
+    Acceptance,
+    BlockedError,
+    Claimed,
+    ContentionError,
+    DirtyDestination,
+    IntakeGroup,
+    IntakeStore,
+    PoisonError,
+    StoreAwayError,
+)
+from engine.settings import Settings
+from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
+
+# Deliveries told of between two yields: a millisecond and a half where an actor comes about for each.
+TOLD_AT_ONCE = 256
+FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
+PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
+# Waits for rows that another session has locked, of one group: a second in all (`storage.profiles`), in
+# which the request that needs them is found among a thousand.
+LOCK_WAITS = 10
+NAMED = 20  # ids of a refused request in a line of the log
+RETRY_S = 0.1  # between two tries while the database is away
+
+log = structlog.get_logger("angarium.intake")
+
+
+class Destinations(Directory, Protocol):
+    """What the intake needs of the directory of actors."""
+
+    def progress(self) -> tuple[int, int]:
+        """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
+
+    def take_forgettable(self, without: Collection[int]) -> list[tuple[int, str]]:
+        """Return backlog rows that may go now, of other environments than these; they leave `dirty` in
+        the same call."""
+
+
+class Intake:
+    """Owner of everything between acceptance and commit. `submit` never blocks."""
+
+    def __init__(
+        self,
+        store: IntakeStore,
+        destinations: Destinations,
+        identity: Identity,
+        settings: Settings,
+        now: Callable[[], float],
+        *,
+        told_at_once: int = TOLD_AT_ONCE,
+    ) -> None:
+        self._store = store
+        self._destinations = destinations
+        self._settings = settings
+        self._now = now
+        self._told_at_once = told_at_once
+        self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
+        self.hands = Hands(self.nudge, self.refuse)
+        self._pace = Pace(self._waiting, self.hands, destinations.progress, settings.group_events)
+        self._wake = trio.Event()
+        self._away = False
+        self._closed = False
+        # Of whom something was left, maybe: the other intake had them in hand.
+        self._left_out: Collection[int] = NOTHING
+        self._open: deque[Submission] = deque()  # being written, or their fate not told
+        self._behind: list[Submission] = []  # and those that come after them, of a group in halves
+        self._customers = Customers(identity)
+        self.entrance = Entrance(store, destinations, self.hands)
+        self.entrance.wake = self.nudge
+        self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
+        self._untold: list[Delivery] = []  # committed, and perhaps not told to their destinations
+        self._lock_waits = 0  # of the group that is being written
+        self._groups = self._events = self._deliveries = self._refused = 0
+
+    # --- what callers do
+
+    def submit(self, submission: Submission) -> None:
+        """Queue a submission for the next group, or refuse it at once."""
+        if self._away or self._closed or not self._waiting.put(submission):
+            self._refused += 1
+            submission.settle(OVERLOADED)
+            return
+        self._wake.set()
+
+    def nudge(self) -> None:
+        """Look for what is to be done beside events: backlog rows to forget, entries to admit."""
+        self._wake.set()
+
+    def refuse(self, environments: Collection[int]) -> None:
+        """Refuse what waits of these environments: it was surely not accepted."""
+        self._fail(self._waiting.take_all(environments), OVERLOADED)
+
+    def close(self) -> None:
+        """Refuse everything from now on; what waits is still committed."""
+        self._closed = True
+        self.entrance.close()
+        self._wake.set()
+
+    @property
+    def away(self) -> bool:
+        """Whether the database is away, as far as the intake knows."""
+        return self._away
+
+    def statistics(self) -> IntakeStatistics:
+        """Return a record of what happened so far."""
+        return IntakeStatistics(
+            groups=self._groups,
+            events=self._events,
+            deliveries=self._deliveries,
+            waiting_events=self._waiting.events,
+            waiting_bytes=self._waiting.size,
+            refused=self._refused,
+            away=self._away,
+        )
+
+    # --- the loop
+
+    async def run(self) -> None:
+        """Commit group after group until closed and empty."""
+        self._say_untold()  # what an earlier run could not even say
+        while True:
+            await self._wake.wait()
+            self._wake = trio.Event()
+            try:
+                while self._anything_waits():
+                    await self._pace.linger()
+                    await self._pace.let_deliveries_go_first()
+                    if group := self._gather():
+                        self._lock_waits = 0
+                        await self._commit(group)
+                    self.hands.release()
+                    await self._wait_back()
+                    if not group or self._pace.many:  # what was there may be the other intake's
+                        await trio.lowlevel.checkpoint()
+                    await self._forget()
+                    await self._admit()
+                await self._forget()
+                await self._admit()
+                if not self.hands.barred.issuperset(self._left_out):
+                    self._wake.set()  # some of them have been let go meanwhile
+                self.hands.rest()
+            except BaseException:
+                self._wake.set()  # whoever runs next begins with what waits
+                self.hands.let_go()
+                raise
+            finally:
+                self.entrance.abandon()
+                self._fail(self._open, UNKNOWN)
+                self._fail(self._behind, OVERLOADED)
+                self._behind = []
+            if self._closed and not self._waiting:
+                self.hands.let_go()
+                return
+
+    def _anything_waits(self) -> bool:
+        """Whether something waits that may be begun."""
+        hands = self.hands
+        hands.look(lambda each: each in self._waiting or self.entrance.concerns(each))
+        return self._waiting.others(hands.barred)
+
+    def _gather(self) -> list[Submission]:
+        """Take whole submissions in hand until the group is full; while deliveries go first, only of
+        those environments that are not held up by it."""
+        settings, pace, barred = self._settings, self._pace, self.hands.barred
+        passed_over = pace.passed_over
+        group = self._waiting.gather(
+            pace.most_events, settings.group_bytes, barred.union(passed_over)
+        )
+        counts: dict[int, int] = {}
+        for each in group:
+            environment = environment_of(each)
+            counts[environment] = counts.get(environment, 0) + len(each.events)
+        if not passed_over:
+            pace.gathered(counts)
+        self.hands.take(counts)
+        return group
+
+    async def _commit(self, submissions: list[Submission], *, told: bool = False) -> None:
+        """Write submissions. `told`: whoever made them has given up, and has his answer."""
+        group, twins = self._build(submissions)
+        pending = self._open = deque(() if told else submissions)
+        began = trio.current_time()
+        while True:
+            if pending and trio.current_time() - began >= PATIENCE_S:
+                self._fail(pending, UNKNOWN if group.again else OVERLOADED)
+                if not group.again:  # a lock on a whole table, say: those behind it wait as long
+                    self._turn_away("a table is locked for long, refusing events")
+                    return
+            try:
+                acceptance = await self._store.accept(group)
+            except BlockedError as error:
+                self._lock_waits += 1
+                if not group.again and (len(submissions) > 1 or self._lock_waits >= LOCK_WAITS):
+                    await self._unblock(submissions, error)
+                    return
+                await trio.lowlevel.checkpoint()
+                continue
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+                continue
+            except PoisonError as error:
+                await self._bisect(submissions, error, told=not pending)
+                return
+            except StoreAwayError as error:
+                if pending and not error.maybe_written and not group.again:
+                    self._fail(pending, OVERLOADED)
+                    self._turn_away()
+                    return
+                group.again = True
+                await self._wait_out()
+                continue
+            break
+        self._away = False
+        deliveries = written(group, acceptance)
+        try:
+            self._account(group, acceptance)
+            self._tell(pending, acceptance, twins)
+            await self._deliver(deliveries)
+        except BaseException:
+            self._untold = deliveries
+            self._say_untold()
+            raise
+        if acceptance.lost or acceptance.unheld:
+            self._destinations.spare(group.dirty)
+
+    def _build(self, submissions: list[Submission]) -> tuple[IntakeGroup, Twins]:
+        group, twins = grouped(submissions, int(self._now() * 1000))
+        group.customers = self._customers.new_of(group.events)
+        group.dirty = self._dirtied(group.deliveries)
+        return group, twins
+
+    def _dirtied(self, deliveries: list[Delivery]) -> list[DirtyDestination]:
+        known = self._destinations.dirty
+        return DirtyDestination.each_of(
+            {
+                (each.event.environment, each.destination)
+                for each in deliveries
+                if each.destination not in known
+            }
+        )
+
+    def _account(self, group: IntakeGroup, acceptance: Acceptance) -> None:
+        if self.on_accepted is not None:
+            self.on_accepted(group.events, acceptance.lost)
+        self._groups += 1
+        self._events += len(group.events)
+        self._deliveries += len(group.deliveries)
+        if group.customers:
+            self._customers.opened(group.customers)
+
+    def _tell(self, pending: deque[Submission], acceptance: Acceptance, twins: Twins) -> None:
+        lost, unheld = with_twins(acceptance, twins)
+        fate = Fate(lost=lost) if lost else DURABLE
+        while pending:  # `run` tells the rest, should one of them raise
+            submission = pending.popleft()
+            if unheld and any(event.id in unheld for event in submission.events):
+                self._fail([submission], UNKNOWN)
+            else:
+                submission.settle(fate)
+
+    async def _deliver(self, deliveries: list[Delivery]) -> None:
+        most = min(self._told_at_once, SENT_AT_ONCE if len(deliveries) <= FEW else TOLD_AT_ONCE)
+        for told in range(0, len(deliveries), most):
+            if told:
+                await trio.lowlevel.checkpoint()
+            self._destinations.arrived(deliveries[told : told + most])
+
+    def _say_untold(self) -> None:
+        """Let destinations read the store, since nobody knows whether they were told."""
+        self._destinations.untold(self._untold)
+        self._untold = []
+
+    # --- trouble
+
+    async def _bisect(
+        self, submissions: list[Submission], error: PoisonError, *, told: bool
+    ) -> None:
+        """Find the submission that the database refuses: it alone fails."""
+        if len(submissions) == 1:
+            events = submissions[0].events
+            log.warning(
+                "request refused by the database",
+                environment=environment_of(submissions[0]),
+                events=[event.id for event in events[:NAMED]],
+                count=len(events),
+                cause=type(error.__cause__).__name__,
+            )
+            self._fail(self._open, UNKNOWN)
+            return
+        await self._halve(submissions, told=told)
+
+    async def _unblock(self, submissions: list[Submission], error: BlockedError) -> None:
+        """Find the submission whose rows another session has locked: it alone fails, unless finding it
+        takes too long."""
+        if len(submissions) > 1 and self._lock_waits < LOCK_WAITS:
+            await self._halve(submissions, told=False)
+            return
+        log.warning(
+            "requests refused, their rows are locked",
+            environments=sorted(set(map(environment_of, submissions))),
+            count=len(submissions),
+            cause=str(error),
+        )
+        self._fail(self._open, OVERLOADED)
+
+    async def _halve(self, submissions: list[Submission], *, told: bool) -> None:
+        self._open = deque()
+        middle = len(submissions) // 2
+        behind = self._behind
+        self._behind = behind if told else submissions[middle:] + behind
+        await self._commit(submissions[:middle], told=told)
+        self._behind = behind
+        await self._commit(submissions[middle:], told=told)
+
+    def _turn_away(self, why: str = "database away, refusing events") -> None:
+        """Refuse what waits: it was surely not accepted."""
+        if not self._away:
+            self._away = True
+            log.warning(why)
+        self._fail(self._waiting.clear(), OVERLOADED)
+
+    async def _wait_out(self) -> None:
+        """Refuse what waits, for this and for what is in hand, and pause before the next try."""
+        self._turn_away()
+        self.hands.stuck()
+        await trio.sleep(RETRY_S)
+
+    async def _wait_back(self) -> None:
+        """Return when the database answers again; nothing is under way or in hand meanwhile."""
+        while self._away:
+            await self._wait_out()
+            try:
+                await self._store.check()
+            except StoreAwayError:
+                continue
+            self._away = False
+
+    def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
+        """Tell submissions that they were not accepted, and take each off the list first."""
+        left = submissions if isinstance(submissions, deque) else deque(submissions)
+        while left:
+            self._refused += 1
+            left.popleft().settle(fate)
+
+    async def _admit(self) -> None:
+        """Let in one entry of those that come otherwise than by ingestion."""
+        await self.entrance.admit_next(self._wait_out)
+        self._away = False
+        if self.entrance.ready:
+            self._wake.set()
+
+    async def _forget(self) -> None:
+        """Delete the backlog rows of destinations that have nothing left."""
+        barred = self._left_out = self.hands.barred
+        rows = self._destinations.take_forgettable(barred)
+        self.hands.take(environment for environment, _ in rows)
+        again = False
+        while rows:
+            try:
+                await self._store.forget_backlog(rows)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+            except StoreAwayError as error:
+                if not again and not error.maybe_written:
+                    self._destinations.spare(DirtyDestination.each_of(rows))
+                    self._turn_away()
+                    break
+                # A row too many costs one look at the next start; but the next group must not run
+                # beside a deletion that may still be under way, so this one is tried until it is done.
+                again = True
+                await self._wait_out()
+            else:
+                self._away = False
+                break
+        self.hands.release()
+        await self._wait_back()

@@ -1,0 +1,254 @@
+"""The delivery log as it is read: shapes of rows, filters and pages, and the store that serves them.
+
+What is in flight is in no row: whoever shows deliveries lays DELIVERING over what these say.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.core.records import Attempt, Delivery, Event
+from engine.core.vocabulary import (
+    DeliveryKind,
+    DeliveryOrigin,
+    DeliveryStatus,
+    DlqStatus,
+    ErrorCategory,
+    Origin,
+    Priority,
+    SigningAlgorithm,
+)
+from engine.model.file_records import TROUBLE
+
+
+class DeliveryEntry(Struct, frozen=True, gc=False, kw_only=True):
+    """One row of the log. Its instant of creation is in its id."""
+
+    id: str
+    environment: int
+    event: str
+    event_type: str
+    destination: str
+    status: DeliveryStatus
+    kind: DeliveryKind
+    origin: DeliveryOrigin
+    priority: Priority
+    attempt_count: int
+    skipped: bool
+    response_status: int | None
+    error_category: ErrorCategory | None
+    dlq_status: DlqStatus | None
+    next_attempt_at_ms: int | None
+    delivered_at_ms: int | None
+    dead_lettered_at_ms: int | None
+    updated_at_ms: int | None  # None until something happened to it
+    last_error: str | None
+    customer: str | None  # the customer that its destination is tied to
+    replay_of: str | None
+    replay_job: str | None
+
+
+class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
+    """One attempt. `response_body` is what the receiver sent, at most 16 KiB, in whatever encoding."""
+
+    number: int
+    started_at_ms: int
+    duration_ms: int
+    success: bool
+    destination_version: int
+    transform_version: int | None
+    response_status: int | None
+    response_headers: tuple[tuple[bytes, bytes], ...]
+    response_body: bytes
+    response_truncated: bool
+    error_category: ErrorCategory | None
+    error_message: str | None
+    logs: str | None  # what the transform script printed
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether there was a request: none where a script failed or had the delivery skipped, or where
+        a file was not to be had."""
+        if self.success:
+            return self.response_status is not None
+        if self.error_message is not None and self.error_message.startswith(TROUBLE):
+            return False
+        return self.error_category is not ErrorCategory.TRANSFORM
+
+
+class EventEntry(Struct, frozen=True, gc=False, kw_only=True):
+    """One accepted event, without what may be large."""
+
+    id: str
+    environment: int
+    origin: Origin
+    type: str
+    occurred_at_ms: int
+    deliveries: int
+    customer: str | None
+    source: str | None
+    correlation_id: str | None
+    request_id: str | None
+    idempotency_key: str | None
+    file: str | None
+
+
+class EventDetail(Struct, frozen=True, kw_only=True):
+    """An event with everything; `payload`, `metadata` and `attachments` are JSON as received."""
+
+    entry: EventEntry
+    payload: bytes
+    metadata: bytes | None
+    attachments: bytes | None
+
+    def event(self) -> Event:
+        """Return it as the engine knows it, for building the outbound body."""
+        entry = self.entry
+        return Event(
+            entry.id,
+            entry.environment,
+            entry.type,
+            entry.occurred_at_ms,
+            self.payload,
+            self.metadata,
+            entry.source,
+            entry.customer,
+            entry.correlation_id,
+            entry.request_id,
+            entry.idempotency_key,
+            self.attachments,
+            entry.origin,
+            entry.file,
+        )
+
+
+class SentVersion(Struct, frozen=True, kw_only=True):
+    """The version of a destination that an attempt used, as `destination_versions` keeps it."""
+
+    version: int
+    url: str
+    headers: bytes  # JSON [[name, value]]; the value of a masked one is null
+    algorithm: SigningAlgorithm
+    template: str | None = None
+    config: bytes | None = None  # JSON, with null for each secret
+
+
+class DeliveryDetail(Struct, frozen=True, kw_only=True):
+    """A delivery with its attempts (oldest first), its event and where its last request went.
+
+    `event` is None when retention has removed it, `sent` when nothing was sent yet. `attempts` are the
+    newest that have room; `older`: there are others before them, among which `sent_before` is the last
+    that sent a request, where none of `attempts` did.
+    """
+
+    entry: DeliveryEntry
+    attempts: tuple[AttemptEntry, ...]
+    event: EventDetail | None
+    sent: SentVersion | None
+    older: bool = False
+    sent_before: AttemptEntry | None = None
+
+    @property
+    def last_sent(self) -> AttemptEntry | None:
+        """The last attempt that sent a request."""
+        return next((each for each in reversed(self.attempts) if each.was_sent), self.sent_before)
+
+
+class AttemptPage(Struct, frozen=True):
+    """Newest first. Where `more` is set there are attempts before the last of `items`."""
+
+    items: list[AttemptEntry]
+    more: bool
+
+
+class DeliveryFilter(Struct, frozen=True, kw_only=True):
+    """Which deliveries of an environment a list shows; what is None does not matter.
+
+    The instants are milliseconds, `from_ms` inclusive, `to_ms` exclusive, on the time of creation.
+    `destinations` and `ids` select any of theirs, an empty tuple nothing.
+    """
+
+    event: str | None = None
+    destinations: tuple[str, ...] | None = None
+    ids: tuple[str, ...] | None = None
+    status: DeliveryStatus | None = None  # as stored (but see `held`): never DELIVERING
+    held: tuple[str, ...] = ()  # destinations that are DISABLED: what is RETRYING there is PENDING
+    from_ms: int | None = None
+    to_ms: int | None = None
+    is_replay: bool | None = None
+    error_category: ErrorCategory | None = None
+    priority: Priority | None = None
+    dlq_status: DlqStatus | None = None
+    kind: DeliveryKind | None = None
+    origin: DeliveryOrigin | None = None
+    event_type: str | None = None
+    customer: str | None = None  # of the destination
+    replay_job: str | None = None
+
+
+class EventFilter(Struct, frozen=True, kw_only=True):
+    """Which events of an environment a list shows; see `DeliveryFilter`."""
+
+    from_ms: int | None = None
+    to_ms: int | None = None
+    type: str | None = None
+    customer: str | None = None
+    origin: Origin | None = None
+
+
+class DeliveryPage(Struct, frozen=True):
+    """Newest first. Where `below` is set, there may be more with ids below it: a page may be short,
+    even empty, since a bounded number of rows is examined for it."""
+
+    items: list[DeliveryEntry]
+    below: str | None
+
+
+class EventPage(Struct, frozen=True):
+    """See `DeliveryPage`."""
+
+    items: list[EventEntry]
+    below: str | None
+
+
+class DeliveryLog(Protocol):
+    """Reads of the log for people and programs, newest first; every method may raise StoreAwayError."""
+
+    async def deliveries(
+        self, environment: int, which: DeliveryFilter, below: str | None, limit: int
+    ) -> DeliveryPage:
+        """Return a page of deliveries with ids below `below`."""
+
+    async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
+        """Return one delivery with everything that belongs to it, and its newest attempts."""
+
+    async def attempts(
+        self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
+    ) -> AttemptPage:
+        """Return attempts with a number below `below`: at most `max_bytes` of what receivers said, but
+        one attempt at least."""
+
+    async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
+        """Return one delivery's row."""
+
+    async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
+        """Write a test event, its delivery and the attempt, in their final state. Counts nowhere."""
+
+
+class EventLog(Protocol):
+    """Reads of the events, newest first; every method may raise StoreAwayError."""
+
+    async def events(
+        self, environment: int, which: EventFilter, below: str | None, limit: int
+    ) -> EventPage:
+        """Return a page of events with ids below `below`."""
+
+    async def event(self, environment: int, event: str) -> EventDetail | None:
+        """Return one event."""
+
+    async def deliveries_to(
+        self, environment: int, events: Sequence[str], customer: str
+    ) -> dict[str, int]:
+        """Return how many of the deliveries that events had from the first go to destinations of a
+        customer; an event without any may be left out."""

@@ -1,0 +1,114 @@
+"""What is read of the counters and of the audit log: shapes of rows, and the stores that serve them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.core.counters import BUCKETS
+from engine.core.vocabulary import ErrorCategory
+from engine.model.configuration import AuditEntry
+
+
+class Tally(Struct):
+    """Counters of one destination over some minutes.
+
+    `attempts`, `failed` and `retried` count attempts by the minute in which they ended, `delivered` and
+    `dead_lettered` deliveries. `latency` has the attempts by duration, in the core's buckets.
+    """
+
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    dead_lettered: int
+    latency: list[int]
+    errors: list[int] | None = None  # failed attempts by their category's number less 1; None: none
+
+    def add(self, other: "Tally") -> None:
+        """Add what another counted."""
+        self.attempts += other.attempts
+        self.delivered += other.delivered
+        self.failed += other.failed
+        self.retried += other.retried
+        self.dead_lettered += other.dead_lettered
+        self.latency = [a + b for a, b in zip(self.latency, other.latency, strict=True)]
+        if other.errors is not None:
+            before = self.errors or [0] * len(ErrorCategory)
+            self.errors = [a + b for a, b in zip(before, other.errors, strict=True)]
+
+    def categories(self) -> dict[ErrorCategory, int]:
+        """Return how many attempts failed for each reason that occurred."""
+        return {
+            category: count
+            for category, count in zip(ErrorCategory, self.errors or (), strict=False)
+            if count
+        }
+
+
+def total_of(tallies: Sequence[Tally]) -> Tally:
+    """Return the sum of many: a column at a time, a tenth of what adding them one by one takes."""
+    if not tallies:
+        return nothing()
+    errors = [each.errors for each in tallies if each.errors is not None]
+    return Tally(
+        sum(each.attempts for each in tallies),
+        sum(each.delivered for each in tallies),
+        sum(each.failed for each in tallies),
+        sum(each.retried for each in tallies),
+        sum(each.dead_lettered for each in tallies),
+        [sum(column) for column in zip(*(each.latency for each in tallies), strict=True)],
+        [sum(column) for column in zip(*errors, strict=True)] if errors else None,
+    )
+
+
+def nothing() -> Tally:
+    """Return a tally of nothing."""
+    return Tally(0, 0, 0, 0, 0, [0] * BUCKETS)
+
+
+class Analytics(Protocol):
+    """Reads of the counters. Instants are minutes since the epoch, `start` inclusive, `end` exclusive."""
+
+    async def tallies(
+        self, environment: int, destination: str, start: int, end: int, size: int
+    ) -> Sequence[tuple[int, Tally]]:
+        """Return what was counted by stretches of `size` minutes (counted from the epoch), in order:
+        the stretch's number, and its tally; those in which nothing happened are left out."""
+
+
+class AuditFilter(Struct, frozen=True, kw_only=True):
+    """Which entries a list shows; what is None does not matter. Instants are ms since the epoch."""
+
+    action: str | None = None
+    object_type: str | None = None
+    object_id: str | None = None
+    actor_id: str | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
+
+
+class AuditPage(Struct, frozen=True):
+    """Newest first. Where `below` is set, there may be more below it: a page may be short, even empty."""
+
+    items: list[AuditEntry]
+    below: str | None
+
+
+class AuditReach(Struct, frozen=True):
+    """Whose entries: those of one environment, with `workspace` also those of all of a workspace."""
+
+    environment: int
+    workspace: str | None = None
+
+
+class AuditLog(Protocol):
+    """Reads of the audit log."""
+
+    async def entries(
+        self, reach: AuditReach, which: AuditFilter, below: str | None, limit: int
+    ) -> AuditPage:
+        """Return a page of entries with ids below `below`."""
+
+    async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
+        """Return one entry of a workspace."""

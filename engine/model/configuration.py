@@ -1,0 +1,172 @@
+"""Configuration as it is kept: one immutable version of each thing, in clear.
+
+Nothing here is ever shown as it is: what callers see is rendered elsewhere, with secrets masked.
+"""
+
+from enum import Enum
+
+from msgspec import Struct
+
+from engine.core.destination import SigningKey, Template, Transform
+from engine.core.vocabulary import (
+    CredentialKind,
+    DestinationStatus,
+    Environment,
+    Ordering,
+    Scope,
+    SigningAlgorithm,
+)
+from engine.model.active_schema import ActiveSchema
+from engine.model.quotas import CustomerAccount
+from engine.model.read_models import EnvironmentModel, Rule, Workspace
+from engine.model.workspace_settings import WorkspaceSettings
+
+
+class Tenant(Struct, frozen=True):
+    """A workspace with its three environments."""
+
+    workspace: Workspace
+    environments: tuple[EnvironmentModel, ...]
+
+
+class DestinationRecord(Struct, frozen=True, kw_only=True):
+    """One version of a destination. `headers` are in clear; `signing` has the current key first."""
+
+    id: str
+    environment: int
+    version: int
+    status: DestinationStatus
+    name: str
+    description: str | None
+    url: str
+    customer: str | None
+    customer_account: str | None
+    headers: tuple[tuple[str, str], ...]
+    concurrency: int  # where it adapts: what stood for it before there was that
+    ordering: Ordering
+    timeout_ms: int
+    rate_per_second: float | None
+    dry_run: bool
+    retry_schedule_s: tuple[int, ...]
+    algorithm: SigningAlgorithm
+    signing: tuple[SigningKey, ...]
+    updated_at_ms: int
+    adapts: bool = False  # the concurrency finds itself
+    transform: Transform | None = None  # the script that is live
+    template: Template | None = None
+
+
+class TransformStatus(Enum):
+    """What a script is for. Computed: of a destination's the one that its row names is PUBLISHED."""
+
+    DRAFT = "DRAFT"  # never was live
+    PUBLISHED = "PUBLISHED"  # every attempt that begins uses it
+    SUPERSEDED = "SUPERSEDED"  # was live
+
+
+class TransformScript(Struct, frozen=True, kw_only=True):
+    """One version of a destination's transform script. Only its status ever changes."""
+
+    id: str
+    environment: int
+    destination: str
+    customer_account: str | None  # that the destination is tied to
+    version: int  # counts from 1 at its destination
+    name: str
+    source: str
+    status: TransformStatus
+    published_at_ms: int | None  # the last time
+
+
+class TransformPage(Struct, frozen=True):
+    """Newest first. Where `below` is set, there are more with ids below it."""
+
+    items: list[TransformScript]
+    below: str | None
+
+
+class KeySecret(Struct, frozen=True, kw_only=True):
+    """What is kept of one secret of a key. The last one made has no `expires_at_ms`."""
+
+    digest: bytes
+    prefix: str
+    last_four: str
+    fingerprint: str
+    created_at_ms: int
+    expires_at_ms: int | None = None
+
+
+class KeyRecord(Struct, frozen=True, kw_only=True):
+    """A key with its secrets, the newest first; none when it was revoked."""
+
+    id: str
+    workspace: str
+    environment: int | None  # None for an MCP key
+    environment_name: Environment | None
+    kind: CredentialKind
+    name: str
+    scope: Scope
+    version: int
+    revoked_at_ms: int | None = None
+    last_used_at_ms: int | None = None  # as written; a process that sees it used knows better
+    secrets: tuple[KeySecret, ...] = ()
+
+
+class FilteredRules(Struct, frozen=True, kw_only=True):
+    """Rules of an environment with a filter, and the state of its rules that this holds for."""
+
+    rules: int  # with and without one
+    tally: int  # rises with every write of a rule
+    patterns: dict[str, tuple[str, ...]]  # of the rules asked for, by rule: its event types
+
+
+class FilterErrors(Struct, frozen=True):
+    """How often a rule's filter gave neither true nor false, and what was wrong the last time."""
+
+    count: int
+    last_at_ms: int
+    last_message: str
+
+    def plus(self, later: "FilterErrors | None") -> "FilterErrors":
+        """Return both together."""
+        if later is None:
+            return self
+        return FilterErrors(self.count + later.count, later.last_at_ms, later.last_message)
+
+
+class FilterFailure(Struct, frozen=True):
+    """What is to be added to what is recorded of a rule's filter."""
+
+    environment: int
+    rule: str
+    filter: str
+    errors: FilterErrors
+
+
+class AuditEntry(Struct, frozen=True, kw_only=True):
+    """Who changed what. `changes` is JSON, without secrets."""
+
+    id: str
+    workspace: str
+    environment: int | None
+    action: str
+    object_type: str
+    object_id: str
+    actor_type: str
+    actor_id: str
+    request_id: str | None = None
+    changes: bytes | None = None
+    previous_fingerprint: str | None = None
+
+
+class Configuration(Struct):
+    """Everything that the read models are made of, but for versions that are known already."""
+
+    tenants: list[Tenant]
+    keys: list[KeyRecord]
+    destinations: list[DestinationRecord]
+    rules: list[Rule]
+    schemas: list[ActiveSchema]
+    settings: list[WorkspaceSettings]
+    rule_ids: list[str]  # of all that there are
+    customers: list[CustomerAccount] = []  # of which anything was said

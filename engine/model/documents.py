@@ -1,0 +1,75 @@
+"""Reads and merges JSON documents: pydantic's complaints in the API's words, and RFC 7396."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from engine.model.complaints import UNKNOWN, of_pydantic
+from engine.model.errors import Detail, Refusal
+
+# Of a document: the longest has a tenth of them. Each unknown member is an error that takes a
+# microsecond, and a body can have tens of thousands.
+MAX_MEMBERS = 256
+MAX_DETAILS = 20  # of one refusal; a body with more errors is no better understood by a longer list
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read(model: type[Model], document: Mapping[str, Any]) -> Model:
+    """Return the document as `model`. Raises Refusal `invalid_request`, naming every offending field."""
+    if len(document) > MAX_MEMBERS:
+        raise Refusal("invalid_request", f"the body has more than {MAX_MEMBERS} fields")
+    try:
+        return model.model_validate(document)
+    except ValidationError as error:
+        raise refusal_of(error) from None
+
+
+def refusal_of(error: ValidationError, unknown: str = UNKNOWN) -> Refusal:
+    """Return a validation error as a refusal; `unknown` is what to call what is not known."""
+    details = tuple(
+        Detail(
+            _path(entry["loc"]),
+            unknown
+            if entry["type"] == "extra_forbidden"
+            else of_pydantic(entry["type"], entry["msg"], entry.get("ctx", {})),
+        )
+        for entry in error.errors(include_url=False, include_input=False)[:MAX_DETAILS]
+    )
+    first = details[0]
+    message = f"{first.path}: {first.message}" if first.path else first.message
+    return Refusal("invalid_request", message, details)
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text is a UUID in its 36 characters."""
+    return _UUID.fullmatch(text) is not None
+
+
+def invalid(path: str, message: str) -> Refusal:
+    """Return a refusal of one field."""
+    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+
+
+def merged(target: object, patch: object) -> Any:
+    """Return `target` with the merge patch applied (RFC 7396): null removes, objects merge."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merged(result.get(name), value)
+    return result
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.removeprefix(".")

@@ -1,0 +1,114 @@
+"""A destination's own headers: what may be sent, what is secret, and how a change merges into them.
+
+Pairs are (name, value) in clear, in the order of their first appearance. A name is the same in any case.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from engine.model.documents import invalid
+from engine.model.errors import Detail, Refusal
+
+MASK = "***"
+MAX_HEADERS = 50
+MAX_BYTES = 8 * 1024  # names and values of all
+RESERVED = frozenset(
+    ("host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer",
+     "upgrade", "expect")
+)  # fmt: skip
+RESERVED_PREFIXES = ("proxy-", "webhook-", "angarium-")
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SECRET = re.compile(r"authorization|cookie|key|token|secret|password|credential")
+
+Headers = tuple[tuple[str, str], ...]
+
+
+def is_secret(name: str) -> bool:
+    """Whether a header's value is encrypted at rest and shown as the mask."""
+    return _SECRET.search(name.lower()) is not None
+
+
+def shown(headers: Headers) -> dict[str, str]:
+    """Return headers as callers see them."""
+    return {name: MASK if is_secret(name) else value for name, value in headers}
+
+
+def checked(given: Iterable[tuple[str, str]], path: str = "headers") -> Headers:
+    """Return headers merged by name. Raises Refusal `invalid_request` naming the offending one."""
+    merged: dict[str, tuple[str, str]] = {}
+    for name, value in given:
+        if complaint := _complaint(name, value):
+            raise invalid(f"{path}.{name}" if name else path, complaint)
+        merged[name.lower()] = (name, value)
+    if len(merged) > MAX_HEADERS:
+        raise invalid(path, f"more than {MAX_HEADERS} headers")
+    if sum(len(name) + len(value.encode()) for name, value in merged.values()) > MAX_BYTES:
+        raise invalid(path, f"more than {MAX_BYTES} bytes in all")
+    return tuple(merged.values())
+
+
+def _complaint(name: str, value: str) -> str | None:
+    lower = name.lower()
+    if _TOKEN.fullmatch(name) is None:
+        return "is not a header name"
+    if lower in RESERVED or lower.startswith(RESERVED_PREFIXES):
+        return "is reserved"
+    if _CONTROL.search(value):
+        return "a header value holds no control characters"
+    if value != value.strip(" \t"):
+        return "a header value neither begins nor ends with a space"
+    return None
+
+
+def created(given: Mapping[str, str]) -> Headers:
+    """Return the headers of a new destination; the mask stands for nothing yet."""
+    return unmasked(checked(given.items()), ())
+
+
+def unmasked(headers: Headers, stored: Headers) -> Headers:
+    """Put what is stored where the mask was sent for a secret header."""
+    values = {name.lower(): value for name, value in stored if is_secret(name)}
+    result = []
+    for name, value in headers:
+        if value == MASK and is_secret(name):
+            if name.lower() not in values:
+                raise invalid(f"headers.{name}", "the mask stands for no stored value")
+            result.append((name, values[name.lower()]))
+        else:
+            result.append((name, value))
+    return tuple(result)
+
+
+def patched(stored: Headers, patch: Mapping[str, str | None] | None, *, moved: bool) -> Headers:
+    """Return the headers after a merge patch: null removes one, or all.
+
+    `moved`: the URL's scheme, host or port changes, so that a secret must not follow by itself: each
+    is given anew or removed.
+    """
+    if patch is None:
+        return ()
+    if moved:
+        _require_anew(stored, patch)
+    result = {name.lower(): (name, value) for name, value in stored}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name.lower(), None)
+        elif value == MASK and is_secret(name) and name.lower() not in result:
+            raise invalid(f"headers.{name}", "the mask stands for no stored value")
+        elif value != MASK or not is_secret(name):
+            result[name.lower()] = (name, value)
+    return checked(result.values())
+
+
+def _require_anew(stored: Headers, patch: Mapping[str, str | None]) -> None:
+    named = {name.lower(): value for name, value in patch.items()}
+    kept = [
+        name
+        for name, _ in stored
+        if is_secret(name) and (name.lower() not in named or named[name.lower()] == MASK)
+    ]
+    if kept:
+        message = "the URL goes elsewhere: give this header's value anew or remove it"
+        details = tuple(Detail(f"headers.{name}", message) for name in kept)
+        raise Refusal("invalid_request", f"{details[0].path}: {message}", details)

@@ -1,0 +1,275 @@
+"""The read models of the hot path: who may call, what exists and where events go, all in memory.
+
+One owner: the trio thread. Everything in here is an immutable version of a row; a write replaces it
+after its commit and before its answer, and other processes' writes arrive by notification. Nothing
+here awaits.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol
+
+from msgspec import Struct
+
+from engine.core.destination import Destination
+from engine.core.pattern_index import PatternIndex
+from engine.core.vocabulary import CredentialKind, Environment, Priority, Scope
+from engine.model.quotas import CustomerAccount, Quotas
+from engine.model.workspace_settings import WorkspaceSettings
+
+NO_QUOTAS = Quotas()
+
+
+class Workspace(Struct, frozen=True):
+    """A tenant. `plan` is `free`, `pro` or `scale`."""
+
+    id: str
+    name: str
+    plan: str
+
+
+class EnvironmentModel(Struct, frozen=True):
+    """One environment of a workspace; `number` is what the hot tables' keys begin with."""
+
+    number: int
+    workspace: str
+    name: Environment
+
+
+class Customer(Struct, frozen=True):
+    """A customer's account, of one environment."""
+
+    account: str
+    external_id: str
+
+
+class Credential(Struct, frozen=True, kw_only=True):
+    """What a secret stands for. An MCP key has no environment of its own. An embed session has a
+    customer, and sees nothing but what is that customer's."""
+
+    kind: CredentialKind
+    key_id: str
+    workspace: str
+    environment: EnvironmentModel | None
+    scope: Scope
+    expires_at: float | None = None  # of this secret, in seconds since the epoch
+    customer: Customer | None = None
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A routing rule. `event_types` are patterns: `*` is one segment, at the end one or more. `filter` is
+    CEL source, which was checked when it was written."""
+
+    id: str
+    environment: int
+    destination: str
+    name: str
+    event_types: tuple[str, ...]
+    priority: Priority
+    enabled: bool
+    created_at_ms: int
+    updated_at_ms: int
+    version: int = 1  # counts from 1
+    filter: str | None = None
+
+
+class PayloadCheck(Protocol):
+    """The active schema of an event type, compiled."""
+
+    def check(self, payload: bytes, pause: Callable[[], None] = ...) -> None:
+        """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
+
+        `pause` is called between the steps of what takes milliseconds.
+        """
+
+
+def digest_of(secret: bytes) -> bytes:
+    """Return what is stored of a secret: its SHA-256."""
+    return hashlib.sha256(secret).digest()
+
+
+class Models:
+    """All read models of this process."""
+
+    def __init__(self) -> None:
+        self.workspaces: dict[str, Workspace] = {}
+        self.environments: dict[int, EnvironmentModel] = {}
+        self.destinations: dict[str, Destination] = {}
+        self.rules: dict[str, Rule] = {}
+        self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
+        self._credentials: dict[bytes, Credential] = {}  # by digest
+        self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
+        # By environment, then by the customer whose events may match: None for everybody's.
+        self._indexes: dict[int, dict[str | None, PatternIndex[Rule]]] = {}
+        # By destination: rules that came before it, since who it is tied to decides where they belong.
+        self._unplaced: dict[str, dict[str, Rule]] = {}
+        self._destinations_of: dict[int, dict[str, Destination]] = {}
+        self._routing_versions: dict[tuple[int, str | None], int] = {}
+        self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
+        self._settings: dict[str, WorkspaceSettings] = {}  # by workspace
+        self._listed: Counter[bytes] = Counter()  # origins, by how many workspaces list them
+        self._customers: dict[str, CustomerAccount] = {}  # of which anything was said, by account
+
+    # --- workspaces and environments
+
+    def put_workspace(self, workspace: Workspace, environments: Iterable[EnvironmentModel]) -> None:
+        """Add or replace a workspace with its environments."""
+        self.workspaces[workspace.id] = workspace
+        for environment in environments:
+            self.environments[environment.number] = environment
+            self._environment_of[workspace.id, environment.name] = environment
+
+    def environment_of(self, workspace: str, name: Environment) -> EnvironmentModel | None:
+        """Return a workspace's environment by its name."""
+        return self._environment_of.get((workspace, name))
+
+    # --- what workspaces say of their customers' portals
+
+    def put_settings(self, settings: WorkspaceSettings) -> None:
+        """Add or replace a workspace's settings; an older version than the present one is ignored."""
+        present = self.settings_of(settings.workspace)
+        if present.version > settings.version:
+            return
+        self._settings[settings.workspace] = settings
+        self._listed.update(origin.encode() for origin in settings.origins)
+        # Of these alone: at the start each workspace comes by, and all together may list very many.
+        for origin in map(str.encode, present.origins):
+            self._listed[origin] -= 1
+            if not self._listed[origin]:
+                del self._listed[origin]
+
+    def settings_of(self, workspace: str) -> WorkspaceSettings:
+        """Return a workspace's settings, the default ones where it has written none."""
+        return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
+
+    def is_listed(self, origin: bytes) -> bool:
+        """Whether any workspace lists an origin."""
+        return origin in self._listed
+
+    def put_customer(self, account: CustomerAccount) -> None:
+        """Add or replace what is said of an account; an older version is ignored."""
+        present = self._customers.get(account.id)
+        if present is None or present.version < account.version:
+            self._customers[account.id] = account
+
+    def quotas_of(self, account: str) -> Quotas:
+        """Return the quotas of a customer's account that are its own."""
+        known = self._customers.get(account)
+        return NO_QUOTAS if known is None else known.quotas
+
+    # --- credentials
+
+    def put_key(self, key_id: str, secrets: dict[bytes, Credential]) -> None:
+        """Replace all secrets (by digest) of a key; none ends it."""
+        for digest in self._digests_of.pop(key_id, ()):
+            self._credentials.pop(digest, None)
+        if secrets:
+            self._credentials.update(secrets)
+            self._digests_of[key_id] = tuple(secrets)
+
+    def credential(self, secret: bytes, now: float) -> Credential | None:
+        """Return what `secret` stands for at `now`, None when it is unknown or has expired."""
+        return self.credential_by_digest(digest_of(secret), now)
+
+    def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
+        """The same for a secret whose `digest_of` is known already."""
+        credential = self._credentials.get(digest)
+        if credential is None:
+            return None
+        if credential.expires_at is not None and credential.expires_at <= now:
+            return None
+        return credential
+
+    # --- destinations and rules
+
+    def put_destination(self, destination: Destination) -> None:
+        """Add or replace a destination; an older version than the present one is ignored."""
+        present = self.destinations.get(destination.id)
+        if present is not None and present.version > destination.version:
+            return
+        self.destinations[destination.id] = destination
+        self._destinations_of.setdefault(destination.environment, {})[destination.id] = destination
+        for rule in self._unplaced.pop(destination.id, {}).values():
+            self._place(rule, destination)
+        self._reroute(destination.environment, destination.customer)
+
+    def put_rule(self, rule: Rule) -> None:
+        """Add or replace a rule."""
+        present = self.rules.get(rule.id)
+        if present is not None and present.destination != rule.destination:
+            self._displace(present)
+        self.rules[rule.id] = rule
+        destination = self.destinations.get(rule.destination)
+        if destination is None:
+            self._unplaced.setdefault(rule.destination, {})[rule.id] = rule
+        else:
+            self._place(rule, destination)
+
+    def remove_rule(self, rule_id: str) -> None:
+        """Forget a rule; harmless when it is unknown."""
+        rule = self.rules.pop(rule_id, None)
+        if rule is not None:
+            self._displace(rule)
+
+    def _place(self, rule: Rule, destination: Destination) -> None:
+        """Index a rule; whom its destination is tied to never changes."""
+        indexes = self._indexes.setdefault(rule.environment, {})
+        index = indexes.get(destination.customer)
+        if index is None:
+            index = indexes[destination.customer] = PatternIndex()
+        index.put(rule.id, rule.event_types, rule)
+        self._reroute(rule.environment, destination.customer)
+
+    def _displace(self, rule: Rule) -> None:
+        destination = self.destinations.get(rule.destination)
+        if destination is None:
+            unplaced = self._unplaced[rule.destination]
+            del unplaced[rule.id]
+            if not unplaced:
+                del self._unplaced[rule.destination]
+            return
+        indexes = self._indexes[rule.environment]
+        index = indexes[destination.customer]
+        index.remove(rule.id)
+        if not index:
+            del indexes[destination.customer]
+        self._reroute(rule.environment, destination.customer)
+
+    # --- schemas
+
+    def put_check(self, environment: int, event_type: str, check: PayloadCheck | None) -> None:
+        """Set what an event type's payloads are held to; None for nothing."""
+        if check is None:
+            self._checks.pop((environment, event_type), None)
+        else:
+            self._checks[environment, event_type] = check
+        self._reroute(environment)
+
+    def check_of(self, environment: int, event_type: str) -> PayloadCheck | None:
+        """Return what an event type's payloads are held to."""
+        return self._checks.get((environment, event_type))
+
+    # --- what routes are made of
+
+    def index_of(self, environment: int, customer: str | None) -> PatternIndex[Rule] | None:
+        """The rules of destinations that are tied to a customer, or to none; None where no rule is."""
+        indexes = self._indexes.get(environment)
+        return None if indexes is None else indexes.get(customer)
+
+    def indexes_of(self, environment: int) -> Collection[PatternIndex[Rule]]:
+        """All rules of an environment, in one index for each customer and one for everybody."""
+        return self._indexes.get(environment, {}).values()
+
+    def destinations_of(self, environment: int) -> Iterable[Destination]:
+        """All destinations of an environment, archived ones too."""
+        return self._destinations_of.get(environment, {}).values()
+
+    def routing_version(self, environment: int, customer: str | None = None) -> int:
+        """Return a number that rises with every change of where an environment's events go, but to
+        destinations that are tied to a customer; with `customer`, to those that are tied to this one."""
+        return self._routing_versions.get((environment, customer), 0)
+
+    def _reroute(self, environment: int, customer: str | None = None) -> None:
+        key = (environment, customer)
+        self._routing_versions[key] = self._routing_versions.get(key, 0) + 1

@@ -1,0 +1,1 @@
+"""Plans: what each allows a workspace, and the file that says so."""

@@ -1,0 +1,153 @@
+"""Plans: what a workspace may use, as data. Nothing here awaits, and nothing here refuses.
+
+The three built-in plans stand below; an operator changes them and adds others in a file (`plans_file`).
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import structlog
+from msgspec import Struct, structs
+
+from engine.model.read_models import Models
+
+FALLBACK = "free"  # of a workspace whose plan is no longer there
+FIRST = "scale"  # of the first workspace, and of callers that nobody knows yet
+DAY_MS = 86_400_000
+CUSTOMER_PART = 10  # one part in so many of an overridden rate is what one customer has
+
+log = structlog.get_logger("angarium.plans")
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """The limits of a plan. Names are unique; those of the built-in plans are always there."""
+
+    name: str
+    control_per_minute: int  # requests of the workspace to the control plane
+    ingest_per_minute: int  # requests that send events
+    transforms: int  # transform scripts of the workspace
+    destinations: int  # of one environment, archived ones left out
+    rules: int  # routing rules of one environment
+    retention_days: int  # that events and deliveries are shown
+    # Of one customer's account, where the account has no quota of its own (`engine.model.quotas`).
+    customer_destinations: int = 20
+    customer_rules: int = 100
+    customer_transforms: int = 20
+    customer_per_minute: int = 120  # requests of all embed sessions of the customer
+
+
+# Retention: the default retry schedule runs for 76 hours, and twice that, so that a dead delivery can be
+# looked into after a weekend, is a week; `scale` has the longest period of analytics. Destinations: an
+# own system or two; a customer base; and what still loads into memory within seconds at a start.
+BUILT_IN: Mapping[str, Plan] = MappingProxyType(
+    {
+        plan.name: plan
+        for plan in (
+            Plan(
+                name="free",
+                control_per_minute=120,
+                ingest_per_minute=6_000,
+                transforms=0,
+                destinations=20,
+                rules=200,
+                retention_days=7,
+            ),
+            Plan(
+                name="pro",
+                control_per_minute=1_200,
+                ingest_per_minute=600_000,
+                transforms=10,
+                destinations=1_000,
+                rules=20_000,
+                retention_days=14,
+            ),
+            Plan(
+                name="scale",
+                control_per_minute=12_000,
+                ingest_per_minute=60_000_000,
+                transforms=1_000,
+                destinations=100_000,
+                rules=1_000_000,
+                retention_days=30,
+                customer_per_minute=1_200,
+            ),
+        )
+    }
+)
+
+
+def overridden(
+    plans: Mapping[str, Plan],
+    control_per_minute: int | None = None,
+    ingest_per_minute: int | None = None,
+    retention_days: int | None = None,
+) -> Mapping[str, Plan]:
+    """Return the plans with what the settings say of all of them; None leaves each its own."""
+    given = {
+        "control_per_minute": control_per_minute,
+        "ingest_per_minute": ingest_per_minute,
+        "retention_days": retention_days,
+    }
+    changes = {name: value for name, value in given.items() if value is not None}
+    if control_per_minute is not None:
+        changes["customer_per_minute"] = max(1, control_per_minute // CUSTOMER_PART)
+    return {name: structs.replace(plan, **changes) for name, plan in plans.items()}
+
+
+class Plans:
+    """Which plan a workspace has. Owner of nothing: it reads the models."""
+
+    def __init__(self, models: Models, plans: Mapping[str, Plan] = BUILT_IN) -> None:
+        self._models = models
+        self._plans = dict(plans)
+        self._fallback = plans[FALLBACK]
+        self._told: set[tuple[str, str]] = set()  # (workspace, plan) that were logged as unknown
+        self.first = plans[FIRST]
+
+    def of(self, workspace: str) -> Plan:
+        """Return a workspace's plan, the least one where its own is not defined here."""
+        known = self._models.workspaces.get(workspace)
+        if known is None:
+            return self._fallback
+        plan = self._plans.get(known.plan)
+        if plan is None:
+            return self._unknown(workspace, known.plan)
+        return plan
+
+    def of_environment(self, environment: int) -> Plan:
+        """Return the plan of the workspace that an environment belongs to, by its number."""
+        known = self._models.environments.get(environment)
+        return self._fallback if known is None else self.of(known.workspace)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All plans that there are."""
+        return tuple(self._plans)
+
+    @property
+    def longest_retention_days(self) -> int:
+        """How long the log must be kept, whoever's it is: a plan that is changed must find it."""
+        return max(plan.retention_days for plan in self._plans.values())
+
+    def _unknown(self, workspace: str, name: str) -> Plan:
+        if (workspace, name) not in self._told:
+            self._told.add((workspace, name))
+            log.warning("plan.unknown", workspace=workspace, plan=name, acts_as=FALLBACK)
+        return self._fallback
+
+
+class Horizon:
+    """What of the log an environment's plan still shows: the one place that decides it.
+
+    Partitions are kept for the longest plan; what a shorter one is over for is there, but not shown,
+    whatever its state.
+    """
+
+    def __init__(self, plans: Plans, now: Callable[[], float]) -> None:
+        self._plans = plans
+        self._now = now
+
+    def floor_ms(self, environment: int) -> int:
+        """Return the earliest instant of creation, in ms since the epoch, that is shown."""
+        days = self._plans.of_environment(environment).retention_days
+        return int(self._now() * 1000) - days * DAY_MS

@@ -1,0 +1,382 @@
+"""The recorder: outcomes become durable in one group commit, with the counters that agree with them.
+
+One group is open at a time. Past two groups of waiting outcomes the actors of those workspaces that they
+are of start no attempt until that ends.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+import structlog
+import trio
+from msgspec import Struct, structs
+
+from engine.core.records import Settlement
+from engine.core.vocabulary import DeliveryStatus
+from engine.model.shards import shard_of
+from engine.ports import (
+    BacklogMark,
+    ContentionError,
+    PoisonError,
+    ReplayDelta,
+    SettleGroup,
+    SettleStore,
+    SnapshotWrite,
+    StoreAwayError,
+)
+from engine.recording.outcome_queue import Outcome, OutcomeQueue, SettlementOwner
+from engine.recording.throughput import Counts, counts_of
+
+RETRY_S = 0.1  # between two tries while the database is away
+# A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
+# for it, so plain successes gather for so long, or until they are so many that a row costs little more
+# than itself; a crash repeats no more than these. A lane may be waiting for any other outcome, and a
+# replay job for its own: it runs so few ahead that 25 ms would be most of their time.
+LINGER_S = 0.025
+LINGER_OUTCOMES = 256
+LINGER_AWAITED_S = 0.010
+# Backlog rows, and snapshots, in one commit: ten thousand destinations that come to rest together have as
+# many of each, and whoever's outcomes are in the next group waits for them.
+ROWS_AT_ONCE = 500
+_DELIVERED = DeliveryStatus.DELIVERED
+_UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
+
+T = TypeVar("T")
+log = structlog.get_logger("angarium.recorder")
+
+
+class RecorderStatistics(Struct, frozen=True):
+    """Counts since the start, and what waits now."""
+
+    groups: int
+    settlements: int
+    waiting: int
+    away: bool
+
+
+class Recorder:
+    """Owner of outcomes between their judgement and their commit. `put` never blocks."""
+
+    def __init__(self, store: SettleStore, group: int, now: Callable[[], float]) -> None:
+        self._store = store
+        self._group = group
+        self._enough = min(LINGER_OUTCOMES, group)  # a group that is full gathers for nothing
+        self._now = now
+        self._waiting = OutcomeQueue(group)
+        self._marks: dict[str, BacklogMark] = {}
+        self._snapshots: dict[str, SnapshotWrite] = {}
+        self._wake = trio.Event()
+        self._urgent = trio.Event()
+        self._gathering = trio.CancelScope()  # while outcomes gather
+        self._awaited = False  # something of what waits is no plain success
+        self._idle = trio.Event()
+        self._idle.set()
+        self._closed = False
+        self._away = False
+        self._open: list[Outcome] = []  # being written
+        # Owners of outcomes whose fate is decided, until each has been told.
+        self._untold: deque[tuple[SettlementOwner, list[Settlement], PoisonError | None]] = deque()
+        self.on_relief: Callable[[], None] | None = None
+        self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
+        self.on_settled: Callable[[Mapping[int, Counts]], None] | None = None  # by environment
+        self.on_snapshots: Callable[[Sequence[SnapshotWrite]], None] | None = None
+        self.on_dead: Callable[[Sequence[Settlement]], None] | None = None
+        self._groups = self._settlements = 0
+
+    # --- what the actors do
+
+    def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
+        """Queue settlements, in order; `owner.committed` is called with them once they are durable."""
+        if self._waiting.add(settlements, owner) >= self._enough:
+            self._urgent.set()
+        elif not self._awaited:
+            for settlement in settlements:
+                if (
+                    settlement.status is not _DELIVERED
+                    or settlement.delivery.replay_job is not None
+                ):
+                    self._await()
+                    break
+        self._wake.set()
+
+    def holds(self, workspace: str) -> bool:
+        """Whether a workspace is to begin no attempt: until `_tell` ends it, who waits hears of that.
+
+        While the database is away each would bring two groups of its own, and a crash repeat them all.
+        """
+        waiting = self._waiting
+        return workspace in waiting.held or (self._away and len(waiting) > 2 * self._group)
+
+    def _await(self) -> None:
+        """Let what waits go a little sooner: somebody may be waiting for it."""
+        self._awaited = True
+        until = trio.current_time() + LINGER_AWAITED_S
+        if until < self._gathering.deadline:
+            self._gathering.deadline = until
+
+    def mark(self, mark: BacklogMark) -> None:
+        """Raise a destination's backlog row with the next group; the latest wins."""
+        self._marks[mark.destination] = mark
+        self._wake.set()
+
+    def write_snapshot(self, write: SnapshotWrite) -> None:
+        """Replace a destination's snapshot with the next group; the latest wins."""
+        waiting = self._snapshots.get(write.destination)
+        if waiting is not None:
+            write.before = waiting.before
+        self._snapshots[write.destination] = write
+        self._wake.set()
+
+    def close(self) -> None:
+        """Let `run` return once everything is durable."""
+        self._closed = True
+        self._urgent.set()
+        self._wake.set()
+
+    async def wait_empty(self) -> None:
+        """Wait until nothing is queued or being written."""
+        while self._busy:
+            self._urgent.set()
+            await self._idle.wait()
+
+    def statistics(self) -> RecorderStatistics:
+        """Return a record of what happened so far."""
+        return RecorderStatistics(self._groups, self._settlements, len(self._waiting), self._away)
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self._waiting or self._marks or self._snapshots) or not self._idle.is_set()
+
+    # --- the loop
+
+    async def run(self) -> None:
+        """Commit group after group until closed and empty."""
+        if self._closed:
+            self._urgent.set()
+        self._tell_owners()  # those that an earlier run broke in front of
+        while True:
+            if not (self._waiting or self._marks or self._snapshots):
+                self._idle.set()
+                if self._closed:
+                    return
+                await self._wake.wait()
+            if self._idle.is_set():
+                self._idle = trio.Event()
+            await self._gather()
+            self._wake, self._urgent = trio.Event(), trio.Event()
+            self._open = self._waiting.take()
+            self._awaited = bool(self._waiting)  # what found no room may be awaited
+            marks, snapshots = _first(self._marks), _first(self._snapshots)
+            try:
+                await self._commit(self._open.copy(), marks, snapshots)
+            finally:  # the next run begins with what is not durable: a repeat changes nothing
+                self._give_back(marks, snapshots)
+
+    def _give_back(self, marks: list[BacklogMark], snapshots: list[SnapshotWrite]) -> None:
+        """Queue again what is not durable. Of a destination's rows the later one stays."""
+        self._waiting.give_back(self._open)
+        self._open = []
+        for mark in marks:
+            self._marks.setdefault(mark.destination, mark)
+        for write in snapshots:
+            later = self._snapshots.setdefault(write.destination, write)
+            later.before = write.before
+
+    async def _gather(self) -> None:
+        """Let outcomes gather, as long as nobody waits for them."""
+        rows = max(len(self._marks), len(self._snapshots))
+        if len(self._waiting) >= self._enough or rows >= ROWS_AT_ONCE:
+            return
+        most_s = LINGER_AWAITED_S if self._awaited else LINGER_S
+        with trio.move_on_after(most_s) as self._gathering:
+            await self._urgent.wait()
+
+    async def _commit(
+        self,
+        taken: list[Outcome],
+        marks: list[BacklogMark],
+        snapshots: list[SnapshotWrite],
+    ) -> None:
+        group = build_group([settlement for settlement, _ in taken], marks[:], snapshots[:])
+        group.now_ms = int(self._now() * 1000)
+        # Beside the statement's arguments: when it has ended these records have left the caches.
+        counts = counts_of(group.settlements)
+        while True:
+            try:
+                await self._store.settle(group)
+            except ContentionError:
+                await trio.lowlevel.checkpoint()
+            except StoreAwayError:
+                group.again = True
+                if not self._away:
+                    self._away = True
+                    log.warning("database away, outcomes wait")
+                await trio.sleep(RETRY_S)
+            except PoisonError as error:
+                if len(taken) > 1:
+                    middle = len(taken) // 2
+                    await self._commit(taken[:middle], marks, snapshots)
+                    await self._commit(taken[middle:], [], [])
+                    return
+                if taken and (emptied := _emptied(group.settlements[0])) is not None:
+                    cause = type(error.__cause__).__name__
+                    log.warning("response left out", cause=cause, **_ids(taken[0][0]))
+                    group = build_group([emptied], marks[:], snapshots[:])
+                    group.now_ms = int(self._now() * 1000)
+                    continue
+                await self._give_up(taken, marks, snapshots, error)
+                return
+            else:
+                break
+        was_away, self._away = self._away, False
+        self._groups += 1
+        self._settlements += len(taken)
+        marks.clear()
+        snapshots.clear()
+        self._tell(taken, was_away=was_away)
+        self._report(group, counts)
+
+    async def _give_up(
+        self,
+        taken: list[Outcome],
+        marks: list[BacklogMark],
+        snapshots: list[SnapshotWrite],
+        error: PoisonError,
+    ) -> None:
+        """Tell the owner of an outcome that the database refuses, and write the rows that came with it.
+
+        Rows that are refused without any outcome are dropped: the next change writes them anew.
+        """
+        cause = type(error.__cause__).__name__
+        for settlement, _ in taken:
+            log.error("outcome refused by the database", cause=cause, **_ids(settlement))
+        if not taken:
+            named = {each.destination for each in marks}.union(
+                each.destination for each in snapshots
+            )
+            log.error("rows refused by the database", destinations=sorted(named), cause=cause)
+            marks.clear()
+            snapshots.clear()
+        self._away = False
+        self._tell(taken, error)
+        if marks or snapshots:
+            await self._commit([], marks, snapshots)  # else no waker finds a retry
+
+    def _report(self, group: SettleGroup, counts: Mapping[int, Counts]) -> None:
+        """Tell those who look on what is durable now."""
+        if self.on_settled is not None:
+            self.on_settled(counts)
+        if group.snapshots and self.on_snapshots is not None:
+            self.on_snapshots(group.snapshots)
+        if self.on_dead is not None:
+            dead = [each for each in group.settlements if each.dead_lettered]
+            if dead:
+                self.on_dead(dead)
+
+    def _tell(
+        self, taken: list[Outcome], refused: PoisonError | None = None, *, was_away: bool = False
+    ) -> None:
+        """Tell owners what came of their outcomes: that they are durable, or that they are `refused`."""
+        del self._open[: len(taken)]  # whatever raises from here on, no outcome is told twice
+        by_owner: dict[SettlementOwner, list[Settlement]] = {}
+        last: SettlementOwner | None = None
+        settlements: list[Settlement] = []
+        for settlement, owner in taken:
+            if owner is not last:  # they come in runs
+                last, settlements = owner, by_owner.setdefault(owner, [])
+            settlements.append(settlement)
+        self._untold.extend((owner, told, refused) for owner, told in by_owner.items())
+        self._tell_owners()
+        if self.on_replayed is not None:
+            replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
+            if replayed:
+                self.on_replayed(replayed)
+        relieved = self._waiting.relieve() or was_away
+        if relieved and self.on_relief is not None:
+            self.on_relief()
+
+    def _tell_owners(self) -> None:
+        """Tell every owner that is yet to be told, each once."""
+        untold = self._untold
+        while untold:
+            owner, settlements, refused = untold.popleft()
+            if refused is None:
+                owner.committed(settlements)
+            else:
+                owner.refused(settlements[0], refused)
+
+
+def _first(rows: dict[str, T]) -> list[T]:
+    """Take the first rows that wait, by destination."""
+    return [rows.pop(each) for each in list(islice(rows, ROWS_AT_ONCE))]
+
+
+def _ids(settlement: Settlement) -> dict[str, object]:
+    """Return what names a settlement in the log."""
+    delivery, attempt = settlement.delivery, settlement.attempt
+    return {
+        "delivery": delivery.id,
+        "event_id": delivery.event.id,
+        "destination": delivery.destination,
+        "environment": delivery.event.environment,
+        "status": settlement.status.name,
+        "attempt": None if attempt is None else attempt.number,
+    }
+
+
+def build_group(
+    settlements: list[Settlement],
+    marks: list[BacklogMark],
+    snapshots: list[SnapshotWrite],
+) -> SettleGroup:
+    """Make a group, with the shards that it is of and what it adds to the tallies of replays."""
+    destinations = {each.delivery.destination for each in settlements}
+    destinations.update(mark.destination for mark in marks)
+    destinations.update(write.destination for write in snapshots)
+    return SettleGroup(
+        settlements=settlements,
+        marks=marks,
+        snapshots=snapshots,
+        shards=sorted({shard_of(each) for each in destinations}),
+        now_ms=0,
+        replays=_replays(settlements),
+    )
+
+
+def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
+    """Count the ends of replays. What came out of the DLQ was counted as failed when it went in."""
+    deltas: dict[str, ReplayDelta] = {}
+    for settlement in settlements:
+        delivery = settlement.delivery
+        job = delivery.replay_job
+        if job is None or settlement.status in _UNSETTLED:
+            continue
+        failed = settlement.status is DeliveryStatus.FAILED
+        again = delivery.dlq_status is not None
+        if failed and again:
+            continue
+        delta = deltas.get(job)
+        if delta is None:
+            delta = deltas[job] = ReplayDelta(delivery.event.environment, job)
+        if failed:
+            delta.failed += 1
+        else:
+            delta.delivered += 1
+            delta.failed -= again
+    return list(deltas.values())
+
+
+def _emptied(settlement: Settlement) -> Settlement | None:
+    """Return the settlement without anything that the receiver sent; None if that is so already."""
+    attempt = settlement.attempt
+    if attempt is None:
+        return None
+    outcome = attempt.outcome
+    if not (outcome.body or outcome.headers or outcome.message or settlement.last_error):
+        return None
+    bare = structs.replace(outcome, body=b"", headers=(), message=None)
+    return structs.replace(
+        settlement, attempt=structs.replace(attempt, outcome=bare), last_error=None
+    )

@@ -1,0 +1,117 @@
+"""Sees what is worth an event of the service's own in what became durable, and announces it.
+
+What happens to deliveries of such events announces nothing: a dead letter, an open circuit or a 410 of
+theirs alone is silent, so that no event of the service's own makes another.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from engine.core.destination import Destination
+from engine.core.records import Settlement
+from engine.core.snapshot import CircuitSnapshot, Snapshot, decode
+from engine.core.vocabulary import DeliveryOrigin, Origin
+from engine.model.instants import iso
+from engine.ports import SnapshotWrite
+
+DISABLED = "angarium.destination.disabled"
+CIRCUIT_OPENED = "angarium.destination.circuit_opened"
+CIRCUIT_CLOSED = "angarium.destination.circuit_closed"
+DEAD_LETTERED = "angarium.delivery.dead_lettered"
+
+
+class AnnounceOnce(Protocol):
+    """How it is said; see `engine.ingest.own_events`."""
+
+    def __call__(
+        self,
+        environment: int,
+        event_type: str,
+        payload: Mapping[str, Any],
+        customer: str | None,
+        occasion: str,
+        hops: int = 0,
+    ) -> None:
+        """Enter an event, unless one of this occasion has entered. `hops`: of what it tells of."""
+
+
+class Witness:
+    """It owns nothing. `find` returns a destination as it is configured now."""
+
+    def __init__(self, announce: AnnounceOnce, find: Callable[[str], Destination | None]) -> None:
+        self._announce = announce
+        self._find = find
+
+    def dead(self, settlements: Sequence[Settlement]) -> None:
+        """Announce deliveries that are in the DLQ now."""
+        for settlement in settlements:
+            delivery = settlement.delivery
+            event = delivery.event
+            if event.origin is Origin.OWN or delivery.origin is DeliveryOrigin.INSPECTION:
+                continue
+            category = settlement.error_category
+            attempts = settlement.expects + (settlement.attempt is not None)
+            self._say(
+                event.environment,
+                DEAD_LETTERED,
+                delivery.destination,
+                {
+                    "deliveryId": delivery.id,
+                    "eventId": event.id,
+                    "eventType": event.type,
+                    "attemptCount": attempts,
+                    "errorCategory": None if category is None else category.name,
+                    "responseStatus": settlement.response_status,
+                    "lastError": settlement.last_error,
+                    "deadLetteredAt": iso(int(settlement.at * 1000)),
+                },
+                f"{delivery.id}:{attempts}",
+                event.hops,
+            )
+
+    def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
+        """Announce circuits that have opened or closed since the snapshot before."""
+        for write in writes:
+            after = decode(write.state)
+            if after is None:
+                continue
+            was, is_ = _open_circuit(decode(write.before)), _open_circuit(after)
+            if was is None and is_ is not None:
+                opened = iso(int(is_.opened_at * 1000))
+                payload = {"openedAt": opened, "nextProbeAt": iso(int(is_.next_probe_at * 1000))}
+                self._say(write.environment, CIRCUIT_OPENED, write.destination, payload, opened)
+            elif was is not None and is_ is None and after.circuit is None:
+                opened = iso(int(was.opened_at * 1000))
+                payload = {"openedAt": opened, "closedAt": iso(int(after.taken_at * 1000))}
+                self._say(write.environment, CIRCUIT_CLOSED, write.destination, payload, opened)
+
+    def disabled(self, destination: str, environment: int, at_ms: int, reason: str) -> None:
+        """Announce a destination that is disabled now, for `GONE` (a 410) or by a `CALLER`."""
+        at = iso(at_ms)
+        payload = {"reason": reason, "disabledAt": at}
+        self._say(environment, DISABLED, destination, payload, at)
+
+    def _say(
+        self,
+        environment: int,
+        event_type: str,
+        destination: str,
+        payload: dict[str, Any],
+        occasion: str,
+        hops: int = 0,
+    ) -> None:
+        known = self._find(destination)
+        about = {
+            "destinationId": destination,
+            "destinationName": None if known is None else known.name,
+        }
+        customer = None if known is None else known.customer
+        subject = f"{destination}:{occasion}"
+        self._announce(environment, event_type, {**about, **payload}, customer, subject, hops)
+
+
+def _open_circuit(snapshot: Snapshot | None) -> CircuitSnapshot | None:
+    """Return a circuit that is open and that is spoken of."""
+    if snapshot is None or snapshot.circuit is None or snapshot.circuit.quiet:
+        return None
+    return snapshot.circuit

@@ -1,0 +1,197 @@
+"""Judges events by the rules, schema and filters of their types; what takes long in slices, in turns.
+
+Most are judged within microseconds. A filter that looks at thousands of things, and a search among
+patterns that are made to be alike, give way after half a millisecond and go on when other tasks have
+run: one event of an environment at a time, and slice by slice the environments in turn.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+import trio
+
+from engine.core.records import Event
+from engine.model.errors import Refusal
+from engine.model.read_models import PayloadCheck
+from engine.routing.router import Choice, Route, Router
+from engine.runtime.slices import Slices
+from engine.runtime.turns import Turns
+from engine.submission.claiming import claim_of
+from engine.submission.key_lookup import KeyedRefusal
+from engine.submission.receipts import Accepted
+
+# After a slice so many times its duration are left to others, where there are any: with them evaluations
+# have a quarter of the loop. What is within the first slice never waits.
+REST = 3.0
+# An environment whose last event took longer has the next ones judged in turn from the start, where there
+# are others: eight connections had as many first slices in one pass of the reactor.
+SLOW_S = 0.0005
+WAITING = 1_000  # events of an environment whose evaluation waits its turn; past it 503
+# What has given way holds its event decoded, up to 24 times its bytes: 6 MB. Past so many of an
+# environment, and of all, an evaluation does not begin before its turn.
+HALF_WAY_EACH = 4
+HALF_WAY = 32
+
+T = TypeVar("T")
+
+
+class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
+    """The judgement of an event has given way, and is to be gone on with: `Judge.finish`."""
+
+    def __init__(
+        self, event: Event, slices: Slices[tuple[Choice, ...]], used_s: float | None = None
+    ) -> None:
+        """`used_s`: of the CPU so far, None where it has not begun."""
+        super().__init__()
+        self.event = event
+        self.slices = slices
+        self.used_s = used_s
+
+
+class Judge:
+    """Owner of the turns. `beside` tells whether another environment has sent lately."""
+
+    def __init__(
+        self, router: Router, beside: Callable[[int], bool] = lambda _environment: False
+    ) -> None:
+        self._router = router
+        self._judging = router.judging
+        self._beside = beside
+        self._turns = Turns(HALF_WAY, 1, WAITING)  # at being gone on with
+        self._slices = Turns(1, 1)  # at the next slice
+        self._slow: set[int] = set()  # environments whose last event took longer than `SLOW_S`
+        self._half_way: Counter[int] = Counter()  # begun and not ended, by environment
+        self._last_s = 0.0  # that the last slice took
+        self.checks = 0  # events that were held to a schema or filters, or had their route compiled
+
+    def choices(self, route: Route | None, event: Event) -> tuple[Choice, ...]:
+        """Return where an event goes; `route` None: it is to be compiled. Raises Refusal, `overloaded`
+        too, and Unfinished."""
+        began = self._begin(event)
+        slices = self._evaluation(route, event)
+        if self._in_turn(event.environment):
+            raise Unfinished(event, slices)
+        ended = True
+        try:
+            ended = slices.go_on()
+        finally:
+            used_s = self._judging.cpu() - began
+            if ended:
+                self._charge(event, used_s)
+        if ended:
+            return slices.result
+        self._half_way[event.environment] += 1
+        raise Unfinished(event, slices, used_s)
+
+    async def finish(self, unfinished: Unfinished) -> tuple[Choice, ...]:
+        """Go on with a judgement to its end, in its turn. Raises Refusal."""
+        unfinished.__traceback__ = None  # of whose frames one holds it, and the request's body
+        event, slices, used_s = unfinished.event, unfinished.slices, unfinished.used_s
+        spent = _Spent(used_s)
+        try:
+            await self._go_on(event.environment, slices, spent)
+        finally:
+            if used_s is not None:
+                self._ended(event.environment)
+            if spent.seconds is not None:
+                self._charge(event, spent.seconds)
+        return slices.result
+
+    async def work(
+        self,
+        environment: int,
+        size: int,
+        work: Callable[[Callable[[], None]], T],
+        account: str | None = None,
+    ) -> T:
+        """Do what is no event's judgement but takes as long: in slices, in its turn, and charged to the
+        environment as that of an event of `size` bytes is, or to the customer's `account` whose session
+        asks. Raises Refusal."""
+        self._judging.admit(environment, account)
+        slices, spent = Slices(work), _Spent(None)
+        try:
+            await self._go_on(environment, slices, spent)
+        finally:
+            self._judging.charge(environment, spent.seconds or 0.0, size, account)
+        return slices.result
+
+    async def _go_on(self, environment: int, slices: Slices[T], spent: "_Spent") -> None:
+        """Work slice by slice to the end. What takes seconds keeps another environment waiting for the
+        slice that is under way alone."""
+        self._last_s = max(self._last_s, spent.seconds or 0.0)
+        ended = False
+        try:
+            async with self._turns.turn(environment):
+                while not ended:
+                    async with self._slices.turn(environment):
+                        await self._give_way(environment)
+                        began = self._judging.cpu()
+                        try:
+                            ended = slices.go_on()
+                        finally:
+                            self._last_s = self._judging.cpu() - began
+                            spent.seconds = (spent.seconds or 0.0) + self._last_s
+        finally:
+            slices.give_up()  # who is refused, or not waited for, must hold nothing any more
+
+    def _in_turn(self, environment: int) -> bool:
+        """Whether an event is not to be begun before its turn."""
+        half_way = self._half_way
+        if half_way[environment] >= HALF_WAY_EACH or half_way.total() >= HALF_WAY:
+            return True
+        return environment in self._slow and self._beside(environment)
+
+    def _ended(self, environment: int) -> None:
+        self._half_way[environment] -= 1
+        if not self._half_way[environment]:
+            del self._half_way[environment]
+
+    async def _give_way(self, environment: int) -> None:
+        if self._beside(environment):
+            await trio.sleep(self._last_s * REST)
+        else:
+            await trio.lowlevel.checkpoint()
+
+    def _begin(self, event: Event) -> float:
+        self.checks += 1
+        self._judging.admit(event.environment)
+        return self._judging.cpu()
+
+    def _charge(self, event: Event, used_s: float) -> None:
+        self._judging.charge(event.environment, used_s, len(event.payload))
+        if used_s > SLOW_S:
+            self._slow.add(event.environment)
+        else:
+            self._slow.discard(event.environment)
+
+    def _evaluation(self, route: Route | None, event: Event) -> Slices[tuple[Choice, ...]]:
+        def evaluate(pause: Callable[[], None]) -> tuple[Choice, ...]:
+            found = route
+            if found is None:
+                found = self._router.route(event.environment, event.type, event.customer, pause)
+            self._check(found.check, event, pause)
+            return found.choices(event, pause)
+
+        return Slices(evaluate)
+
+    @staticmethod
+    def _check(check: PayloadCheck | None, event: Event, pause: Callable[[], None]) -> None:
+        if check is None:
+            return
+        try:
+            check.check(event.payload, pause)
+        except Refusal as refusal:
+            if event.idempotency_key is None:
+                raise
+            claim = claim_of(event, event.idempotency_key, 0)
+            raise KeyedRefusal(refusal, Accepted(event, [], claim)) from None
+
+
+class _Spent:
+    """Seconds of the CPU that one piece of work took, None before it begins."""
+
+    __slots__ = ("seconds",)
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds

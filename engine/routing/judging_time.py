@@ -1,0 +1,107 @@
+"""How long schemas and filters may hold the loop for one environment's events, by the CPU's clock.
+
+Each event's judgement has a bound; what a tenant sends one after another has none but this. Only what
+takes longer than ordinary schemas and filters ever do is counted, so that whoever writes those never
+hears of it. Nothing here awaits.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import structlog
+from msgspec import Struct
+
+from engine.model.errors import Refusal
+
+FREE_S = 0.001  # of one event: some 20 patterns, or hundreds of comparisons
+# What decoding a large event and holding it to a plain schema takes, and half as much again.
+FREE_S_A_BYTE = 60e-9
+SHARE = 0.1  # of the loop, beside what is free
+BURST_S = 0.5  # that may be owed before events are refused: some ten of the worst
+# What sessions of customers ask for owes apart from events; of both a part is one customer's.
+CUSTOMER_PART = 4
+KEPT = 1_000  # debts; of more those that are paid are forgotten
+
+Debtor = int | tuple[int, str]  # an environment; its sessions (""), or those of one account
+
+log = structlog.get_logger("angarium.ingest")
+
+
+class _Debt(Struct):
+    """Seconds that were owed at an instant of the process's clock."""
+
+    seconds: float
+    at: float
+
+
+class JudgingTime:
+    """Owner of what environments owe: the trio thread. Most owe nothing, and are not in it."""
+
+    def __init__(
+        self,
+        now: Callable[[], float] = time.monotonic,
+        cpu: Callable[[], float] = time.thread_time,
+    ) -> None:
+        """`cpu`: what this thread has used, so that nobody pays for a machine that is busy."""
+        self._now = now
+        self.cpu = cpu
+        self._debts: dict[Debtor, _Debt] = {}
+
+    def admit(self, environment: int, account: str | None = None) -> None:
+        """Let an event be judged. Raises Refusal 503 `overloaded`, with how long to wait. `account`: of
+        the customer whose session asks; events of the environment owe nothing of that."""
+        if account is None:
+            self._admit(environment, 1)
+        else:
+            self._admit((environment, account), CUSTOMER_PART)
+            self._admit((environment, ""), 1)
+
+    def charge(
+        self, environment: int, seconds: float, size: int, account: str | None = None
+    ) -> None:
+        """Count what the judgement of an event of `size` bytes took; `account` as above."""
+        excess = seconds - FREE_S - size * FREE_S_A_BYTE
+        if excess <= 0:
+            return
+        if account is None:
+            self._charge(environment, excess, 1)
+        else:
+            self._charge((environment, account), excess, CUSTOMER_PART)
+            self._charge((environment, ""), excess, 1)
+
+    def _admit(self, debtor: Debtor, part: int) -> None:
+        debt = self._debts.get(debtor)
+        if debt is None:
+            return
+        owed = self._owed(debt, part)
+        if owed <= 0:
+            del self._debts[debtor]
+        elif owed > BURST_S / part:
+            raise Refusal(
+                "overloaded",
+                "the schemas and filters of this environment take too long on its events",
+                (),
+                max(1, math.ceil((owed - BURST_S / part) / (SHARE / part))),
+            )
+
+    def _charge(self, debtor: Debtor, excess: float, part: int) -> None:
+        before = self._debts.get(debtor)
+        owed = 0.0 if before is None else max(0.0, self._owed(before, part))
+        self._debts[debtor] = _Debt(owed + excess, self._now())
+        if owed <= BURST_S / part < owed + excess:
+            environment = debtor if isinstance(debtor, int) else debtor[0]
+            log.warning("judging takes too long", environment=environment, last_s=excess)
+        if len(self._debts) > KEPT:
+            self._forget()
+
+    def _owed(self, debt: _Debt, part: int) -> float:
+        return debt.seconds - (self._now() - debt.at) * SHARE / part
+
+    def _forget(self) -> None:
+        """Let go of what is paid, by the slowest that anybody pays."""
+        debts = self._debts
+        for debtor in [
+            each for each, debt in debts.items() if self._owed(debt, CUSTOMER_PART) <= 0
+        ]:
+            del debts[debtor]

@@ -1,0 +1,221 @@
+"""What would become of an event: which rules name its type, what each says of it, and where it would go.
+
+It decides by the same functions as the router does, and changes nothing. Nothing here awaits: who asks
+for a preview works it off in slices, as events are judged.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+
+from engine.core.destination import Destination
+from engine.core.pattern_index import PatternIndex, Steps
+from engine.core.records import Event
+from engine.core.vocabulary import DestinationStatus, Priority
+from engine.filters import EvaluationError, Facts, facts_of
+from engine.model.errors import Refusal
+from engine.model.identity import MAX_FANOUT
+from engine.model.read_models import Customer, Models, Rule
+from engine.routing.router import FILTER_STEPS, filter_of, matching_pattern
+
+SHOWN = 1_000  # rules of one preview: with their filters some 2 MB at the most
+SHARDS = 64  # sets of the ids of rules that were seen: one set of a million takes 30 ms to grow
+_ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a filter reads them
+
+
+class Reason(Enum):
+    """Why a rule chooses its destination for an event, or does not."""
+
+    MATCHES = "it matches"
+    OTHER_TYPE = "no pattern of it names the type"
+    RULE_DISABLED = "the rule is disabled"
+    DESTINATION_ARCHIVED = "the destination is archived"
+    OTHER_CUSTOMER = "the destination is tied to another customer"
+    FILTER_FALSE = "the filter is false"
+    FILTER_FAILED = "the filter could not be evaluated"
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """One rule and an event. `filter_value` is None where there is no filter or it failed."""
+
+    rule: Rule
+    destination: Destination | None  # None for a rule that is tried without one
+    pattern: str | None
+    customer_matches: bool
+    filter_value: bool | None
+    filter_error: str | None
+    reason: Reason
+
+
+class Reached(Struct, frozen=True):
+    """A destination that the event would go to, by the rule of the highest priority."""
+
+    destination: Destination
+    priority: Priority
+    rule: Rule
+
+
+class Preview(Struct, frozen=True, kw_only=True):
+    """What would become of an event. `refusal`: the active schema's, for which it reaches nothing."""
+
+    refusal: Refusal | None
+    reached: list[Reached]
+    judgements: list[Judgement]  # of the rules that name the type, and of the one that is tried
+    others: int  # rules that name other types only
+    omitted: (
+        int  # rules that are not shown: beyond `SHOWN`, or behind them and other customers' only
+    )
+
+
+def preview(
+    models: Models,
+    event: Event,
+    customer: Customer | None,
+    trial: Rule | None,
+    pause: Callable[[], None],
+) -> Preview:
+    """Judge an event by all rules of its environment; with `customer`, by those of destinations that are
+    tied to it. `trial` is a rule that is not there yet. `pause` is called after each slice of work."""
+    refusal = _refusal(models, event, pause)
+    steps, judge = Steps(pause), _Judge(event, pause)
+    shown: list[Judgement] = []
+    reached: dict[str, Reached] = {}
+    everything = omitted = 0
+    for index, must in _indexes(models, event, customer):
+        if not must and len(shown) >= SHOWN:
+            omitted += len(index)
+            continue
+        everything += len(index)
+        for rule in _once(index.portions(event.type, steps)):
+            everything -= 1
+            if len(shown) >= SHOWN:
+                omitted += 1
+                present = reached.get(rule.destination)
+                if present is not None and rule.priority <= present.priority:
+                    steps.spend(1)
+                    continue  # it is neither shown nor changes where the event goes
+            # A rule's patterns are tried one by one, to tell which it was. A filter pauses by itself.
+            steps.spend(len(rule.event_types) + (FILTER_STEPS if rule.filter else 0))
+            judgement = judge.judged(rule, models.destinations.get(rule.destination))
+            _reach(reached, judgement)
+            if len(shown) < SHOWN:
+                shown.append(judgement)
+    shown.sort(key=lambda judgement: judgement.rule.id)
+    if trial is not None:
+        shown.append(judge.judged(trial, models.destinations.get(trial.destination)))
+        _reach(reached, shown[-1])
+    if refusal is None and len(reached) > MAX_FANOUT:
+        refusal = Refusal("invalid_request", f"more than {MAX_FANOUT} destinations match")
+    return Preview(
+        refusal=refusal,
+        reached=[] if refusal is not None else list(reached.values()),
+        judgements=shown,
+        others=max(0, everything),  # rules that came while this paused are not in it
+        omitted=omitted,
+    )
+
+
+def _once(portions: Iterable[list[Rule]]) -> Iterator[Rule]:
+    """Yield each rule once, though several of its patterns name the type."""
+    seen: defaultdict[int, set[str]] = defaultdict(set)
+    for portion in portions:
+        for rule in portion:
+            if len(rule.event_types) > 1:
+                known = seen[hash(rule.id) % SHARDS]
+                if rule.id in known:
+                    continue
+                known.add(rule.id)
+            yield rule
+
+
+def _indexes(
+    models: Models, event: Event, customer: Customer | None
+) -> Iterator[tuple[PatternIndex[Rule], bool]]:
+    """Yield the indexes that the caller sees, and of each whether the event may be for its rules."""
+    if customer is not None:
+        own = models.index_of(event.environment, customer.external_id)
+        if own is not None:
+            yield own, True
+        return
+    mine = [models.index_of(event.environment, None)]
+    if event.customer is not None:
+        mine.append(models.index_of(event.environment, event.customer))
+    for index in mine:
+        if index is not None:
+            yield index, True
+    for index in list(models.indexes_of(event.environment)):
+        if not any(index is each for each in mine):
+            yield index, False
+
+
+class _Judge:
+    """One event, held to rule after rule. What filters read of it is decoded once."""
+
+    def __init__(self, event: Event, pause: Callable[[], None]) -> None:
+        self._event = event
+        self._pause = pause
+        self._fields: dict[str, Any] | None = None
+
+    def judged(self, rule: Rule, destination: Destination | None) -> Judgement:
+        event = self._event
+        pattern = matching_pattern(rule.event_types, event.type)
+        tied = None if destination is None else destination.customer
+        value, error = self._filtered(rule) if pattern is not None else (None, None)
+        if pattern is None:
+            reason = Reason.OTHER_TYPE
+        elif not rule.enabled:
+            reason = Reason.RULE_DISABLED
+        elif destination is not None and destination.status is DestinationStatus.ARCHIVED:
+            reason = Reason.DESTINATION_ARCHIVED
+        elif tied not in (None, event.customer):
+            reason = Reason.OTHER_CUSTOMER
+        elif error is not None:
+            reason = Reason.FILTER_FAILED
+        elif value is False:
+            reason = Reason.FILTER_FALSE
+        else:
+            reason = Reason.MATCHES
+        return Judgement(
+            rule=rule,
+            destination=destination,
+            pattern=pattern,
+            customer_matches=tied in (None, event.customer),
+            filter_value=value,
+            filter_error=error,
+            reason=reason,
+        )
+
+    def _filtered(self, rule: Rule) -> tuple[bool | None, str | None]:
+        compiled = filter_of(rule)
+        if compiled is None:
+            return None, None
+        if self._fields is None:
+            self._fields = facts_of(self._event, _ALL_FIELDS).fields
+        try:
+            return compiled.matches(Facts(self._fields, self._pause)), None
+        except EvaluationError as error:
+            return None, str(error)
+
+
+def _reach(reached: dict[str, Reached], judgement: Judgement) -> None:
+    """Add the destination that a rule chooses, if it does."""
+    destination = judgement.destination
+    if judgement.reason is not Reason.MATCHES or destination is None:
+        return
+    present = reached.get(destination.id)
+    if present is None or judgement.rule.priority > present.priority:
+        reached[destination.id] = Reached(destination, judgement.rule.priority, judgement.rule)
+
+
+def _refusal(models: Models, event: Event, pause: Callable[[], None]) -> Refusal | None:
+    check = models.check_of(event.environment, event.type)
+    if check is None:
+        return None
+    try:
+        check.check(event.payload, pause)
+    except Refusal as refusal:
+        return refusal
+    return None

@@ -1,0 +1,62 @@
+"""Bounds what callers have under way at once: of all, of each workspace, and of each of its customers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engine.model.errors import Refusal
+from engine.model.read_models import Customer
+from engine.runtime.tally import Tally
+
+# Of the places of a workspace one in so many is for one customer's sessions, and one in so many for the
+# workspace's keys alone: a customer whose receivers hang refuses neither the owner nor other customers.
+CUSTOMER_PART = 4
+KEYS_PART = 4
+
+
+class Slots:
+    """Places that are taken while something runs. Owner of the counts."""
+
+    def __init__(self, of_all: int, of_workspace: int, what: str, retry_after_s: int) -> None:
+        """`what` is running, for whoever has to hear that there is too much of it."""
+        self._of_all = of_all
+        self._of_workspace = of_workspace
+        self._what = what
+        self._retry_after_s = retry_after_s
+        self._of_customer, self._of_customers = customers_places(of_workspace)
+        self._taken = Tally()  # by workspace
+        self._sessions = Tally()  # by workspace: those of its customers' sessions
+        self._customers = Tally()  # by account
+
+    @contextmanager
+    def taken(self, workspace: str, customer: Customer | None = None) -> Iterator[None]:
+        """Take a place while the block runs, for a `customer` where its session asks. Raises Refusal
+        `overloaded` where there is none."""
+        if (
+            self._taken.of(workspace) >= self._of_workspace
+            or self._taken.total >= self._of_all
+            or (customer is not None and not self._has_room(workspace, customer.account))
+        ):
+            message = f"too many {self._what} are under way"
+            raise Refusal("overloaded", message, retry_after_s=self._retry_after_s)
+        held = [(self._taken, workspace)]
+        if customer is not None:
+            held += [(self._sessions, workspace), (self._customers, customer.account)]
+        for tally, whose in held:
+            tally.add(whose)
+        try:
+            yield
+        finally:
+            for tally, whose in held:
+                tally.remove(whose)
+
+    def _has_room(self, workspace: str, account: str) -> bool:
+        return (
+            self._customers.of(account) < self._of_customer
+            and self._sessions.of(workspace) < self._of_customers
+        )
+
+
+def customers_places(of_workspace: int) -> tuple[int, int]:
+    """Return how many of a workspace's places one customer may have, and all its customers together."""
+    together = max(1, of_workspace - max(1, of_workspace // KEYS_PART))
+    return max(1, min(together, of_workspace // CUSTOMER_PART)), together

@@ -1,0 +1,91 @@
+"""Looks up idempotency keys ahead of a commit: of events that their schema refuses, and of no others.
+
+A key that was accepted answers as it did before, whatever the schema says by now. What passes its
+schema never comes here: its commit looks the key up.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import trio
+
+from engine.model.errors import Refusal
+from engine.ports import Claimed, StoreAwayError, StoreError
+from engine.submission.receipts import Accepted
+
+AT_ONCE = 2  # look-ups: refused events must not take the connections that others read by
+MAX_WAITING = 500  # as many as are answered within about a second
+
+
+class ClaimReader(Protocol):
+    """Reads who holds idempotency keys."""
+
+    async def holders(
+        self, environment: int, keys: Sequence[str], now_ms: int
+    ) -> dict[str, Claimed]:
+        """Return the holders of those keys that are held at an instant. Raises StoreError."""
+
+
+class KeyedRefusal(Refusal):
+    """A refusal of an event whose idempotency key may have been accepted before."""
+
+    def __init__(self, refusal: Refusal, accepted: Accepted) -> None:
+        super().__init__(refusal.code, refusal.message, refusal.details)
+        self.accepted = accepted  # as if it had been: its claim, and no deliveries
+
+    @property
+    def key(self) -> str:
+        """The idempotency key."""
+        claim = self.accepted.claim
+        assert claim is not None
+        return claim.key
+
+
+class KeyLookup:
+    """Asks the store, a few at a time. Owner of nothing but the number of those who wait."""
+
+    def __init__(self, reader: ClaimReader, now: Callable[[], float]) -> None:
+        self._reader = reader
+        self._now = now
+        self._limit = trio.CapacityLimiter(AT_ONCE)
+        self._waiting = 0
+
+    async def holders(
+        self, environment: int, refusals: Sequence[KeyedRefusal]
+    ) -> dict[str, Claimed]:
+        """Return who holds the keys of refused events. Raises Refusal `overloaded` or `internal`: as
+        yet nothing was accepted of what they came with."""
+        if self._waiting >= MAX_WAITING:
+            raise Refusal("overloaded", "too many events are being refused", retry_after_s=1)
+        keys = sorted({each.key for each in refusals})
+        self._waiting += 1
+        try:
+            async with self._limit:
+                return await self._reader.holders(environment, keys, int(self._now() * 1000))
+        except StoreAwayError:
+            raise Refusal("overloaded", "the database does not answer", retry_after_s=1) from None
+        except StoreError:
+            raise Refusal("internal", "an idempotency key could not be looked up") from None
+        finally:
+            self._waiting -= 1
+
+
+def duplicates(
+    entries: list[Accepted | Refusal], holders: dict[str, Claimed]
+) -> dict[str, Claimed]:
+    """Put what was accepted before (or earlier in the same batch) in the place of its refusal.
+
+    Returns the holders by the id of the event that came too late, as a commit does.
+    """
+    known: dict[str, Claimed] = {}
+    earlier: dict[str, Claimed] = {}
+    for index, entry in enumerate(entries):
+        if isinstance(entry, KeyedRefusal):
+            holder = holders.get(entry.key) or earlier.get(entry.key)
+            if holder is not None:
+                entries[index] = entry.accepted
+                known[entry.accepted.event.id] = holder
+        elif isinstance(entry, Accepted) and entry.claim is not None:
+            claim = entry.claim
+            earlier.setdefault(claim.key, Claimed(claim.event, claim.deliveries, claim.digest))
+    return known

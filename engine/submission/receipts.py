@@ -1,0 +1,165 @@
+"""Replies to ingestion requests: receipts for what is durable, refusals for the rest, as JSON.
+
+Built by hand where every event pays for it; event types and ids need no escaping.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from engine.core.records import Delivery, Event
+from engine.model.errors import STATUS_OF_CODE, Detail, Refusal
+from engine.model.identity import created_at_ms
+from engine.model.instants import iso
+from engine.ports import Claimed, KeyClaim
+from engine.submission.submission import Fate
+
+NAMED = 100  # reasons of a batch that are told; the results of one that is taken in part tell all
+RETRY_AFTER_S = 1  # what an overloaded answer asks for: a group takes far less than a second
+_MESSAGES = {
+    "overloaded": "the service cannot take events now, try again later",
+    "internal": "the outcome is unknown: repeat the request with the same idempotencyKey",
+}
+
+
+class Reply(Struct, gc=False):
+    """The answer to an ingestion request.
+
+    Of a success `body` is the JSON. Of an error it is empty; `code`, `message` and `details` say what
+    both lanes render alike, with the request's id.
+    """
+
+    status: int
+    body: bytes = b""
+    code: str | None = None
+    message: str = ""
+    details: tuple[Detail, ...] = ()
+    retry_after_s: int | None = None
+
+
+Done = Callable[[Reply], None]
+
+
+class Accepted(Struct, gc=False):
+    """An event that passed every check, with its deliveries and the key that it claims."""
+
+    event: Event
+    deliveries: list[Delivery]
+    claim: KeyClaim | None
+
+
+def refused(refusal: Refusal) -> Reply:
+    """Return the reply to a request that was refused before its commit."""
+    return Reply(
+        refusal.status, b"", refusal.code, refusal.message, refusal.details, refusal.retry_after_s
+    )
+
+
+def failed(code: str) -> Reply:
+    """Return the reply to a request whose submission failed with `code`."""
+    retry_after_s = RETRY_AFTER_S if code == "overloaded" else None
+    return Reply(STATUS_OF_CODE[code], b"", code, _MESSAGES[code], (), retry_after_s)
+
+
+def receipt(accepted: Accepted, fate: Fate) -> Reply:
+    """Return the reply to a single event's request."""
+    if fate.refusal is not None:
+        return failed(fate.refusal)
+    event = accepted.event
+    holder = fate.lost.get(event.id) if fate.lost else None
+    if holder is None:
+        return Reply(202, _receipt(event, event.id, len(accepted.deliveries), "false"))
+    if (mismatch := _mismatch(accepted, holder)) is not None:
+        return refused(mismatch)
+    return Reply(202, _receipt(event, holder.event, holder.deliveries, "true"))
+
+
+def results(entries: Sequence[Accepted | Refusal], fate: Fate) -> Reply:
+    """Return the reply to a batch: a line for each of its events, in their order."""
+    if fate.refusal is not None:
+        return failed(fate.refusal)
+    lines: list[str] = []
+    refusals: list[Refusal] = []
+    accepted = duplicates = 0
+    lost = fate.lost or {}
+    for index, entry in enumerate(entries):
+        if isinstance(entry, Refusal):
+            refusals.append(entry)
+            lines.append(_rejection(index, entry))
+            continue
+        identifier = entry.event.id
+        holder = lost.get(identifier)
+        if holder is None:
+            accepted += 1
+            lines.append(_line(index, "ACCEPTED", identifier, len(entry.deliveries)))
+        elif (refusal := _mismatch(entry, holder)) is not None:
+            refusals.append(refusal)
+            lines.append(_rejection(index, refusal))
+        else:
+            duplicates += 1
+            lines.append(_line(index, "DUPLICATE", holder.event, holder.deliveries))
+    if len(refusals) == len(entries):
+        return none_valid(refusals)
+    return Reply(
+        202,
+        (
+            f'{{"accepted":{accepted},"duplicates":{duplicates},"rejected":{len(refusals)},'
+            f'"results":[{",".join(lines)}]}}'
+        ).encode(),
+    )
+
+
+def none_valid(refusals: Sequence[Refusal]) -> Reply:
+    """Return the reply to a batch without a single valid event: the first hundred reasons; or, where
+    some were not judged at all, that one may try again."""
+    for refusal in refusals:
+        if refusal.code == "overloaded":
+            return refused(refusal)
+    details: list[Detail] = []
+    for index, refusal in enumerate(refusals[:NAMED]):
+        within = refusal.details or (Detail("", refusal.message),)
+        details += [
+            Detail(f"events[{index}].{each.path}".rstrip("."), each.message) for each in within
+        ]
+    return refused(
+        Refusal("invalid_request", "no event of the batch is valid", tuple(details[:NAMED]))
+    )
+
+
+def _receipt(event: Event, identifier: str, deliveries: int, duplicate: str) -> bytes:
+    received_at = iso(created_at_ms(identifier))
+    return (
+        f'{{"id":"{identifier}","eventType":"{event.type}","receivedAt":"{received_at}",'
+        f'"duplicate":{duplicate},"deliveries":{deliveries}}}'
+    ).encode()
+
+
+def _line(index: int, status: str, identifier: str, deliveries: int) -> str:
+    return (
+        f'{{"index":{index},"status":"{status}","id":"{identifier}",'
+        f'"deliveries":{deliveries},"error":null}}'
+    )
+
+
+def _rejection(index: int, refusal: Refusal) -> str:
+    error: dict[str, object] = {"code": refusal.code, "message": refusal.message}
+    if refusal.details:
+        error["details"] = [
+            {"path": each.path, "message": each.message} for each in refusal.details
+        ]
+    return (
+        f'{{"index":{index},"status":"REJECTED","id":null,"deliveries":0,'
+        f'"error":{msgspec.json.encode(error).decode()}}}'
+    )
+
+
+def _mismatch(accepted: Accepted, holder: Claimed) -> Refusal | None:
+    claim = accepted.claim
+    if claim is None or claim.digest == holder.digest:
+        return None
+    return Refusal(
+        "idempotency_mismatch",
+        "the idempotencyKey was used for another event",
+        (Detail("idempotencyKey", "was used with another eventType, customer or payload"),),
+    )
