@@ -21,7 +21,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check bench chaos sim fuzz lock clean
+.PHONY: help setup run demo test prove check bench chaos sim fuzz lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,8 +63,11 @@ demo: $(VENV)/.runtime  ## show it at work, against the server that `make run` s
 
 # --- working on it
 
-test: $(VENV)/.dev  ## run all tests (PYTEST_ARGS="-k word" for some)
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(VENV)/.dev  ## run all tests but the long proofs (PYTEST_ARGS="-k word" for some)
+	@$(BIN)/python -m pytest -m "not prove" $(PYTEST_ARGS)
+
+prove: $(VENV)/.dev  ## run the long proofs: simulations, planted bugs, chaos, the bench's programs
+	@$(BIN)/python -m pytest -m "prove" $(PYTEST_ARGS)
 
 check: $(VENV)/.dev  ## formatting, lint, types, and audits of code and dependencies
 	@$(BIN)/ruff format --check .

@@ -16,6 +16,7 @@ import structlog
 from storage.bridge import Bridge, open_bridge
 from storage.postmaster import read_postmaster
 from tests.postgres import TestServer
+from tests.proofs import MARK, is_proof
 
 _SERVER = pytest.StashKey[TestServer]()
 MEMORY = Path("/dev/shm")
@@ -37,6 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         folder, runner = Path(passed["postgres_folder"]), passed["postgres_runner"]
     config.stash[_SERVER] = TestServer(folder, runner)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the long proofs."""
+    for item in items:
+        if is_proof(item.nodeid):
+            item.add_marker(MARK)
 
 
 def _prefer_memory() -> None:

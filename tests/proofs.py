@@ -1,0 +1,23 @@
+"""The long proofs: few tests, which take as long as all others together.
+
+Each tries very many cases, or runs whole programs. `make prove` runs them, `make test` all others, and
+`.ci/run` both. A file comes here when its tests take ten seconds of a quiet machine.
+"""
+
+PROOFS = (
+    "tests/bench/test_scenarios.py",  # every scenario of the bench, against real servers
+    "tests/chaos/test_chaos.py",  # a round of kills, cuts and crowds
+    "tests/core/test_histories.py",  # random histories of the machine
+    "tests/core/test_model.py",  # the machine beside its model
+    "tests/engine/test_filters_equal.py",  # filters beside the library that defines them
+    "tests/fuzz/test_dearest.py",  # the dearest input of each door, looked for
+    "tests/fuzz/test_patterns.py",  # the steps of each regular expression
+    "tests/sim/test_mutants.py",  # a simulated history for each planted bug
+    "tests/sim/test_seeds.py",  # simulated histories
+)
+MARK = "prove"
+
+
+def is_proof(nodeid: str) -> bool:
+    """Tell whether a test is one of a long proof."""
+    return nodeid.partition("::")[0] in PROOFS
