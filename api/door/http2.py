@@ -40,7 +40,7 @@ from api.ingestion import PATHS
 __all__ = ["STREAMS", "Http2Connection"]
 
 
-MOST_NUMBER = 2**31  # of streams
+MOST_NUMBER = 2**31 - 1  # of streams; the bit before it means nothing
 
 
 class Http2Connection(Sending):
@@ -186,7 +186,7 @@ class Http2Connection(Sending):
         kind = frame[3]
         if kind != HEADERS and not self._h2.windows:
             return False
-        number = int.from_bytes(frame[5:9], "big")
+        number = int.from_bytes(frame[5:9], "big") & MOST_NUMBER
         if number in self._h2.windows:
             return self._meddled(number, kind, frame)
         if kind != HEADERS or frame[4] != END_HEADERS or not self._spoken:
@@ -194,7 +194,7 @@ class Http2Connection(Sending):
         body = self._frames.body_behind(frame[5:9])
         if (
             body is None
-            or not self._h2.highest_inbound_stream_id < number < MOST_NUMBER
+            or number <= self._h2.highest_inbound_stream_id
             or not number % 2
             or self._door.closing
             or len(self._streams) >= STREAMS
@@ -228,13 +228,14 @@ class Http2Connection(Sending):
     def _meddled(self, number: int, kind: int, frame: bytes) -> bool:
         """See to a frame for a request that came whole; False: the frame is for `h2`."""
         request, data = self._streams[number], frame[HEADER_BYTES:]
+        size = int.from_bytes(data[:4], "big")
         if kind == RST_STREAM and len(data) == 4:
             del self._h2.windows[number]
             request.gone()
             self.over(request)
             self._reset_once()
-        elif kind == WINDOW and len(data) == 4:
-            if self._h2.widen(number, int.from_bytes(data, "big") & LARGEST_WINDOW):
+        elif kind == WINDOW and len(data) == 4 and 0 < size <= LARGEST_WINDOW:
+            if self._h2.widen(number, size):
                 self._unblock(number)
             else:
                 self.reset(request, ErrorCodes.FLOW_CONTROL_ERROR)
@@ -325,7 +326,9 @@ class Http2Connection(Sending):
             return
         changed = event.changed_settings.get(SettingCodes.INITIAL_WINDOW_SIZE)
         if changed is not None:
-            self._h2.widen_all(changed.new_value - (changed.original_value or 0))
+            if not self._h2.widen_all(changed.new_value - (changed.original_value or 0)):
+                self._end(ErrorCodes.FLOW_CONTROL_ERROR)
+                return
             self._sending.update(self._blocked)
             self._blocked.clear()
 

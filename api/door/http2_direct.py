@@ -44,12 +44,18 @@ class DirectProtocol(Protocol):
         """Let a stream send so many bytes more; False where no window has so many."""
         window = self.windows[number] + size
         self.windows[number] = window
-        return size > 0 and window <= LARGEST_WINDOW
+        return window <= LARGEST_WINDOW
 
-    def widen_all(self, size: int) -> None:
-        """Change the windows of all, as a setting does."""
+    def widen_all(self, size: int) -> bool:
+        """Change the windows of all, as a setting does; False where one becomes too large."""
         for number in self.windows:
             self.windows[number] += size
+        return max(self.windows.values(), default=0) <= LARGEST_WINDOW
+
+    @property
+    def open_inbound_streams(self) -> int:
+        """See `h2`, which refuses one more than it allows: those of both ways count."""
+        return super().open_inbound_streams + len(self.windows)
 
     def _say(self, kind: int, flags: int, number: int, data: bytes) -> None:
         size = len(data)

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 CORPUS = Path(__file__).with_name("corpus")
 NAMES = (
-    "address", "chunked", "configuration", "event", "file_url", "filter", "master_key", "multipart",
-    "patterns", "plans", "query", "request", "response", "schema", "signature", "template",
+    "address", "chunked", "configuration", "event", "file_url", "filter", "frames", "master_key",
+    "multipart", "patterns", "plans", "query", "request", "response", "schema", "signature", "template",
 )  # fmt: skip
 
 

@@ -8,7 +8,14 @@ from tests.fuzz.door import CORPUS, NAMES, Door, door
 
 # Inputs a door, in half a second or so of one worker: the dearest have the fewest. `python -m tests.fuzz`
 # makes millions.
-EXAMPLES = {"configuration": 60, "filter": 60, "master_key": 40, "request": 40, "template": 60}
+EXAMPLES = {
+    "configuration": 60,
+    "filter": 60,
+    "frames": 40,
+    "master_key": 40,
+    "request": 40,
+    "template": 60,
+}
 LONGEST = 1_000  # bytes of an input
 
 
