@@ -125,7 +125,9 @@ class Http2Connection(Sending):
             (request.due for request in self._streams.values()),
             default=self._idle,
         )
-        self._within(min(due, self._stuck) - now)
+        self.sooner(
+            min(due, self._stuck)
+        )  # a last word, said just now, is waited for a moment alone
 
     def _expire_requests(self, now: float) -> bool:
         """See to those whose deadline has passed; False when that has ended the connection."""
@@ -172,7 +174,7 @@ class Http2Connection(Sending):
         finally:
             self._busy = False
         self._flush()
-        if self.closed:
+        if self._ending:
             return
         if waits:
             self._reading = False

@@ -213,9 +213,10 @@ class Sending(Channel):
             except OSError:
                 self.close()
                 return False
-            if not left and self._stuck == FOREVER:
-                self._stuck = self._instant() + self._limits.write_s
-                self.sooner(self._stuck)
+            if not left:
+                if self._stuck == FOREVER:
+                    self._stuck = self._instant() + self._limits.write_s
+                self.sooner(self._stuck)  # also where the deadline that passed had this said
             self._watch()
         return True
 

@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
     bodies: list[bytes]
 
 
-class _Door(_Reactor):
+class Neighbour(_Reactor):
     """What a connection needs of a door. Ingest replies at once, or where nothing else is left to do."""
 
     def __init__(self, waits: bool) -> None:
@@ -116,7 +116,7 @@ class _Door(_Reactor):
         return bool(held or exchanges)
 
 
-class _Client(_Wire):
+class Client(_Wire):
     """A client's socket that keeps what it is told."""
 
     def __init__(self, pieces: list[bytes]) -> None:
@@ -144,7 +144,7 @@ class _ByH2(Http2Connection):
 
 def by_door(pieces: list[bytes], waits: bool, kind: type[Http2Connection]) -> Outcome:
     """Have a connection read pieces; return what came of it."""
-    house, client = _Door(waits), _Client(pieces)
+    house, client = Neighbour(waits), Client(pieces)
     connection = kind(
         cast(Any, house), cast(Any, client), ("192.0.2.1", 1), cast(Any, _raise), Turns()
     )
