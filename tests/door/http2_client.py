@@ -18,6 +18,7 @@ class Http2Client:
             h2.config.H2Configuration(client_side=True, header_encoding="utf-8")
         )
         self.acknowledge = True
+        self.pings = 0  # that were answered
         self.ended = False
         self.reset: dict[int, int] = {}
         self.goaway: int | None = None
@@ -50,11 +51,21 @@ class Http2Client:
                     self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
                 self._done.add(event.stream_id)
+            elif isinstance(event, h2.events.PingAckReceived):
+                self.pings += 1
             elif isinstance(event, h2.events.StreamReset):
                 self.reset[event.stream_id] = event.error_code
             elif isinstance(event, h2.events.ConnectionTerminated):
                 self.goaway = event.error_code
         await self.flush()
+
+    async def read_all_sent(self) -> None:
+        """Wait until the server has seen everything that was sent: it answers a PING behind that."""
+        answered = self.pings
+        self.h2.ping(b"the last")
+        await self.flush()
+        while self.pings == answered and not self.ended:
+            await self.pump()
 
     async def open(self, method: str, path: str, headers: list[tuple[str, str]], end: bool) -> int:
         number: int = self.h2.get_next_available_stream_id()

@@ -138,8 +138,8 @@ async def test_what_comes_for_one_afterwards_ends_it_alone_and_is_counted(
             number = await whole(client)
             await house.ingest.wait_waiting(count)
             await client.stream.send_all(meddling(number))
-            while direct(house):  # noqa: ASYNC110 - a socket's news
-                await trio.sleep(0.002)
+            await client.read_all_sent()
+            assert direct(house) == 0
             if ends is not None:
                 while number not in client.reset:
                     await client.pump()
