@@ -6,6 +6,7 @@ are of start no attempt until that ends.
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -76,8 +77,8 @@ class Recorder:
         self._closed = False
         self._away = False
         self._open: list[Outcome] = []  # being written
-        # Owners of outcomes whose fate is decided, until each has been told.
-        self._untold: deque[tuple[SettlementOwner, list[Settlement], PoisonError | None]] = deque()
+        # What is to be told of decided outcomes, to their owners first: each call is made once.
+        self._untold: deque[Callable[[], None]] = deque()
         self.on_relief: Callable[[], None] | None = None
         self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
         self.on_settled: Callable[[Mapping[int, Counts]], None] | None = None  # by environment
@@ -155,7 +156,7 @@ class Recorder:
         """Commit group after group until closed and empty."""
         if self._closed:
             self._urgent.set()
-        self._tell_owners()  # those that an earlier run broke in front of
+        self._tell_rest()  # of what an earlier run broke in
         while True:
             if not (self._waiting or self._marks or self._snapshots):
                 self._idle.set()
@@ -235,8 +236,7 @@ class Recorder:
         self._settlements += len(taken)
         marks.clear()
         snapshots.clear()
-        self._tell(taken, was_away=was_away)
-        self._report(group, counts)
+        self._tell(taken, was_away=was_away, reports=self._reports(group, counts))
 
     async def _give_up(
         self,
@@ -264,21 +264,33 @@ class Recorder:
         if marks or snapshots:
             await self._commit([], marks, snapshots)  # else no waker finds a retry
 
-    def _report(self, group: SettleGroup, counts: Mapping[int, Counts]) -> None:
-        """Tell those who look on what is durable now."""
+    def _reports(
+        self, group: SettleGroup, counts: Mapping[int, Counts]
+    ) -> list[Callable[[], None]]:
+        """Return the calls that tell those who look on what is durable now."""
+        reports: list[Callable[[], None]] = []
         if self.on_settled is not None:
-            self.on_settled(counts)
+            reports.append(partial(self.on_settled, counts))
         if group.snapshots and self.on_snapshots is not None:
-            self.on_snapshots(group.snapshots)
+            reports.append(partial(self.on_snapshots, group.snapshots))
         if self.on_dead is not None:
             dead = [each for each in group.settlements if each.dead_lettered]
             if dead:
-                self.on_dead(dead)
+                reports.append(partial(self.on_dead, dead))
+        return reports
 
     def _tell(
-        self, taken: list[Outcome], refused: PoisonError | None = None, *, was_away: bool = False
+        self,
+        taken: list[Outcome],
+        refused: PoisonError | None = None,
+        *,
+        was_away: bool = False,
+        reports: Sequence[Callable[[], None]] = (),
     ) -> None:
-        """Tell owners what came of their outcomes: that they are durable, or that they are `refused`."""
+        """Tell owners what came of their outcomes: that they are durable, or that they are `refused`.
+
+        Then tell everybody else. Where one of them raises, the next run goes on behind that one.
+        """
         del self._open[: len(taken)]  # whatever raises from here on, no outcome is told twice
         by_owner: dict[SettlementOwner, list[Settlement]] = {}
         last: SettlementOwner | None = None
@@ -287,25 +299,29 @@ class Recorder:
             if owner is not last:  # they come in runs
                 last, settlements = owner, by_owner.setdefault(owner, [])
             settlements.append(settlement)
-        self._untold.extend((owner, told, refused) for owner, told in by_owner.items())
-        self._tell_owners()
+        untold = self._untold
+        for owner, told in by_owner.items():
+            if refused is None:
+                untold.append(partial(owner.committed, told))
+            else:
+                untold.append(partial(owner.refused, told[0], refused))
         if self.on_replayed is not None:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
-                self.on_replayed(replayed)
+                untold.append(partial(self.on_replayed, replayed))
+        untold.append(partial(self._relieve, was_away))
+        untold.extend(reports)
+        self._tell_rest()
+
+    def _relieve(self, was_away: bool) -> None:
         relieved = self._waiting.relieve() or was_away
         if relieved and self.on_relief is not None:
             self.on_relief()
 
-    def _tell_owners(self) -> None:
-        """Tell every owner that is yet to be told, each once."""
+    def _tell_rest(self) -> None:
         untold = self._untold
         while untold:
-            owner, settlements, refused = untold.popleft()
-            if refused is None:
-                owner.committed(settlements)
-            else:
-                owner.refused(settlements[0], refused)
+            untold.popleft()()
 
 
 def _first(rows: dict[str, T]) -> list[T]:

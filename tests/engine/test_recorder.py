@@ -1,6 +1,6 @@
 """The recorder under virtual time: groups, counters, congestion, and every way a commit can fail."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -326,6 +326,44 @@ async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
     recorder.close()
     await recorder.run()
     assert (len(broken.durable), len(behind.durable), len(store.groups)) == (1, 1, 1)
+
+
+async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
+    store: FakeSettleStore, autojump_clock: MockClock
+) -> None:
+    """Or a replay job would wait for what has ended, a workspace for room, and a notice be missing."""
+    recorder = Recorder(store, 1, trio.current_time)
+    told: list[str] = []
+
+    def hears(name: str) -> Callable[..., None]:
+        def hear(*_: object) -> None:
+            told.append(name)
+            raise RuntimeError
+
+        return hear
+
+    class Broken(Owner):
+        def committed(self, settlements: list[Settlement]) -> None:
+            super().committed(settlements)
+            raise RuntimeError
+
+    recorder.on_replayed, recorder.on_relief = hears("replayed"), hears("relief")
+    recorder.on_settled, recorder.on_snapshots = hears("settled"), hears("snapshots")
+    recorder.on_dead = hears("dead")
+    dead = settled(1, failed=ErrorCategory.HTTP_5XX)
+    dead.dead_lettered = True
+    dead.delivery.replay_job = "job"
+    owner = Broken()
+    store.script = [StoreAwayError()]
+    recorder.put([dead], owner)
+    recorder.write_snapshot(SnapshotWrite(1, DESTINATION, b"s"))
+    for _ in range(6):
+        with pytest.raises(RuntimeError):
+            await recorder.run()
+    recorder.close()
+    await recorder.run()
+    assert (len(owner.durable), len(store.groups)) == (1, 1)
+    assert told == ["replayed", "relief", "settled", "snapshots", "dead"]
 
 
 @pytest.mark.parametrize("others", [0, 1, 2])

@@ -139,7 +139,7 @@ RECORDER = (
     mutant(
         "no relief",
         "Actors that were kept from sending while outcomes waited are not told when that is over.",
-        (Recorder, "_tell", "self.on_relief()", "pass"),
+        (Recorder, "_relieve", "self.on_relief()", "pass"),
         needs="small",
     ),
     mutant(
