@@ -38,6 +38,7 @@ class SchemaCheck:
         compiled = self._compiled
         if compiled is None:
             compiled = self._compiled = self._compiler.compile(self)
+            pause()  # it takes milliseconds
         compiled.check(payload, pause)
 
     @property

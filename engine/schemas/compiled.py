@@ -17,10 +17,11 @@ from engine.model.documents import MAX_DETAILS, invalid
 from engine.model.errors import Detail, Refusal
 from engine.model.json_members import deepest, without_surrogates
 from engine.runtime.slices import no_pause
-from engine.schemas.numbers import Prices, may_hold_long, price, prices
+from engine.schemas.numbers import Prices, long_divisors, may_hold_long, named_in, price, prices
 from engine.schemas.outline import outline
-from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, pattern_size, patterns_of
+from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, compiling_size, patterns_of
 from engine.schemas.places import DIALECT, read_places
+from engine.schemas.texts import text_price, text_prices
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
@@ -36,8 +37,11 @@ EACH = 0  # name of an object: what `propertyNames` may complain of
 BYTES_A_UNIT = 32  # of text, beside the values
 # A payload from here on is decoded, judged and complained of in steps: each takes milliseconds at worst.
 STEPS_BYTES = 16 * 1024
+STEPS_WORK = 20_000  # so does one whose text takes a tenth of what it may
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
+LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
+_OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # of the meta-schema, with its complaint
 _REGEX_BYTES = 1 << 20  # of one compiled pattern, and of what its matching may remember
 # More digits than programs write of a float. It begins with what is rare, which makes it quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
@@ -61,10 +65,15 @@ def judged(schema: Any) -> tuple["CompiledSchema", int]:
             raise invalid("schema.$schema", f"must be {DIALECT}")
     total = 0
     for pattern in patterns_of(schema):
-        size = pattern_size(pattern)
+        size = compiling_size(pattern)
         total += size
         if size > PATTERN_SIZE or total > PATTERNS_SIZE:
-            raise invalid("schema", f"a pattern is too large with its repetitions: {pattern[:80]}")
+            raise invalid("schema", f"a pattern takes too long to compile: {pattern[:80]}")
+    # The meta-schema has `uniqueItems`: a `required` of 2,700 long numbers took it 2 s.
+    if price(named_in(schema), _OF_SCHEMAS, MAX_WORK) > MAX_WORK:
+        raise invalid("schema", "has too many long numbers")
+    if long_divisors(schema) > LONG_DIVISORS:
+        raise invalid("schema", f"more than {LONG_DIVISORS} `multipleOf` with a large exponent")
     _meet_meta_schema(schema)
     weight = weigh(read_places(schema))
     return CompiledSchema(schema, weight), weight
@@ -88,6 +97,7 @@ class CompiledSchema:
         "_outline",
         "_prices",
         "_schema",
+        "_texts",
         "_validator",
         "weight",
     )
@@ -98,6 +108,7 @@ class CompiledSchema:
         self._free_bytes = MAX_WORK * BYTES_A_UNIT // ((BYTES_A_UNIT // 2 + 1) * self.weight)
         self._schema = schema
         self._prices: Prices = prices(schema, self.weight)
+        self._texts = text_prices(schema, self.weight)
         self._names = _names_complained_of(schema)
         self._validator = _validator(schema)
         self._outline: jsonschema_rs.Draft202012Validator | None = None  # made when first needed
@@ -116,6 +127,10 @@ class CompiledSchema:
         long_numbers = self._long_numbers(payload, value, exact=exact)
         if long_numbers > MAX_WORK:
             raise _too_much("long numbers")
+        text = text_price(payload, value, self._texts, MAX_WORK)
+        if text > MAX_WORK:
+            raise _too_much("characters")
+        large = large or text > STEPS_WORK
         if not self._validator.is_valid(value):
             if large:
                 pause()
@@ -129,6 +144,8 @@ class CompiledSchema:
         long_numbers = self._long_numbers(text, example, exact=False)
         if long_numbers > MAX_WORK:
             raise invalid("example", "has too many long numbers for its schema")
+        if text_price(text, example, self._texts, MAX_WORK) > MAX_WORK:
+            raise invalid("example", "has too much text for the patterns of its schema")
         if not self._validator.is_valid(example):
             violation = self._violation(example, text, long_numbers, "example")
             raise Refusal("invalid_request", violation.message, violation.details)

@@ -59,6 +59,20 @@ def prices(schema: Any, weight: int) -> Prices:
     return Prices(units * times, unique * times, bool(divided))
 
 
+def named_in(schema: Any) -> list[Any]:
+    """Return what stands where the meta-schema wants names that differ, whatever it is."""
+    found: list[Any] = []
+    for each in _objects(schema):
+        found += (each.get("required"), each.get("type"), each.get("dependentRequired"))
+    return found
+
+
+def long_divisors(schema: Any) -> int:
+    """Return how many `multipleOf` of a schema are divided by in long fractions."""
+    divisors = (each.get("multipleOf") for each in _objects(schema))
+    return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
+
+
 def may_hold_long(payload: bytes) -> bool:
     """Tell whether a payload may hold a long integer. A string of 19 digits looks like one."""
     return _RUN in payload.translate(_RUNS)
