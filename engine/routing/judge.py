@@ -7,6 +7,7 @@ run: one event of an environment at a time, and slice by slice the environments 
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import trio
@@ -108,21 +109,30 @@ class Judge:
         """Do what is no event's judgement but takes as long: in slices, in its turn, and charged to the
         environment as that of an event of `size` bytes is, or to the customer's `account` whose session
         asks. Raises Refusal."""
-        self._judging.admit(environment, account)
+        admit = partial(self._judging.admit, environment, account)
+        admit()
         slices, spent = Slices(work), _Spent(None)
         try:
-            await self._go_on(environment, slices, spent)
+            # Whoever asked for several at once is asked again what the first ones took.
+            await self._go_on(environment, slices, spent, admit)
         finally:
             self._judging.charge(environment, spent.seconds or 0.0, size, account)
         return slices.result
 
-    async def _go_on(self, environment: int, slices: Slices[T], spent: "_Spent") -> None:
+    async def _go_on(
+        self,
+        environment: int,
+        slices: Slices[T],
+        spent: "_Spent",
+        admit: Callable[[], None] = lambda: None,
+    ) -> None:
         """Work slice by slice to the end. What takes seconds keeps another environment waiting for the
         slice that is under way alone."""
         self._last_s = max(self._last_s, spent.seconds or 0.0)
         ended = False
         try:
             async with self._turns.turn(environment):
+                admit()
                 while not ended:
                     async with self._slices.turn(environment):
                         await self._give_way(environment)

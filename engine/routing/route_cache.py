@@ -38,15 +38,17 @@ class RouteCache(Generic[R]):
         while self._weights.get(environment, 0) + weight > MOST_EACH:
             self._drop(next(iter(self._of[environment])))
         while self.weight + weight > MOST:
-            self._displace()
+            self._displace(environment)
         self.found[key] = version, route
         self._of.setdefault(environment, {})[key] = weight
         self._weights[environment] = self._weights.get(environment, 0) + weight
         self.weight += weight
 
-    def _displace(self) -> None:
-        """Drop the oldest route of the environment whose turn it is."""
-        environment = next(iter(self._of))
+    def _displace(self, environment: int) -> None:
+        """Drop the oldest route of the environment that needs room if it has more than an equal part of
+        all, else of the one whose turn it is."""
+        if self._weights.get(environment, 0) * len(self._of) <= MOST:
+            environment = next(iter(self._of))
         routes = self._of.pop(environment)
         self._of[environment] = routes
         self._drop(next(iter(routes)))

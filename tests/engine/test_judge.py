@@ -162,6 +162,27 @@ async def test_work_is_charged_as_an_event_is_and_refused_to_who_owes(
         assert await judge.work(2, 0, lambda pause: "done") == "done"
 
 
+async def test_work_that_waited_is_refused_for_what_was_charged_meanwhile(
+    autojump_clock: MockClock,
+) -> None:
+    """A session that asked for a hundred previews at once had all of them, and its workspace's events
+    waited behind these."""
+    said: list[str] = []
+
+    async def ask() -> None:
+        try:
+            said.append(await place.ingest.judge.work(1, 0, lambda _: "done", "customer"))
+        except Refusal as refusal:
+            said.append(refusal.code)
+
+    async with opened() as place:
+        place.tick_s = 0.3
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(ask)
+    assert said == ["done", "overloaded", "overloaded", "overloaded", "overloaded"]
+
+
 async def test_a_slice_rests_only_where_others_are(autojump_clock: MockClock) -> None:
     ended: list[float] = []
     for beside in (False, True):

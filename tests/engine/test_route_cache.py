@@ -29,6 +29,18 @@ def test_all_environments_together_have_a_bound(cache: RouteCache[str]) -> None:
     assert {key[0] for key in cache.found} == set(range(7))
 
 
+def test_floods_of_several_environments_displace_nobody_elses_routes(
+    cache: RouteCache[str],
+) -> None:
+    """In turn with all others they lost a route each, however few they had."""
+    for environment in range(10, 20):
+        cache.put((environment, "kept", None), 1, "route", 1)
+    for number in range(1_000):
+        cache.put((number % 4, f"t{number}", None), 1, "route", 0)
+        assert cache.weight <= 100
+    assert {key[0] for key in cache.found} == {0, 1, 2, 3, *range(10, 20)}
+
+
 def test_a_route_that_is_compiled_anew_takes_the_place_of_the_former(
     cache: RouteCache[str],
 ) -> None:
