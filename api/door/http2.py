@@ -21,6 +21,7 @@ from api.door.http2_direct import LARGEST_WINDOW
 from api.door.http2_frames import (
     DATA,
     END_HEADERS,
+    GOAWAY,
     HEADER_BYTES,
     HEADERS,
     PAID_BODY_BYTES,
@@ -153,6 +154,11 @@ class Http2Connection(Sending):
                 if not frame:
                     break
                 self._debt += self._frames.cost
+                if self._streams and frame[3] == GOAWAY and frame[5:9] == frame[13:17] == bytes(4):
+                    self._leaving = (
+                        True  # `h2` would let nothing be sent to a client that leaves in peace
+                    )
+                    continue
                 if self._take_direct(frame):
                     if self._ending:
                         return

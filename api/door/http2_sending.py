@@ -35,6 +35,7 @@ class Sending(Channel):
         "_frames",
         "_h2",
         "_idle",
+        "_leaving",
         "_lingering",
         "_sending",
         "_stalls",
@@ -68,6 +69,7 @@ class Sending(Channel):
         self._busy = False  # in a turn: what there is to send is sent at its end
         self._ending = False  # the last word was said
         self._lingering = False
+        self._leaving = False  # the client said goodbye, and waits for what is under way
         self._stalls = 0
         self._stuck = FOREVER  # when what was written has to have left
         self._idle = self._instant() + self._limits.idle_s
@@ -170,7 +172,7 @@ class Sending(Channel):
         self._busy = False
         if not self._emit():
             return
-        if self._door.closing and not self._streams:
+        if (self._door.closing or self._leaving) and not self._streams:
             self._end(ErrorCodes.NO_ERROR)
         elif self._sending and self._h2.outbound_flow_control_window > 0:
             self._again()  # others come first

@@ -33,6 +33,7 @@ from tests.door.house import (
 )
 from tests.door.http2_client import Http2Client
 
+GOODBYE = b"\0\0\x08\7" + bytes(13)  # GOAWAY without an error
 HEADERS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "application/json")]
 
 
@@ -405,6 +406,22 @@ async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
             while not busy.ended:
                 await busy.pump()
             await busy.stream.aclose()
+
+
+async def test_a_client_that_says_goodbye_has_its_answers_first() -> None:
+    async with open_house() as house:
+        house.ingest.hold = True
+        client = await dial(house)
+        number = await client.open("POST", "/events", HEADERS, end=False)
+        await client.send_body(number, EVENT)
+        await house.ingest.wait_waiting()
+        await client.stream.send_all(GOODBYE)
+        await client.read_all_sent()
+        house.ingest.answer()
+        assert (await client.response(number)).status == 202
+        while not client.ended:
+            await client.pump()
+        assert client.goaway == h2.errors.ErrorCodes.NO_ERROR
 
 
 async def test_draining_ends_by_force(mock_clock: MockClock) -> None:

@@ -99,8 +99,7 @@ async def test_little_is_held_of_answers_that_nobody_takes() -> None:
         )
         assert 0 < held <= 100 * 64 * 1024
         assert statistics.untaken_bytes <= 32 * 2**20 + len(PAGE)
-        client.h2.close_connection()
-        await client.flush()
+        await client.stream.aclose()
         await house.settled()
         assert house.door.statistics().untaken_bytes == 0
 
