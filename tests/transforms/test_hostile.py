@@ -1,12 +1,14 @@
 """The book of hostile scripts, against real workers: each is bounded, and nobody else notices."""
 
 import json
+import resource
 from itertools import cycle, islice
 
 import pytest
 import trio
 
 from engine.outbound.ports import Failure, Transformed
+from tests.patience import HANGS_S
 from tests.transforms.book import BOOK, HEALTHY, Page
 from tests.transforms.house import (
     NOW_MS,
@@ -20,8 +22,8 @@ from tests.transforms.house import (
 
 WELL = {"runs": 1, "seen": 1, "id": "evt_1", "at": NOW_MS, "map": [1]}
 RUNS = 1_000
-BOUND_S = (
-    5.0  # of any of them, a start included: far beyond 250 ms, since the machine has other work
+CPU_S = (
+    0.150  # for a page and the two runs after it, a start included: thrice what one run may take
 )
 LARGEST_MB = 140  # of a worker after all of them: its contexts, and what the allocator keeps
 
@@ -45,16 +47,27 @@ def judge(page: Page, result: Transformed | Failure) -> None:
     assert result.logs is None or len(result.logs) <= 4096
 
 
+def workers_cpu_s() -> float:
+    """Return the CPU that workers took that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.parametrize("group", range(8))
 async def test_each_is_bounded_and_the_next_run_is_as_ever(group: int) -> None:
+    pages = BOOK[group::8]
+    before_s = workers_cpu_s()
     async with open_pool() as pool:
-        for page in BOOK[group::8]:
-            with trio.fail_after(BOUND_S):
+        for page in pages:
+            with trio.fail_after(HANGS_S):
                 judge(page, await performed(pool, page.source, workspace="hostile"))
             assert await value_of(pool, HEALTHY) == WELL
             # The same worker, most likely, and the same source: nothing of the first run is left.
             assert await value_of(pool, HEALTHY) == WELL
     assert children() == []
+    spent_s = workers_cpu_s() - before_s
+    print(f"{spent_s / len(pages):.2f} s of CPU a page")
+    assert spent_s < CPU_S * len(pages)
 
 
 async def test_a_thousand_leave_no_worker_no_descriptor_and_bounded_memory() -> None:
