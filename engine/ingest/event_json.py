@@ -144,7 +144,7 @@ def read_batch(body: bytes, pause: Callable[[], None] = lambda: None) -> list[by
     if not body.isascii():
         _require_utf8(body)
     try:
-        events = _parts(body)
+        events = _parts(body, pause)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         events = _slices_with_surrogates(body, error, pause)
     else:
@@ -156,17 +156,23 @@ def read_batch(body: bytes, pause: Callable[[], None] = lambda: None) -> list[by
     return events
 
 
-def _parts(body: bytes) -> list[bytes]:
+def _parts(body: bytes, pause: Callable[[], None]) -> list[bytes]:
     if len(body) > LARGE_BYTES:
+        escaped = b"\\" in body and b"\\u" in body  # which may spell the key
+        odd = escaped or body.count(b'"events"') > _MANY_KEYS
+        pause()  # to decode the dearest takes 13 ms
         try:
-            if body.count(b'"events"') > _MANY_KEYS or b"\\u" in body:  # which may spell the key
-                events = _events.decode(_odd_batch.decode(body).events)
+            if odd:
+                raw = _odd_batch.decode(body).events
+                pause()
+                events = _events.decode(raw)
             else:
                 events = _large_batch.decode(body).events
         except msgspec.ValidationError as error:
             if str(error).startswith(_TOO_MANY):
                 raise _too_many() from None
             raise
+        pause()
         return [bytes(raw) for raw in msgspec.structs.astuple(events) if raw is not UNSET]
     raws = _batch.decode(body).events
     if len(raws) > BATCH_EVENTS:
@@ -328,7 +334,7 @@ def _slices_with_surrogates(
     if fixed == body:
         raise _refusal(error, what="the body") from None
     try:
-        spans = _spans(fixed, _parts(fixed))
+        spans = _spans(fixed, _parts(fixed, pause))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as again:
         raise _refusal(again, what="the body") from None
     if spans is None:
