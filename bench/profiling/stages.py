@@ -55,22 +55,18 @@ STAGES: Mapping[str, Stage] = {
     "api.budget": "parse",
     "api.envelope": "parse",
     "api.shares": "parse",
-    "engine.ingest.ingest": "parse",
-    "engine.ingest.event_json": "parse",
-    "engine.submission.submission": "parse",
-    "engine.submission.receipts": "parse",
-    "engine.submission.key_lookup": "parse",
-    "engine.plans.plans": "parse",
+    "engine.ingest": "parse",
+    "engine.submission": "parse",
+    "engine.plans": "parse",
     "engine.schemas": "parse",
     "engine.routing.judging_time": "parse",
     "engine.files.attaching": "parse",
     "engine.files.payload": "parse",
     "storage.claims": "parse",
-    "engine.routing.router": "route",
+    "engine.routing": "route",
     "engine.model.read_models": "route",
     "engine.filters": "route",
-    "engine.intake.intake": "commit",
-    "engine.intake.entrance": "commit",
+    "engine.intake": "commit",
     "engine.recording.requeue": "commit",
     "engine.recording.throughput": "commit",
     "storage.intake": "commit",
@@ -236,7 +232,7 @@ def _shares(counted: Iterable[tuple[str, int]]) -> dict[str, float]:
 def prefix_of(module: str, table: Mapping[str, object]) -> str | None:
     """Return the longest name in `table` that is the module, or a package that it is in.
 
-    `engine.intake.intake` stands for `engine.intake.queue` too: its parts have its name before them.
+    `storage.intake` stands for `storage.intake_statement` too: its parts have its name before them.
     """
     found = [
         prefix

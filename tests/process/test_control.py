@@ -166,6 +166,7 @@ def test_a_410_disables_the_destination_and_holds_the_others(
     gone = shared.made(receiver.url + "/gone", "gone.*", ordering="STRICT")
     shared.post_batch(numbers(20), kind="gone.one")
     until(lambda: shared.api("GET", f"/destinations/{gone}")["status"] == "DISABLED", "disabled")
+    until(lambda: shared.deliveries(gone, dlqStatus="IN_DLQ"), "the delivery is recorded as dead")
     dead = shared.deliveries(gone, dlqStatus="IN_DLQ")
     assert [(each["status"], each["errorCategory"], each["responseStatus"]) for each in dead] == [
         ("FAILED", "DESTINATION_GONE", 410)
