@@ -22,6 +22,7 @@ from engine.schemas.outline import outline
 from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, compiling_size, patterns_of
 from engine.schemas.places import DIALECT, read_places
 from engine.schemas.texts import text_price, text_prices
+from engine.schemas.walk import objects_of
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
@@ -197,18 +198,12 @@ def _names_complained_of(schema: Any) -> int:
     """Return how many names of one object may each be complained of, every time with the whole object:
     the longest `required`, or `EACH` that is there."""
     most = 1
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, list):
-            waiting += value
-        elif isinstance(value, dict):
-            if "propertyNames" in value:
-                return EACH
-            required = value.get("required")
-            if isinstance(required, list):
-                most = max(most, len(required))
-            waiting += value.values()
+    for value in objects_of(schema):
+        if "propertyNames" in value:
+            return EACH
+        required = value.get("required")
+        if isinstance(required, list):
+            most = max(most, len(required))
     return most
 
 

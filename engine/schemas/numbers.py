@@ -12,6 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from engine.schemas.walk import objects_of, values_of
+
 # Of one long number, whatever the schema says of it: to convert it, and to tell whether it is an integer.
 BASE = 15
 COMPARED = 10  # with one bound or one number of an `enum` or a `const`
@@ -43,7 +45,7 @@ class Prices(Struct, frozen=True):
 def prices(schema: Any, weight: int) -> Prices:
     """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
     compared = divided = unique = refers = 0
-    for each in _objects(schema):
+    for each in objects_of(schema):  # those that are no subschemas only make the price higher
         options = each.get("enum")
         numbers = _numbers(options) if isinstance(options, list) else 0
         if "const" in each:
@@ -62,15 +64,20 @@ def prices(schema: Any, weight: int) -> Prices:
 def named_in(schema: Any) -> list[Any]:
     """Return what stands where the meta-schema wants names that differ, whatever it is."""
     found: list[Any] = []
-    for each in _objects(schema):
+    for each in objects_of(schema):
         found += (each.get("required"), each.get("type"), each.get("dependentRequired"))
     return found
 
 
 def long_divisors(schema: Any) -> int:
     """Return how many `multipleOf` of a schema are divided by in long fractions."""
-    divisors = (each.get("multipleOf") for each in _objects(schema))
+    divisors = (each.get("multipleOf") for each in objects_of(schema))
     return sum(1 for each in divisors if isinstance(each, float) and next(_long(each, True), None))
+
+
+def is_short(value: Any) -> bool:
+    """Tell whether a value is an integer that the validator keeps as one."""
+    return type(value) is int and -_MOST <= value < _MOST
 
 
 def may_hold_long(payload: bytes) -> bool:
@@ -128,26 +135,7 @@ def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
 
 def _numbers(values: list[Any]) -> int:
     """Return how many numbers there are in some values, at any depth."""
-    count = 0
-    waiting = list(values)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
-        else:
-            count += isinstance(value, int | float) and not isinstance(value, bool)
-    return count
-
-
-def _objects(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield every object of a document: the subschemas, and others that only make the price higher."""
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            yield value
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
+    return sum(
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for value in values_of(values)
+    )

@@ -8,14 +8,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from engine.schemas.walk import objects_of
+
 PATTERN_SIZE = 5_000  # of one: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's together
 # The validator writes each `\d`, `\w`, `\s` and `\c` out, and reads the whole pattern anew each time: for
 # 2,500 of them it took 3 s. So many characters that are read anew take as long as a state; measured.
 READ_ANEW = 16
 UNICODE_SIZE = 100  # of a class that spans scripts, such as \p{L} or a negated one
-_REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
-_CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
+REPEAT = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
+CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 70)  # to how many characters
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
@@ -28,7 +30,7 @@ def pattern_size(pattern: str) -> int:
     closes = True  # whether a class may be closed; where one is not, none behind it is
     while at < len(pattern):
         sign = pattern[at]
-        if repeat := _REPEAT.match(pattern, at):
+        if repeat := REPEAT.match(pattern, at):
             most = int(repeat[3] or 0) if repeat[2] else int(repeat[1])
             groups[-1] += atom * (max(most, int(repeat[1]) + 1 if repeat[2] else 1) - 1)
             at = repeat.end()
@@ -40,7 +42,7 @@ def pattern_size(pattern: str) -> int:
         if sign == ")" and len(groups) > 1:
             atom, at = groups.pop() + 1, at + 1
         elif sign == "[" and closes:
-            found = _CLASS.match(pattern, at)
+            found = CLASS.match(pattern, at)
             if found is None:
                 closes = False  # else each of a thousand would be sought to the end
                 continue
@@ -63,14 +65,8 @@ def compiling_size(pattern: str) -> int:
 
 def patterns_of(schema: Any) -> Iterator[str]:
     """Yield everything in a document that could be a pattern, wherever it stands."""
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            if isinstance(pattern := value.get("pattern"), str):
-                yield pattern
-            if isinstance(named := value.get("patternProperties"), dict):
-                yield from named
-            waiting += value.values()
-        elif isinstance(value, list):
-            waiting += value
+    for value in objects_of(schema):
+        if isinstance(pattern := value.get("pattern"), str):
+            yield pattern
+        if isinstance(named := value.get("patternProperties"), dict):
+            yield from named

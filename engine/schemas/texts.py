@@ -9,13 +9,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.schemas.patterns import pattern_size
+from engine.schemas.patterns import CLASS, REPEAT, pattern_size
 
 A_UNIT = (
     8  # characters at one place that take as long as a unit of the weight, a tenth of a microsecond
 )
-_REPEAT = re.compile(r"\{(\d{1,9})(?:(,)(\d{0,9}))?\}")
-_CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _FLAGS = re.compile(r"\(\?[a-zA-Z-]*[a-zA-Z]")  # with them `^` can mean every line; `(?:` has none
 # Keywords whose subschemas speak of the value itself, or of items that stand below the same name.
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
@@ -65,7 +63,7 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
             atom, atom_varies, group = places, varies, True
             places, varies = groups.pop()
             at += 1
-        elif sign == "[" and (found := _CLASS.match(pattern, at)):
+        elif sign == "[" and (found := CLASS.match(pattern, at)):
             at = found.end()
         else:
             at += 2 if sign == "\\" else 1
@@ -87,7 +85,7 @@ def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
     while at < len(pattern):
         if pattern[at] in "*+?":
             varies, at = True, at + 1
-        elif repeat := _REPEAT.match(pattern, at):
+        elif repeat := REPEAT.match(pattern, at):
             least, open_, last = int(repeat[1]), repeat[2], repeat[3]
             most *= max(1, int(last) if last else least + bool(open_))
             varies, at = varies or bool(open_), repeat.end()

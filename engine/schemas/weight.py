@@ -5,12 +5,15 @@ The unit is about a tenth of a microsecond. Whatever multiplies (references, alt
 """
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Any
 
 from engine.model.documents import invalid
 from engine.model.json_members import MAX_DEPTH
+from engine.schemas.numbers import is_short
 from engine.schemas.patterns import pattern_size
 from engine.schemas.places import Place
+from engine.schemas.walk import values_of
 
 MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
@@ -247,22 +250,14 @@ def _own(schema: dict[str, Any]) -> int:
 
 def _options(options: list[Any]) -> int:
     """Return what comparing with each of some values costs: measured, of the validator's own way."""
-    if all(type(each) is str for each in options) or all(map(_short, options)):
+    if all(type(each) is str for each in options) or all(map(is_short, options)):
         return 0  # looked up
     scalars = floats = containers = 0
-    waiting = list(options)
-    while waiting:
-        value = waiting.pop()
+    for value in chain.from_iterable(map(values_of, options)):
         if isinstance(value, dict | list):
             containers += 1
-            waiting += value.values() if isinstance(value, dict) else value
-        elif isinstance(value, float) or (type(value) is int and not _short(value)):
+        elif isinstance(value, float) or (type(value) is int and not is_short(value)):
             floats += 1
         else:
             scalars += 1
     return floats * 15 + (containers + scalars) * 2 if containers else floats * 15 + scalars // 8
-
-
-def _short(value: Any) -> bool:
-    """Tell whether a value is a number that the validator keeps as one: it compares others as texts."""
-    return type(value) is int and -(2**63) <= value < 2**63

@@ -130,8 +130,8 @@ def test_an_open_bracket_is_sought_an_end_once(monkeypatch: pytest.MonkeyPatch) 
             sought += 1
             return found.match(text, at)
 
-    found = patterns._CLASS
-    monkeypatch.setattr(patterns, "_CLASS", Counting())
+    found = patterns.CLASS
+    monkeypatch.setattr(patterns, "CLASS", Counting())
     assert patterns.pattern_size("[" * 5_000) >= 5_000
     assert patterns.pattern_size(r"[\]" * 5_000) >= 5_000
     assert sought == 2
