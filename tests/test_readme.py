@@ -1,4 +1,4 @@
-"""The README's commands are true: they are run as they stand, only on ports that are free here."""
+"""Tests of the commands in the README and its tutorial: they run as written, on free ports."""
 
 import re
 import shlex
@@ -16,11 +16,16 @@ from tests.cli import programs
 from tests.cli.programs import COMMAND, ROOT, environment, running, server
 
 README = (ROOT / "README.md").read_text("utf-8")
+TUTORIAL = (ROOT / "docs/tutorial.md").read_text("utf-8")
+RECEIVING = (ROOT / "docs/receiving.md").read_text("utf-8")
+OPERATING = (ROOT / "docs/operating.md").read_text("utf-8")
+ACTIVATION = ". .venv/bin/activate\n"  # the test puts its own program on the path
 SECRET = "whsec_" + "a2tra2tra2tra2tra2tra2tra2tra2tra2tra2tra2s="
 
 
 def section(title: str) -> str:
     """Return the text of a section of the README."""
+    assert f"\n## {title}" in README
     return re.split(r"^## ", README.partition(f"\n## {title}")[2], flags=re.M)[0]
 
 
@@ -51,7 +56,9 @@ def open_to_others(folder: Path) -> list[Path]:
     return [path for path in (folder, *folder.iterdir()) if path.stat().st_mode & 0o077]
 
 
-async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path) -> None:
+async def test_the_start_and_the_tutorial_do_what_they_say(
+    database_url: str, tmp_path: Path
+) -> None:
     door, hooks = free_ports(2)
     env = environment(database_url, tmp_path, ANGARIUM_BIND=f"127.0.0.1:{door}")
     bin_folder = tmp_path / "bin"
@@ -62,12 +69,13 @@ async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path)
     env["PATH"] = f"{bin_folder}:{env['PATH']}"
 
     def here(text: str) -> str:
+        text = text.replace(ACTIVATION, "")
         return text.replace("127.0.0.1:8080", f"127.0.0.1:{door}").replace("9000", str(hooks))
 
-    tutorial = section("Tutorial")
-    (background,) = blocks(tutorial, "sh background")
+    start = section("Start")
+    (background,) = blocks(start, "sh background")
     *preparation, listener = here(background).splitlines()
-    script = here("\n".join(blocks(tutorial, "sh")))
+    script = here("\n".join(blocks(start, "sh") + blocks(TUTORIAL, "sh")))
     words = listener.split()
     assert words[0] == "angarium"
     await trio.run_process(["bash", "-euc", "\n".join(preparation)], env=env, cwd=tmp_path)
@@ -106,7 +114,7 @@ async def test_the_tutorial_does_what_it_says(database_url: str, tmp_path: Path)
 
 
 def ten_lines() -> str:
-    return blocks(section("Receiving"), "python")[0]
+    return blocks(RECEIVING, "python")[0]
 
 
 def test_the_ten_lines_verify_what_we_sign_and_nothing_else() -> None:
@@ -134,17 +142,17 @@ def test_the_ten_lines_are_ten() -> None:
     assert imports == ["base64, hashlib, hmac, time"]
 
 
-def test_every_setting_that_the_readme_names_exists() -> None:
+def test_every_setting_that_the_pages_name_exists() -> None:
     known = {PREFIX + name.upper() for name in Settings.model_fields}
-    for name in re.findall(r"`(ANGARIUM_[A-Z_]+)`", README):
+    for name in re.findall(r"`(ANGARIUM_[A-Z_]+)`", README + TUTORIAL + RECEIVING + OPERATING):
         assert name in known, name
 
 
 @pytest.mark.parametrize(
     ("variable", "default"),
-    re.findall(r"^\| `(ANGARIUM_[A-Z_]+)` \| `?([^|`]+?)`? \|", README, re.M),
+    re.findall(r"^\| `(ANGARIUM_[A-Z_]+)` \| `?([^|`]+?)`? \|", OPERATING, re.M),
 )
-def test_the_readmes_defaults_are_those_of_the_program(variable: str, default: str) -> None:
+def test_the_defaults_of_the_table_are_those_of_the_program(variable: str, default: str) -> None:
     present = Settings.model_fields[variable.removeprefix(PREFIX).lower()].default
     if default in {"none", "made in the data folder"}:
         assert present in (None, ())
@@ -152,8 +160,9 @@ def test_the_readmes_defaults_are_those_of_the_program(variable: str, default: s
         assert f"{present:g}" == default if isinstance(present, float) else str(present) == default
 
 
-async def test_every_command_that_the_readme_names_exists() -> None:
+async def test_every_command_that_the_pages_name_exists() -> None:
     env = environment("", Path("/nonexistent"))
-    for name in sorted(set(re.findall(r"`angarium ([\w-]+)", README))):
+    pages = README + TUTORIAL + RECEIVING + OPERATING
+    for name in sorted(set(re.findall(r"`angarium ([\w-]+)", pages))):
         done = await programs.angarium(name, "--help", env=env)
         assert done.code == 0, name
