@@ -148,7 +148,7 @@ def floors(service: "Service") -> Floor:
     They are posted to a receiver of their own: what a run has counted, and how its receiver behaves,
     stays as it is. Takes about two seconds."""
     import bench.service  # not above: the process that measures would import all of it each time
-    from storage.embedded import running_url
+    from storage.embedded.server import running_url
 
     database_url = running_url(service.folder)
     if database_url is None:

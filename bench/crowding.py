@@ -20,9 +20,9 @@ from engine.control.keys import PREFIX_OF
 from engine.core.vocabulary import Environment
 from engine.model.identity import Identity
 from engine.model.read_models import digest_of
-from storage.embedded import attached
-from storage.key_file import KEY_FILE, KeyFile
-from storage.secretbox import SecretBox
+from storage.embedded.server import attached
+from storage.encryption.key_file import KEY_FILE, KeyFile
+from storage.encryption.secretbox import SecretBox
 
 MAX_RULES = 1_000  # of an environment: earlier figures are of this, too
 # A row like another, but for what JSON says: whatever columns a migration adds are copied too.

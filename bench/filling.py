@@ -13,11 +13,11 @@ from pathlib import Path
 
 import trio
 
-from storage.bridge import open_bridge
-from storage.connection import Connection
-from storage.embedded import attached
-from storage.partitions import make_partitions
-from storage.profiles import UPKEEP
+from storage.database.bridge import open_bridge
+from storage.database.connection import Connection
+from storage.database.profiles import UPKEEP
+from storage.embedded.server import attached
+from storage.log.partitions import make_partitions
 
 COUNTED = 5  # destinations with counters of every minute
 OTHERS = 1_000  # schemas, and replay jobs; of the audit log a hundred times as many

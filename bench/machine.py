@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.programs import ROOT
 from bench.results import Machine, Source
-from storage.embedded import program
+from storage.embedded.server import program
 
 
 @cache

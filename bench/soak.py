@@ -24,8 +24,8 @@ from bench.posting import begun, ended
 from bench.processes import rss_mb, tree
 from bench.service import Figures, Receiver, Service
 from bench.trend import Trend, trend
-from storage.embedded import running_url
-from storage.partitions import bounds_of
+from storage.embedded.server import running_url
+from storage.log.partitions import bounds_of
 
 FLAP_S = (8.0, 4.0, 1.0)  # well, failing, hanging: again and again; quicker in a run below a minute
 SAMPLES = 360  # over the whole: one every 5 s in half an hour

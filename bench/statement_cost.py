@@ -21,15 +21,15 @@ from engine.model.identity import Identity, delivery_id
 from engine.model.shards import shard_of
 from engine.ports import DirtyDestination, IntakeGroup, SettleGroup
 from engine.recording.recorder import build_group
-from storage.bridge import Bridge, open_bridge
-from storage.connection import Connection
-from storage.embedded import EmbeddedServer
-from storage.intake import PostgresIntake
-from storage.migrate import migrate
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.connection import Connection
+from storage.database.profiles import INTAKE, SETTLE, UPKEEP
+from storage.embedded.server import EmbeddedServer
+from storage.intake.store import PostgresIntake
+from storage.log.partitions import make_partitions
+from storage.migrations.migrate import migrate
 from storage.ownership import Ownership
-from storage.partitions import make_partitions
-from storage.profiles import INTAKE, SETTLE, UPKEEP
-from storage.settle import PostgresSettle
+from storage.recording.settle import PostgresSettle
 
 ENVIRONMENT = 1
 _LOG = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"  # bytes of write-ahead log so far

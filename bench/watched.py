@@ -19,7 +19,7 @@ from bench.profiling.depths import depths
 from bench.profiling.recording import Recording
 from bench.profiling.sampler import Sampler
 from bench.traceable import stay_traceable
-from storage import housekeeping
+from storage.retention import housekeeping
 
 if TYPE_CHECKING:
     from api.composition import Server

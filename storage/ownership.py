@@ -13,10 +13,10 @@ import structlog
 import trio
 
 from engine.model.shards import SHARDS
-from storage.bridge import Pool
-from storage.connection import Connection
-from storage.errors import ContentionError, OwnershipLostError, StoreError
-from storage.locks import Lock, locked
+from storage.database.bridge import Pool
+from storage.database.connection import Connection
+from storage.database.errors import ContentionError, OwnershipLostError, StoreError
+from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
 

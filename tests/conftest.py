@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import structlog
 
-from storage.bridge import Bridge, open_bridge
-from storage.postmaster import read_postmaster
+from storage.database.bridge import Bridge, open_bridge
+from storage.embedded.postmaster import read_postmaster
 from tests.postgres import TestServer
 from tests.proofs import MARK, is_proof
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import trio
 
-from storage.bridge import open_bridge
-from storage.connection import Connection
-from storage.embedded import EmbeddedServer, running_url
-from storage.migrate import migrate
-from storage.partitions import make_partitions
-from storage.postmaster import read_postmaster
-from storage.profiles import UPKEEP
+from storage.database.bridge import open_bridge
+from storage.database.connection import Connection
+from storage.database.profiles import UPKEEP
+from storage.embedded.postmaster import read_postmaster
+from storage.embedded.server import EmbeddedServer, running_url
+from storage.log.partitions import make_partitions
+from storage.migrations.migrate import migrate
 
 TEMPLATE = "angarium_template"
 DRAFT = "angarium_draft"  # until the template is whole

@@ -9,9 +9,9 @@ from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.printing import say
 from api.cli.steps import Steps
-from storage.backup import Backup
-from storage.embedded import attached
-from storage.key_file import given_keys
+from storage.backup.making import Backup
+from storage.embedded.server import attached
+from storage.encryption.key_file import given_keys
 
 HELP = """Make a backup of the data folder in the new folder TARGET, while the server runs or not.
 

@@ -14,12 +14,12 @@ from engine.control.keys import Keys
 from engine.model.identity import Identity
 from engine.plans.file import plans_of
 from engine.settings import Settings
-from storage.bridge import Bridge, open_bridge
-from storage.embedded import attached
-from storage.keys import Keys as KeyTable
-from storage.migrate import known_migrations, migrate
-from storage.profiles import UPKEEP
-from storage.workspaces import Workspaces
+from storage.configuration.keys import Keys as KeyTable
+from storage.configuration.workspaces import Workspaces
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.profiles import UPKEEP
+from storage.embedded.server import attached
+from storage.migrations.migrate import known_migrations, migrate
 
 MIGRATING_S = 30.0  # a server that starts at this very moment may be applying migrations
 

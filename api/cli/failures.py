@@ -3,10 +3,10 @@
 from engine.actors.supervisor import GivenUpError
 from engine.plans.file import PlansFileError
 from engine.templates.reading import TemplateFileError
-from storage.blobs import FileStoreError
-from storage.embedded import EmbeddedError
-from storage.errors import OwnershipLostError, StoreError
-from storage.secretbox import SecretBoxError
+from storage.database.errors import OwnershipLostError, StoreError
+from storage.embedded.server import EmbeddedError
+from storage.encryption.secretbox import SecretBoxError
+from storage.files.blobs import FileStoreError
 
 EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 

@@ -18,14 +18,14 @@ from engine.control.sessions import TTL_MOST_S
 from engine.model.configuration import AuditEntry
 from engine.model.identity import Identity
 from engine.settings import Settings
-from storage import master_keys
-from storage.bridge import Bridge, open_bridge
-from storage.connection import Connection
-from storage.key_file import key_file_of, open_secret_box
-from storage.profiles import UPKEEP
-from storage.rotation import Rotation
-from storage.secretbox import SecretBox
-from storage.workspaces import Workspaces
+from storage.configuration.workspaces import Workspaces
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.connection import Connection
+from storage.database.profiles import UPKEEP
+from storage.encryption import master_keys
+from storage.encryption.key_file import key_file_of, open_secret_box
+from storage.encryption.rotation import Rotation
+from storage.encryption.secretbox import SecretBox
 
 SETTINGS = (*DATABASE, "file_url_lifetime")
 _SAID = {

@@ -9,10 +9,10 @@ from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.printing import say
 from api.cli.steps import Steps
-from storage.backup_proof import require_elsewhere
-from storage.embedded import HOLD
-from storage.key_file import given_keys
-from storage.restore import Restore
+from storage.backup.proof import require_elsewhere
+from storage.backup.restoring import Restore
+from storage.embedded.server import HOLD
+from storage.encryption.key_file import given_keys
 
 HELP = """Restore the backup in SOURCE into an empty data folder, given by --data-dir.
 

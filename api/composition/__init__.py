@@ -66,23 +66,23 @@ from engine.templates.catalog import catalog_of
 from engine.templates.renderer import Renderer
 from engine.transforms.pool import TransformPool
 from engine.wire.client import WireClient
-from storage.backlog import BACKLOG, BACKLOG_READERS, PostgresBacklog
-from storage.bridge import Bridge
-from storage.changes import Change, Changes
-from storage.claims import PostgresClaims
-from storage.configuration import ConfigurationTables
-from storage.embedded import EmbeddedServer
-from storage.errors import StoreAwayError, StoreError
-from storage.housekeeping import INTERVAL_S, Housekeeping
-from storage.master_keys import KIND as MASTER_KEY
-from storage.migrate import migrate
+from storage.audit.changes import Change, Changes
+from storage.backlog.reading import BACKLOG, BACKLOG_READERS, PostgresBacklog
+from storage.configuration.store import ConfigurationTables
+from storage.database.bridge import Bridge
+from storage.database.errors import StoreAwayError, StoreError
+from storage.database.profiles import INTAKE, SETTLE, UPKEEP
+from storage.dead_letters.requeue import PostgresRequeue
+from storage.embedded.server import EmbeddedServer
+from storage.embedded.warden import keep_running
+from storage.encryption.master_keys import KIND as MASTER_KEY
+from storage.encryption.secretbox import SecretBox
+from storage.intake.claims import PostgresClaims
+from storage.log.partitions import Range
+from storage.migrations.migrate import migrate
 from storage.ownership import Ownership
-from storage.partitions import Range
-from storage.profiles import INTAKE, SETTLE, UPKEEP
-from storage.requeue import PostgresRequeue
-from storage.secretbox import SecretBox
-from storage.settle import PostgresSettle
-from storage.warden import keep_running
+from storage.recording.settle import PostgresSettle
+from storage.retention.housekeeping import INTERVAL_S, Housekeeping
 
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself

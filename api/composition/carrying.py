@@ -8,11 +8,11 @@ from engine.files.fetching import Sources
 from engine.files.unrouted import UnroutedFiles
 from engine.files.urls import PURPOSE, FileUrls
 from engine.wire.fetch import Fetcher
-from storage.unfetched import PostgresUnfetched
+from storage.files.unfetched import PostgresUnfetched
 
 if TYPE_CHECKING:
     from api.composition import Server
-    from storage.secretbox import SecretBox
+    from storage.encryption.secretbox import SecretBox
 
 
 class Carrying:

@@ -20,15 +20,15 @@ from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Horizon
-from storage.accounts import Accounts
-from storage.analytics import PostgresAnalytics
-from storage.audit_log import PostgresAudit
-from storage.dead_letters import PostgresDeadLetters
-from storage.deliveries import PostgresDeliveries
-from storage.events import PostgresEvents
-from storage.profiles import LOG, LOG_READERS
-from storage.replays import PostgresJobs
-from storage.rollup import Rollup
+from storage.audit.log import PostgresAudit
+from storage.configuration.accounts import Accounts
+from storage.counters.analytics import PostgresAnalytics
+from storage.counters.hours import Rollup
+from storage.database.profiles import LOG, LOG_READERS
+from storage.dead_letters.reading import PostgresDeadLetters
+from storage.log.deliveries import PostgresDeliveries
+from storage.log.events import PostgresEvents
+from storage.replays.jobs import PostgresJobs
 
 if TYPE_CHECKING:
     from api.composition import Server

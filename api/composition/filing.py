@@ -10,13 +10,13 @@ from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads
 from engine.plans.plans import Horizon
 from engine.submission.key_lookup import KeyLookup
-from storage.blobs import open_blobs
-from storage.files import PostgresFiles
-from storage.spool import DiskSpool
+from storage.files.blobs import open_blobs
+from storage.files.rows import PostgresFiles
+from storage.files.spool import DiskSpool
 
 if TYPE_CHECKING:
     from api.composition import Server
-    from storage.secretbox import SecretBox
+    from storage.encryption.secretbox import SecretBox
 
 FOLDER = "files"  # below the data folder
 INCOMING = "incoming"  # in there, beside a folder for each environment, whose names are numbers

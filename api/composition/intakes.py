@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from engine.intake.intake import Intake
 from engine.intake.intakes import Intakes
-from storage.connection import Connection
-from storage.intake import PostgresIntake
-from storage.large_intake import PostgresLargeIntake
-from storage.profiles import INTAKE
-from storage.secretbox import SecretBox
+from storage.database.connection import Connection
+from storage.database.profiles import INTAKE
+from storage.encryption.secretbox import SecretBox
+from storage.intake.large import PostgresLargeIntake
+from storage.intake.store import PostgresIntake
 
 if TYPE_CHECKING:
     from api.composition import Server

@@ -9,8 +9,8 @@ from engine.control.sessions import PURPOSE as SESSIONS
 from engine.control.sessions import TTL_MOST_S
 from engine.files.urls import PURPOSE as FILE_URLS
 from engine.model.hops import PURPOSE as HOPS
-from storage import master_keys
-from storage.secretbox import SecretBox, SecretBoxError
+from storage.encryption import master_keys
+from storage.encryption.secretbox import SecretBox, SecretBoxError
 
 if TYPE_CHECKING:
     from api.composition import Server

@@ -13,8 +13,8 @@ from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
 from api.composition.serving import read_declared, secret_box
 from engine.settings import Settings
-from storage.bridge import open_bridge
-from storage.embedded import EmbeddedServer
+from storage.database.bridge import open_bridge
+from storage.embedded.server import EmbeddedServer
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

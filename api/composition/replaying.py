@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from engine.replay.runner import ReplayRunner
-from storage.connection import Connection
-from storage.replaying import READERS, REPLAYING, PostgresReplays
+from storage.database.connection import Connection
+from storage.replays.running import READERS, REPLAYING, PostgresReplays
 
 if TYPE_CHECKING:
     from api.composition import Server

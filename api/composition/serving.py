@@ -12,12 +12,12 @@ from api.composition.core_dumps import forbid_core_dumps
 from engine.plans.file import plans_of
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
-from storage.blobs import open_blobs
-from storage.bridge import open_bridge
-from storage.embedded import HOLD, EmbeddedError, EmbeddedServer
-from storage.errors import StoreAwayError
-from storage.key_file import open_secret_box
-from storage.secretbox import SecretBox
+from storage.database.bridge import open_bridge
+from storage.database.errors import StoreAwayError
+from storage.embedded.server import HOLD, EmbeddedError, EmbeddedServer
+from storage.encryption.key_file import open_secret_box
+from storage.encryption.secretbox import SecretBox
+from storage.files.blobs import open_blobs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # For PostgreSQL's last checkpoint where a second signal said so; else its next start replays its log.

@@ -1,7 +1,7 @@
 """What the database's processes use, by what they are for: read from /proc and `pg_stat_activity`.
 
-Each hot statement has a connection of its own (`storage/profiles.py`), so that the CPU of its backend is
-the CPU of the statement.
+Each hot statement has a connection of its own (`storage/database/profiles.py`), so that the CPU of its
+backend is the CPU of the statement.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg
 
 from bench.processes import own_cpu_s, system_s, tree
-from storage.embedded import running_url
+from storage.embedded.server import running_url
 
 MEASURING = "angarium-bench"
 # Processes of PostgreSQL itself that have work when rows are written; the others are one.

@@ -38,8 +38,8 @@ from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Sub
 TOLD_AT_ONCE = 256
 FEW = 2 * SENT_AT_ONCE  # deliveries of a small group: no more of it than may be sent at once
 PATIENCE_S = 5.0  # how long a client waits for a group whose statement is run again and again
-# Waits for rows that another session has locked, of one group: a second in all (`storage.profiles`), in
-# which the request that needs them is found among a thousand.
+# Waits for rows that another session has locked, of one group: a second in all
+# (`storage.database.profiles`), in which the request that needs them is found among a thousand.
 LOCK_WAITS = 10
 NAMED = 20  # ids of a refused request in a line of the log
 RETRY_S = 0.1  # between two tries while the database is away

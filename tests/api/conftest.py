@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller, House, open_house
 
 

@@ -78,17 +78,17 @@ from engine.runtime.timers import Timers
 from engine.settings import Settings
 from engine.templates.catalog import read_catalog
 from engine.templates.renderer import Renderer
-from storage.accounts import Accounts
-from storage.analytics import PostgresAnalytics
-from storage.audit_log import PostgresAudit
-from storage.bridge import Bridge
-from storage.configuration import ConfigurationTables
-from storage.dead_letters import PostgresDeadLetters
+from storage.audit.log import PostgresAudit
+from storage.configuration.accounts import Accounts
+from storage.configuration.store import ConfigurationTables
+from storage.counters.analytics import PostgresAnalytics
+from storage.database.bridge import Bridge
+from storage.database.profiles import INTAKE
+from storage.dead_letters.reading import PostgresDeadLetters
+from storage.dead_letters.requeue import PostgresRequeue
+from storage.encryption.secretbox import SecretBox
 from storage.ownership import Ownership
-from storage.profiles import INTAKE
-from storage.replays import PostgresJobs
-from storage.requeue import PostgresRequeue
-from storage.secretbox import SecretBox
+from storage.replays.jobs import PostgresJobs
 from tests.api.issued import Issued, logged
 from tests.api.no_files import no_files
 from tests.door.house import Client

@@ -17,12 +17,12 @@ from engine.plans.plans import Horizon, Plans
 from engine.routing.router import Router
 from engine.submission.key_lookup import KeyLookup
 from engine.submission.submission import OVERLOADED, Submission
-from storage.blobs import ObjectBlobs
-from storage.bridge import Bridge
-from storage.claims import PostgresClaims
-from storage.files import PostgresFiles
-from storage.secretbox import SecretBox
-from storage.spool import DiskSpool
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
+from storage.files.blobs import ObjectBlobs
+from storage.files.rows import PostgresFiles
+from storage.files.spool import DiskSpool
+from storage.intake.claims import PostgresClaims
 
 
 def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:

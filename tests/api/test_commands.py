@@ -13,8 +13,8 @@ from engine.model.configuration import AuditEntry, DestinationRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.quotas import CustomerTally
 from engine.ports import StoreAwayError
-from storage.bridge import Bridge
-from storage.connection import Connection
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
 from tests.api.house import HOOK, Caller, House
 from tests.api.test_destinations import make
 from tests.api.test_rules import make as make_rule

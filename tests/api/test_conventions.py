@@ -11,7 +11,7 @@ from api.routes import Embed, Route
 from api.table import ROUTES
 from engine.core.vocabulary import CredentialKind, Environment, ErrorCategory, Scope
 from engine.model.configuration import Tenant
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import DOCUMENT, HOOK, Caller, House, open_house
 from tests.api.test_destinations import make
 

@@ -6,7 +6,7 @@ import pytest
 
 from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.model.shards import shard_of
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import HOOK, Caller, House
 
 DEFAULT_SCHEDULE = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]

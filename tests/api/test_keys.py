@@ -12,10 +12,10 @@ from engine.model.configuration import KeyRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.read_models import digest_of
-from storage.bridge import Bridge
-from storage.changes import Change, Changes
-from storage.configuration import ConfigurationTables
-from storage.secretbox import SecretBox
+from storage.audit.changes import Change, Changes
+from storage.configuration.store import ConfigurationTables
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller, House
 
 DAY_S = 86_400.0

@@ -17,7 +17,7 @@ from api.openapi import document
 from api.routes import ANYONE, MANAGE, Embed, Route
 from engine.model.errors import Refusal
 from engine.settings import Settings
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller, House, running
 
 MOST = 1_000_000

@@ -16,7 +16,7 @@ from engine.model.configuration import DestinationRecord
 from engine.model.documents import read
 from engine.model.errors import Refusal
 from engine.templates.catalog import Catalog
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import CATALOG, HOOK, Caller, House
 
 SLACK = "https://hooks.slack.com/services/T0123/B0123/secretOfAdasChannel"

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from storage.backup import Backup
-from storage.embedded import EmbeddedServer, program
-from storage.key_file import KEY_FILE, KeyFile
-from storage.postmaster import read_postmaster
+from storage.backup.making import Backup
+from storage.embedded.postmaster import read_postmaster
+from storage.embedded.server import EmbeddedServer, program
+from storage.encryption.key_file import KEY_FILE, KeyFile
 
 CONTENT = b"what a file holds" * 1000
 HASH = hashlib.sha256(CONTENT).hexdigest()

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from storage.backup import Backup
-from storage.restore import Restore
+from storage.backup.making import Backup
+from storage.backup.restoring import Restore
 
 
 def _killing(done: Callable[..., Any], place: str) -> Callable[..., Any]:

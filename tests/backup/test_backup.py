@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import backup as backups
-from storage.backup import Backup, read_last
-from storage.backup_manifest import SUMS, BackupError, digest_of, parts_of, read_manifest
-from storage.embedded import program
-from storage.key_file import KEY_FILE, KeyFile, new_key
+from storage.backup import making as backups
+from storage.backup.making import Backup, read_last
+from storage.backup.manifest import SUMS, BackupError, digest_of, parts_of, read_manifest
+from storage.embedded.server import program
+from storage.encryption.key_file import KEY_FILE, KeyFile, new_key
 from tests.backup.conftest import CONTENT, PLACE, Installation
 
 ROOT = Path(__file__).parents[2]

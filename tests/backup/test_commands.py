@@ -11,7 +11,7 @@ from api.cli import main
 from api.cli.doctor import machine
 from api.cli.doctor.finding import Level
 from engine.settings import Settings
-from storage.backup import LAST
+from storage.backup.making import LAST
 from tests.backup.conftest import Installation
 
 

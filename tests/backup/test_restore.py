@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from storage import restore as restores
-from storage.backup import Backup
-from storage.backup_manifest import MANIFEST, SUMS, BackupError, digest_of
-from storage.embedded import HOLD, DataDirBusyError, EmbeddedError, EmbeddedServer
-from storage.key_file import KEY_FILE, KeyFile, open_secret_box
-from storage.restore import Restore
-from storage.secretbox import SecretBoxError
+from storage.backup import restoring as restores
+from storage.backup.making import Backup
+from storage.backup.manifest import MANIFEST, SUMS, BackupError, digest_of
+from storage.backup.restoring import Restore
+from storage.embedded.server import HOLD, DataDirBusyError, EmbeddedError, EmbeddedServer
+from storage.encryption.key_file import KEY_FILE, KeyFile, open_secret_box
+from storage.encryption.secretbox import SecretBoxError
 from tests.backup.conftest import CONTENT, PLACE, Installation
 
 ROOT = Path(__file__).parents[2]

@@ -11,13 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from api.cli import main
-from storage.backup_manifest import MANIFEST, SUMS, BackupError, digest_of
-from storage.backup_proof import PROOF
-from storage.copied_database import is_data
-from storage.embedded import EmbeddedServer
-from storage.key_file import KEY_FILE, KeyFile, new_key
-from storage.restore import Restore
-from storage.tuning import CONFIGURATION, MAIN_FILE
+from storage.backup.database import is_data
+from storage.backup.manifest import MANIFEST, SUMS, BackupError, digest_of
+from storage.backup.proof import PROOF
+from storage.backup.restoring import Restore
+from storage.embedded.server import EmbeddedServer
+from storage.embedded.tuning import CONFIGURATION, MAIN_FILE
+from storage.encryption.key_file import KEY_FILE, KeyFile, new_key
 from tests.backup.conftest import Installation
 
 STATED = "database/backup_manifest"

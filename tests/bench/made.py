@@ -41,7 +41,8 @@ _STACKS = {
     "trio:run;engine.runtime.reactor:Reactor.run;api.door.connection:Connection.ready;!sock.recv": 80,
     "trio:run;engine.runtime.reactor:Reactor.run;api.door.connection:Connection.ready": 91,
     "trio:run;engine.runtime.reactor:Reactor.run;engine.wire.connection:Connection.ready": 97,
-    "trio:run;engine.intake.intake:Intake.run;storage.intake:Intake.accept;storage.columns:rows": 64,
+    "trio:run;engine.intake.intake:Intake.run;storage.intake.store:Intake.accept;"
+    "storage.database.columns:rows": 64,
 }
 
 

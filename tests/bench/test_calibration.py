@@ -19,7 +19,7 @@ from bench.calibration import (
 )
 from bench.results import Floor
 from bench.service import Receiver, Service
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 
 
 async def test_rows_are_inserted_and_nothing_stays(bridge: Bridge) -> None:
@@ -42,11 +42,11 @@ def test_requests_are_sent_and_answered() -> None:
 async def test_floors_are_measured_beside_a_service(
     bridge: Bridge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("storage.embedded.running_url", lambda _folder: bridge.url)
+    monkeypatch.setattr("storage.embedded.server.running_url", lambda _folder: bridge.url)
     beside = cast("Service", SimpleNamespace(folder=Path("data"), floor_requests=200))
     found = await trio.to_thread.run_sync(floors, beside)
     assert min(found.send_micros, found.insert_micros, found.syscall_micros) > 0
-    monkeypatch.setattr("storage.embedded.running_url", lambda _folder: None)
+    monkeypatch.setattr("storage.embedded.server.running_url", lambda _folder: None)
     with pytest.raises(RuntimeError, match="no database runs in data"):
         await trio.to_thread.run_sync(floors, beside)
 

@@ -65,13 +65,13 @@ def test_the_path_of_an_event_has_its_own_stages() -> None:
         "engine.routing.router": "route",
         "engine.filters.program": "route",
         "engine.intake.queue": "commit",
-        "storage.intake_statement": "commit",
+        "storage.intake.statement": "commit",
         "engine.actors.actor": "actors",
         "engine.core.machine": "actors",
         "engine.wire.signing": "sign",
         "engine.wire.connection": "send",
         "engine.recording.recorder": "settle",
-        "storage.settle": "settle",
+        "storage.recording.settle": "settle",
         "api.resources.events": "control",
     }
     assert {name: part_of([TRIO, f"{name}:work"]) for name in path} == path
@@ -94,9 +94,15 @@ def test_every_stage_is_explained() -> None:
             "send",
         ),
         (f"{REACTOR};engine.wire.connection:Connection.ready;engine.wire.signing:sign", "sign"),
-        (f"{TRIO};engine.intake.intake:Intake.run;storage.connection:Connection.fetch", "commit"),
-        (f"{TRIO};engine.recording.recorder:Recorder.run;storage.columns:rows", "settle"),
-        (f"{TRIO};storage.crossing:Crossing._read;!self._protocol.data_received", "driver"),
+        (
+            f"{TRIO};engine.intake.intake:Intake.run;storage.database.connection:Connection.fetch",
+            "commit",
+        ),
+        (f"{TRIO};engine.recording.recorder:Recorder.run;storage.database.columns:rows", "settle"),
+        (
+            f"{TRIO};storage.database.crossing:Crossing._read;!self._protocol.data_received",
+            "driver",
+        ),
         (f"{TRIO};trio_asyncio._base:run;asyncio.events:Handle._run", "driver"),
         (f"{REACTOR};!registrations.get", "loop"),
         (f"{TRIO};!self._epoll.poll", "system calls, waiting"),
@@ -138,7 +144,7 @@ def test_shares_are_of_all_samples() -> None:
         ("engine.runtime.reactor", "engine/runtime/reactor.py"),
         ("engine.wire.connection", "engine/wire/connection.py"),
         ("api.door.transport", "api/door/transport.py"),
-        ("storage.crossing", "storage/crossing.py"),
+        ("storage.database.crossing", "storage/database/crossing.py"),
         ("trio._core._io_epoll", inspect.getfile(_io_epoll)),
     ],
 )

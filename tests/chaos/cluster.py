@@ -18,9 +18,9 @@ from typing import Any
 import asyncpg
 
 from bench.processes import tree
-from storage.account import Account, account_for
-from storage.embedded import MAJOR
-from storage.postmaster import read_postmaster
+from storage.embedded.account import Account, account_for
+from storage.embedded.postmaster import read_postmaster
+from storage.embedded.server import MAJOR
 
 POLL_S = 0.01
 START_S = 60  # it replays its log first

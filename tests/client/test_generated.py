@@ -14,7 +14,7 @@ import trio
 
 from api.table import openapi_json
 from engine.core.vocabulary import Environment, Scope
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.service.house import ServiceHouse, open_service
 from tests.service.receiver import Receiver, open_receiver
 

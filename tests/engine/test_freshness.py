@@ -8,7 +8,7 @@ from engine.runtime.freshness import FORGIVEN_S, LOOK_S, STALE_S, Freshness
 
 
 class Configuration:
-    """What is confirmed now and then, as `storage.changes` does."""
+    """What is confirmed now and then, as `storage.audit.changes` does."""
 
     def __init__(self) -> None:
         self.confirmed_at: float | None = None

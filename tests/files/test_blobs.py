@@ -11,9 +11,9 @@ import trio.testing
 from obstore.store import MemoryStore
 
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
-from storage import blobs as storage_blobs
-from storage.blobs import FileStoreError, FolderBlobs, ObjectBlobs, open_blobs
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
+from storage.files import blobs as storage_blobs
+from storage.files.blobs import FileStoreError, FolderBlobs, ObjectBlobs, open_blobs
 from tests.files.s3 import Bucket, open_bucket
 from tests.files.sending import CONTENT, raw
 from tests.service.house import open_service

@@ -14,11 +14,11 @@ from engine.files.depot import Depot
 from engine.files.ports import BlobsAwayError
 from engine.model.errors import Refusal
 from engine.model.file_records import FilePurpose, FileRecord, FileState
-from storage.blobs import FolderBlobs
-from storage.bridge import Bridge
-from storage.files import PostgresFiles
-from storage.secretbox import SecretBox
-from storage.spool import DiskSpool
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
+from storage.files.blobs import FolderBlobs
+from storage.files.rows import PostgresFiles
+from storage.files.spool import DiskSpool
 
 CONTENT = [b"x" * 70_000] * 5
 EVENT = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6000"

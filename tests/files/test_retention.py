@@ -9,15 +9,15 @@ import pytest
 from engine.core.vocabulary import DeliveryStatus
 from engine.files.depot import Depot, blob_key
 from engine.model.file_records import FilePurpose, FileRecord, FileState
-from storage import retention
-from storage.blobs import FolderBlobs
-from storage.bridge import Bridge
-from storage.connection import Connection
-from storage.files import PostgresFiles
-from storage.profiles import UPKEEP
-from storage.retention import delete_old_files, remove_old_partitions
-from storage.secretbox import SecretBox
-from storage.spool import DiskSpool
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.profiles import UPKEEP
+from storage.encryption.secretbox import SecretBox
+from storage.files.blobs import FolderBlobs
+from storage.files.rows import PostgresFiles
+from storage.files.spool import DiskSpool
+from storage.retention import removal as retention
+from storage.retention.removal import delete_old_files, remove_old_partitions
 from tests.storage.test_retention import KEEP_DAYS, add, identifier, now_of, old_day
 
 

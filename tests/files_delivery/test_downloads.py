@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.files_delivery.source import Origin
 from tests.service.house import ServiceHouse, destination, open_service

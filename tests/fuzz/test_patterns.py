@@ -28,7 +28,7 @@ GROWTH = 2.0  # from `SHORT` to `LONG`: 4 of what is quadratic, 1 of what is lin
 MOST = 250  # steps of a character that are waited for: what is exponential takes any number
 SEARCHING = ("search", "sub", "findall", "finditer", "split")
 # What another program of ours says, and nobody else.
-OURS = {"storage.backup._PROGRESS"}
+OURS = {"storage.backup.making._PROGRESS"}
 ASIDE = ("api.cli", "storage.migrations")  # an operator's own terminal
 
 

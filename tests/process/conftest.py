@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.postmaster import read_postmaster
+from storage.embedded.postmaster import read_postmaster
 from tests.process.house import House
 from tests.process.receiver import Receiver
 

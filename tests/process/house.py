@@ -20,7 +20,7 @@ import asyncpg
 
 from bench.processes import tree
 from bench.service import STOP_S, Service
-from storage.embedded import running_url
+from storage.embedded.server import running_url
 from tests.process.receiver import UNTIL_S
 
 PAYLOAD_MARK = "payload-that-no-log-may-show"

@@ -13,7 +13,7 @@ import pytest
 
 from bench.processes import tree
 from engine.transforms.worker import CORE_BYTES
-from storage.backup import LAST, Backup
+from storage.backup.making import LAST, Backup
 from tests.process.conftest import open_house
 from tests.process.house import House
 

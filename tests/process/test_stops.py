@@ -9,8 +9,8 @@ import httpx
 import pytest
 import trio
 
-from storage.bridge import Bridge
-from storage.postmaster import read_postmaster
+from storage.database.bridge import Bridge
+from storage.embedded.postmaster import read_postmaster
 from tests.cli.programs import START_S, environment, running, server
 from tests.postgres import eventually
 from tests.process import verdict

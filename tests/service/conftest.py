@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from engine.model.configuration import Tenant
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service
 from tests.service.receiver import Receiver, open_receiver

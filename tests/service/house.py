@@ -15,8 +15,8 @@ from engine.control.keys import Keys
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.settings import Settings
-from storage.bridge import Bridge
-from storage.secretbox import SecretBox
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller, Response
 from tests.api.issued import Issued, logged
 from tests.patience import HANGS_S

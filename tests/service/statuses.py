@@ -16,7 +16,7 @@ from engine.core.vocabulary import Scope
 from engine.ingest.event_json import BATCH_BYTES, EVENT_BYTES
 from engine.model.hops import PURPOSE as HOPS
 from engine.model.hops import Hops
-from storage.secretbox import SecretBox
+from storage.encryption.secretbox import SecretBox
 
 TABLE = Path(__file__).parents[2] / "docs" / "api" / "statuses.md"
 NOBODY = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"  # an id that nothing has

@@ -13,8 +13,8 @@ import trio
 from api.composition import Server
 from engine.core.vocabulary import Environment, Scope
 from engine.settings import Settings
-from storage.bridge import Bridge
-from storage.secretbox import SecretBox
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver

@@ -6,8 +6,8 @@ from api.pages import PAGE_BYTES
 from api.routes import Embed, Route
 from api.table import ROUTES
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, Trouble
-from storage.connection import Connection
-from storage.secretbox import SecretBox
+from storage.database.connection import Connection
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller, Response
 from tests.service.house import ServiceHouse
 from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners

@@ -10,7 +10,7 @@ import trio
 from api.table import ROUTES
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.door.house import Client, Response
 from tests.door.http2_client import Http2Client

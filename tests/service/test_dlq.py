@@ -8,7 +8,7 @@ import trio
 
 from engine.control import dlq as commands
 from engine.core.vocabulary import Scope
-from storage import dead_letters
+from storage.dead_letters import reading as dead_letters
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
 from tests.service.receiver import Receiver

@@ -8,8 +8,8 @@ from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.read_models import Customer
-from storage.bridge import Bridge
-from storage.secretbox import SecretBox
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service, post
 from tests.service.receiver import Receiver

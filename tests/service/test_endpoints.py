@@ -10,7 +10,7 @@ from api.openapi.operations import statuses_of_errors
 from api.table import ROUTES
 from engine.core.vocabulary import Environment, Scope
 from engine.model.errors import STATUS_OF_CODE
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Received, Receiver

@@ -11,7 +11,7 @@ import pytest
 from api.pages import cursor_of
 from api.routes import Embed
 from api.table import ROUTES
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.service.house import ServiceHouse, open_service
 from tests.service.owned import Owner, Shelf, fails_where_dead, open_owners

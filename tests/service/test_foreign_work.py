@@ -12,8 +12,8 @@ import pytest
 
 from api.routes import Embed, Route
 from api.table import ROUTES
-from storage.bridge import Bridge
-from storage.connection import Connection
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
 from tests.service.credentials import Credential, open_credentials
 from tests.service.house import open_service
 from tests.service.owned import Shelf, fails_where_dead, open_owners

@@ -10,7 +10,7 @@ from engine.control.last_use import AGAIN_S, LastUse
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.identity import Identity
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import LOOK_EVERY_S, ServiceHouse, destination
 from tests.service.receiver import Receiver

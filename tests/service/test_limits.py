@@ -8,7 +8,7 @@ import pytest
 from api.gate import Gate, GateRefusal
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
 from tests.service.house import ServiceHouse, open_service
 

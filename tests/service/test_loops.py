@@ -6,8 +6,8 @@ import pytest
 
 from engine.model.hops import HEADER, MOST, Hops
 from engine.settings import Settings
-from storage.bridge import Bridge
-from storage.secretbox import SecretBox
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service, post
 from tests.service.receiver import Receiver

@@ -14,12 +14,12 @@ import trio
 
 import angarium
 from engine.model.configuration import Tenant
-from storage import master_keys
-from storage.bridge import Bridge
-from storage.key_file import KeyFile, open_secret_box
-from storage.profiles import UPKEEP
-from storage.rotation import STEPS, Rotation, RotationError
-from storage.secretbox import SecretBox, key_id
+from storage.database.bridge import Bridge
+from storage.database.profiles import UPKEEP
+from storage.encryption import master_keys
+from storage.encryption.key_file import KeyFile, open_secret_box
+from storage.encryption.rotation import STEPS, Rotation, RotationError
+from storage.encryption.secretbox import SecretBox, key_id
 from tests.api.house import Caller
 from tests.cli.programs import angarium as run
 from tests.cli.programs import environment
@@ -319,5 +319,9 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if re.search(r"\.seal\(", path.read_text("utf-8"))
     }
-    assert sealing == {"storage/destinations.py", "storage/files.py", "storage/master_keys.py"}
+    assert sealing == {
+        "storage/configuration/destinations.py",
+        "storage/files/rows.py",
+        "storage/encryption/master_keys.py",
+    }
     assert [each.table for each in master_keys.EVERYTHING] == ["destinations", "files"]

@@ -15,7 +15,7 @@ import trio
 from api.routes import MANAGE, Embed, Route
 from api.table import ROUTES
 from engine.model.workspace_settings import Ability
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Response, hold_to_document
 from tests.service.credentials import Credential, open_credentials
 from tests.service.house import ServiceHouse, open_service

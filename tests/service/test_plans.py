@@ -9,10 +9,10 @@ import trio
 from engine.control.keys import Keys
 from engine.core.vocabulary import Environment
 from engine.model.identity import Identity
-from storage.bridge import Bridge
-from storage.partitions import make_partitions
-from storage.profiles import UPKEEP
-from storage.workspaces import Workspaces
+from storage.configuration.workspaces import Workspaces
+from storage.database.bridge import Bridge
+from storage.database.profiles import UPKEEP
+from storage.log.partitions import make_partitions
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver

@@ -11,7 +11,7 @@ from api.routes import Embed, Route
 from api.table import ROUTES, openapi_json
 from engine.model.configuration import Tenant
 from engine.model.workspace_settings import Ability
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver

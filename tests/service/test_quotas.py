@@ -10,7 +10,7 @@ import trio
 from engine.control import rules as control
 from engine.control.actor import Actor, Auditor
 from engine.model.quotas import CustomerTally
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service, post
 from tests.service.receiver import Receiver

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from engine.core.vocabulary import Environment, Scope
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver

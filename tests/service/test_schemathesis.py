@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from engine.wire.resolver import Addresses, Resolver
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.service.house import destination, open_service, post
 
 HERE = Path(__file__).parent

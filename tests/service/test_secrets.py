@@ -13,7 +13,7 @@ import structlog
 
 from api import logs
 from engine.core.vocabulary import Scope
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.api.issued import Issued, logged
 from tests.service.house import ServiceHouse, post

@@ -4,9 +4,9 @@ import pytest
 
 from engine.control.ports import Known
 from engine.model.configuration import Configuration
-from storage import configuration
-from storage.bridge import Bridge
-from storage.configuration import ConfigurationTables
+from storage.configuration import store as configuration
+from storage.configuration.store import ConfigurationTables
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service
 

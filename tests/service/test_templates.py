@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service, post
 from tests.service.receiver import Receiver

@@ -12,7 +12,7 @@ from engine.control.transforms import SOURCE_BYTES
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus, Environment, Scope
 from engine.model.configuration import Tenant
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Receiver

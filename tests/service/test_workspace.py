@@ -8,7 +8,7 @@ from engine.control.actor import Actor, Auditor
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.workspace_settings import WorkspaceSettings
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, open_service
 

@@ -1,4 +1,4 @@
-"""How a process hears of configuration that others wrote: as `storage.changes`, over the simulated one.
+"""News of configuration that other processes wrote: `storage.audit.changes` over the simulated database.
 
 What is not heard, because the connection was lost, is read anew as a whole.
 """

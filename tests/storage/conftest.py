@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.bridge import Bridge
+from storage.database.bridge import Bridge
 from tests.storage.world import World
 
 

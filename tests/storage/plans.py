@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from storage.connection import Connection
+from storage.database.connection import Connection
 
 
 async def prepare(connection: Connection, sql: str, name: str = "planned") -> None:

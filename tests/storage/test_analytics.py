@@ -10,9 +10,9 @@ import trio
 
 from engine.core.vocabulary import DeliveryStatus, ErrorCategory
 from engine.log.observability import Tally, nothing, total_of
-from storage.analytics import PostgresAnalytics
-from storage.counters import LATE_MINUTES
-from storage.rollup import AT_ONCE, Rollup
+from storage.counters.analytics import PostgresAnalytics
+from storage.counters.hours import AT_ONCE, Rollup
+from storage.counters.minutes import LATE_MINUTES
 from tests.storage.world import (
     ENVIRONMENT,
     World,

@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 import pytest
 
-from storage.bridge import Bridge
-from storage.errors import PoisonError
+from storage.database.bridge import Bridge
+from storage.database.errors import PoisonError
 
 COLLECTIONS = [[1, 2], (1, 2), range(2), {1, 2}, frozenset({1}), {1: 2}.keys(), {1: 2}.values(), []]
 

@@ -10,8 +10,8 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DlqStatus
 from engine.model.shards import shard_of
 from engine.ports import BacklogMark, BacklogRow, ReadBack, SnapshotWrite
-from storage import backlog
-from storage.backlog import BACKLOG, PostgresBacklog
+from storage.backlog import reading as backlog
+from storage.backlog.reading import BACKLOG, PostgresBacklog
 from tests.storage.world import (
     ENVIRONMENT,
     World,

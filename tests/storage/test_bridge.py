@@ -9,11 +9,10 @@ import trio
 import trio.testing
 from structlog.testing import capture_logs
 
-from storage import bridge as bridge_module
-from storage.bridge import Bridge, open_bridge
-from storage.connection import Connection, tls_of
-from storage.embedded import EmbeddedServer
-from storage.errors import (
+from storage.database import bridge as bridge_module
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.connection import Connection, tls_of
+from storage.database.errors import (
     AccessDeniedError,
     ContentionError,
     PartitionMissingError,
@@ -22,7 +21,8 @@ from storage.errors import (
     StoreError,
     TooSlowError,
 )
-from storage.profiles import POOL, UPKEEP, Profile, hot
+from storage.database.profiles import POOL, UPKEEP, Profile, hot
+from storage.embedded.server import EmbeddedServer
 from tests.postgres import eventually
 
 PATIENT = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)

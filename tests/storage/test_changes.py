@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 import trio
 
-from storage import changes as changes_module
-from storage.bridge import Bridge
-from storage.changes import CHANNEL, Change, Changes, notify
-from storage.secretbox import SecretBoxError
+from storage.audit import changes as changes_module
+from storage.audit.changes import CHANNEL, Change, Changes, notify
+from storage.database.bridge import Bridge
+from storage.encryption.secretbox import SecretBoxError
 from tests.postgres import eventually
 
 

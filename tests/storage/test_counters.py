@@ -9,9 +9,9 @@ import pytest
 from engine.core.counters import BOUNDS_MS, latency_bucket
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 from engine.ports import PoisonError
-from storage.columns import Arguments
-from storage.counters import bind_minutes, counted, minutes_clause
-from storage.lone import Lone, mark_lone
+from storage.counters.minutes import bind_minutes, counted, minutes_clause
+from storage.database.columns import Arguments
+from storage.recording.lone import Lone, mark_lone
 from tests.storage.world import (
     World,
     deliveries_of,

@@ -8,10 +8,10 @@ import asyncpg
 import pytest
 import trio
 
-from storage.bridge import Bridge, open_bridge
-from storage.connection import Connection
-from storage.errors import PoisonError, StoreAwayError
-from storage.profiles import hot
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.connection import Connection
+from storage.database.errors import PoisonError, StoreAwayError
+from storage.database.profiles import hot
 from tests.postgres import eventually
 
 LEAN = hot("test")

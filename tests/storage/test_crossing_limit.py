@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from storage.crossing import Crossing
+from storage.database.crossing import Crossing
 
 LIMIT_S = 10.0
 

@@ -3,10 +3,10 @@
 import pytest
 import trio
 
-from storage.bridge import Bridge, open_bridge
-from storage.connection import Connection
-from storage.errors import StoreAwayError
-from storage.profiles import POOL, UPKEEP, Profile, hot
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.connection import Connection
+from storage.database.errors import StoreAwayError
+from storage.database.profiles import POOL, UPKEEP, Profile, hot
 from tests.postgres import eventually
 
 SLEEP = "SELECT pg_sleep(7)"

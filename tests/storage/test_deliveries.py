@@ -21,8 +21,8 @@ from engine.core.vocabulary import (
 from engine.log.delivery_log import AttemptPage, DeliveryEntry, DeliveryFilter, SentVersion
 from engine.model.file_records import TROUBLE
 from engine.model.identity import created_at_ms, delivery_id
-from storage import walk
-from storage.deliveries import ATTEMPTS, PostgresDeliveries
+from storage.log import walk
+from storage.log.deliveries import ATTEMPTS, PostgresDeliveries
 from tests.storage.world import (
     ENVIRONMENT,
     World,

@@ -12,12 +12,18 @@ from pathlib import Path
 import pytest
 import trio
 
-from storage import embedded
-from storage.bridge import open_bridge
-from storage.embedded import DataDirBusyError, EmbeddedError, EmbeddedServer, attached, running_url
-from storage.errors import StoreError
-from storage.postmaster import Postmaster, read_postmaster
-from storage.warden import keep_running
+from storage.database.bridge import open_bridge
+from storage.database.errors import StoreError
+from storage.embedded import server as embedded
+from storage.embedded.postmaster import Postmaster, read_postmaster
+from storage.embedded.server import (
+    DataDirBusyError,
+    EmbeddedError,
+    EmbeddedServer,
+    attached,
+    running_url,
+)
+from storage.embedded.warden import keep_running
 from tests.postgres import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 OWNER = """
 import encodings.ascii, os, pwd, sys  # what is imported late may be closed to the account
 from pathlib import Path
-from storage.embedded import EmbeddedServer
+from storage.embedded.server import EmbeddedServer
 account = sys.argv[2]
 if account:
     entry = pwd.getpwnam(account)
@@ -299,7 +305,7 @@ def test_a_revival_under_way_ends_when_there_is_to_be_no_server_any_more(
         server.given_up = looks > 1
 
     monkeypatch.setattr(Postmaster, "ready", False)
-    monkeypatch.setattr("storage.embedded.time.sleep", told_at_the_second_look)
+    monkeypatch.setattr("storage.embedded.server.time.sleep", told_at_the_second_look)
     with pytest.raises(EmbeddedError, match="not ready"):
         server.revive()
     left = read_postmaster(server.cluster)

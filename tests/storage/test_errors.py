@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from storage.errors import BlockedError, ContentionError, StoreError, translated
+from storage.database.errors import BlockedError, ContentionError, StoreError, translated
 
 
 @pytest.mark.parametrize(

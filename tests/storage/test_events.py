@@ -7,8 +7,8 @@ import pytest
 from engine.core.vocabulary import Origin
 from engine.log.delivery_log import EventEntry, EventFilter
 from engine.model.identity import created_at_ms
-from storage import walk
-from storage.events import PostgresEvents
+from storage.log import walk
+from storage.log.events import PostgresEvents
 from tests.storage.world import ENVIRONMENT, World, event, identity, intake_group
 
 

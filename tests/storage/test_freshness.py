@@ -4,8 +4,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from storage import freshness
-from storage.freshness import FIRST_S, LONGEST_S, Freshness
+from storage.database import freshness
+from storage.database.freshness import FIRST_S, LONGEST_S, Freshness
 
 
 class Scripted:

@@ -7,7 +7,7 @@ from engine.ports import (
     Acceptance,
     Claimed,
 )
-from storage.bridge import open_bridge
+from storage.database.bridge import open_bridge
 from tests.storage.world import (
     DAY_MS,
     ENVIRONMENT,

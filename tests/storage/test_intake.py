@@ -21,8 +21,8 @@ from engine.ports import (
     PoisonError,
     StoreAwayError,
 )
-from storage.bridge import Bridge
-from storage.intake_statement import accept_statement
+from storage.database.bridge import Bridge
+from storage.intake.statement import accept_statement
 from tests.storage.world import (
     ENVIRONMENT,
     World,

@@ -6,7 +6,7 @@ from engine.ports import (
     Acceptance,
     StoreAwayError,
 )
-from storage.profiles import UPKEEP
+from storage.database.profiles import UPKEEP
 from tests.patience import HANGS_S
 from tests.storage.world import (
     World,

@@ -9,8 +9,8 @@ import trio
 from engine.intake.intake import Intake
 from engine.settings import Settings
 from engine.submission.submission import Fate, Submission
-from storage.bridge import Bridge
-from storage.profiles import UPKEEP
+from storage.database.bridge import Bridge
+from storage.database.profiles import UPKEEP
 from tests.engine.fakes import FakeDestinations
 from tests.storage.world import ENVIRONMENT, World, claim, event, identity
 

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 import trio
 
-import storage.large_intake
+import storage.intake.large
 from engine.core.records import Delivery, Event
 from engine.ports import IntakeGroup, NewCustomer, OwnershipLostError, PoisonError, StoreAwayError
-from storage.intake import PostgresIntake
-from storage.large_intake import PostgresLargeIntake, parts_of
-from storage.profiles import INTAKE, UPKEEP
+from storage.database.profiles import INTAKE, UPKEEP
+from storage.intake.large import PostgresLargeIntake, parts_of
+from storage.intake.store import PostgresIntake
 from tests.storage.world import (
     ENVIRONMENT,
     World,
@@ -27,7 +27,7 @@ A, B = sorted(identity.other() for _ in range(2))
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of two or three events."""
-    monkeypatch.setattr(storage.large_intake, "PART_ROWS", 6)
+    monkeypatch.setattr(storage.intake.large, "PART_ROWS", 6)
 
 
 @pytest.fixture

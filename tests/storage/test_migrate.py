@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import trio
 
-from storage import migrate as module
-from storage.bridge import Bridge, open_bridge
-from storage.connection import Connection
-from storage.errors import MigrationError, StoreError, UnsuitableDatabaseError
-from storage.locks import Lock, locked
-from storage.migrate import ALONE, Migration, known_migrations, migrate
-from storage.profiles import UPKEEP
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.connection import Connection
+from storage.database.errors import MigrationError, StoreError, UnsuitableDatabaseError
+from storage.database.locks import Lock, locked
+from storage.database.profiles import UPKEEP
+from storage.migrations import migrate as module
+from storage.migrations.migrate import ALONE, Migration, known_migrations, migrate
 from tests.patience import HANGS_S
 from tests.postgres import TestServer
 

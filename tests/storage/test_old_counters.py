@@ -2,12 +2,12 @@
 
 import pytest
 
-from storage import old_counters
-from storage.bridge import Bridge
-from storage.connection import Connection
-from storage.old_counters import delete_old_minutes, delete_statement
-from storage.profiles import UPKEEP
-from storage.walk import LOWEST
+from storage.counters import removal as old_counters
+from storage.counters.removal import delete_old_minutes, delete_statement
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.profiles import UPKEEP
+from storage.log.walk import LOWEST
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import now_ms
 

@@ -8,17 +8,17 @@ from structlog.testing import capture_logs
 
 from engine.model.shards import SHARDS
 from storage import ownership as ownership_module
-from storage.bridge import Bridge, Pool
-from storage.connection import Connection
-from storage.errors import (
+from storage.database.bridge import Bridge, Pool
+from storage.database.connection import Connection
+from storage.database.errors import (
     ContentionError,
     OwnershipLostError,
     PoisonError,
     StoreAwayError,
     StoreError,
 )
+from storage.database.profiles import INTAKE, SETTLE, UPKEEP
 from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
-from storage.profiles import INTAKE, SETTLE, UPKEEP
 from tests.postgres import eventually
 
 _INTAKE = f"""

@@ -6,8 +6,9 @@ import pytest
 import trio
 
 from engine.model.identity import Identity, created_at_ms
-from storage.bridge import Bridge, open_bridge
-from storage.partitions import (
+from storage.database.bridge import Bridge, open_bridge
+from storage.database.profiles import UPKEEP
+from storage.log.partitions import (
     DAY_MS,
     DAYS_AHEAD,
     DAYS_BACK,
@@ -22,7 +23,6 @@ from storage.partitions import (
     midnight_ms,
     range_of,
 )
-from storage.profiles import UPKEEP
 from tests.patience import HANGS_S
 
 NOON = midnight_ms(date(2031, 3, 1)) + DAY_MS // 2  # no other test's days

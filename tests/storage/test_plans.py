@@ -10,11 +10,12 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
 from engine.log.delivery_log import DeliveryFilter
 from engine.ports import SettleGroup
-from storage import backlog, outcomes
-from storage.connection import Connection
-from storage.profiles import LOG
-from storage.selection import select
-from storage.walk import id_bounds
+from storage.backlog import reading as backlog
+from storage.database.connection import Connection
+from storage.database.profiles import LOG
+from storage.log.selection import select
+from storage.log.walk import id_bounds
+from storage.recording import outcomes
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import (
     DAY_MS,

@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from storage import files, retention, transforms, unfetched
-from storage.bridge import Bridge
-from storage.connection import Connection
-from storage.profiles import POOL
+from storage.configuration import transforms
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.profiles import POOL
+from storage.files import rows as files
+from storage.files import unfetched
+from storage.retention import removal as retention
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import identity, now_ms
 

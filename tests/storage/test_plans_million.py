@@ -19,16 +19,17 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.log.delivery_log import DeliveryFilter, EventFilter
-from storage import backlog, walk
-from storage.connection import Connection
-from storage.dead_letters import COUNTED, stretch_statement
-from storage.dead_letters import EXAMINED as LOOKED_THROUGH
-from storage.deliveries import PostgresDeliveries
-from storage.entries import EVENT_COLUMNS
-from storage.partitions import day_of
-from storage.profiles import LOG, UPKEEP
-from storage.selection import select
-from storage.walk import HIGHEST, LOWEST, id_bounds
+from storage.backlog import reading as backlog
+from storage.database.connection import Connection
+from storage.database.profiles import LOG, UPKEEP
+from storage.dead_letters.reading import COUNTED, stretch_statement
+from storage.dead_letters.reading import EXAMINED as LOOKED_THROUGH
+from storage.log import walk
+from storage.log.deliveries import PostgresDeliveries
+from storage.log.entries import EVENT_COLUMNS
+from storage.log.partitions import day_of
+from storage.log.selection import select
+from storage.log.walk import HIGHEST, LOWEST, id_bounds
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import DAY_MS, ENVIRONMENT, World, identity, now_ms
 

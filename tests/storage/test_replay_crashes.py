@@ -20,8 +20,8 @@ from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.ports import Chunk, Enqueued
 from engine.replay.runner import ReplayRunner
 from engine.settings import Settings
-from storage.bridge import open_bridge
-from storage.replaying import REPLAYING, PostgresReplays
+from storage.database.bridge import open_bridge
+from storage.replays.running import REPLAYING, PostgresReplays
 from tests.core.making import a_destination
 from tests.storage.test_replays import Jobs, jobs
 from tests.storage.world import ENVIRONMENT, World, event, failure, settle_group, success

@@ -6,8 +6,8 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import ReplayStatus
 from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Stretch
-from storage.profiles import UPKEEP
-from storage.retention import delete_old_replays
+from storage.database.profiles import UPKEEP
+from storage.retention.removal import delete_old_replays
 from tests.storage.test_replays import WINDOW, Jobs, jobs
 from tests.storage.world import DAY_MS, now_ms, settle_group, success
 

@@ -12,12 +12,12 @@ from engine.ports import DirtyDestination, OwnershipLostError
 from engine.replay.entry import replay_of
 from engine.replay.job import Leg, ReplayJob, Selection
 from engine.replay.ports import Chunk, Stretch
+from storage.database.profiles import UPKEEP
 from storage.ownership import Ownership
-from storage.profiles import UPKEEP
-from storage.replay_statements import count_statement, read_statement, types_statement
-from storage.replaying import REPLAYING, TYPES_PLACE, PostgresReplays, place_of, way_of
-from storage.replays import PostgresJobs
-from storage.retention import delete_old_replays
+from storage.replays.jobs import PostgresJobs
+from storage.replays.running import REPLAYING, TYPES_PLACE, PostgresReplays, place_of, way_of
+from storage.replays.statements import count_statement, read_statement, types_statement
+from storage.retention.removal import delete_old_replays
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.world import (
     DAY_MS,

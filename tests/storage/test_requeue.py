@@ -13,11 +13,12 @@ from engine.model.identity import created_at_ms
 from engine.model.shards import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
 from engine.recording.requeue import Requeued, Witness
-from storage import dead_letters, requeue
-from storage.audit import values
-from storage.backlog import BACKLOG, PostgresBacklog
-from storage.dead_letters import PostgresDeadLetters
-from storage.requeue import PostgresRequeue
+from storage.audit.entries import values
+from storage.backlog.reading import BACKLOG, PostgresBacklog
+from storage.dead_letters import reading as dead_letters
+from storage.dead_letters import requeue
+from storage.dead_letters.reading import PostgresDeadLetters
+from storage.dead_letters.requeue import PostgresRequeue
 from tests.storage.plans import explain, most_rows, prepare
 from tests.storage.test_plans import SLACK, load
 from tests.storage.world import (

@@ -5,12 +5,11 @@ import uuid
 import pytest
 
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, DlqStatus
-from storage import retention
-from storage.bridge import Bridge
-from storage.connection import Connection
-from storage.errors import StoreError
-from storage.housekeeping import Housekeeping
-from storage.partitions import (
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.errors import StoreError
+from storage.database.profiles import UPKEEP
+from storage.log.partitions import (
     DAY_MS,
     Partition,
     Range,
@@ -20,8 +19,9 @@ from storage.partitions import (
     lowest_id,
     make_partitions,
 )
-from storage.profiles import UPKEEP
-from storage.retention import (
+from storage.retention import removal as retention
+from storage.retention.housekeeping import Housekeeping
+from storage.retention.removal import (
     delete_expired_keys,
     remove_old_partitions,
 )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.key_file import KEY_FILE, KeyFile, open_secret_box
-from storage.secretbox import SecretBox, SecretBoxError, key_id, parse_keys
+from storage.encryption.key_file import KEY_FILE, KeyFile, open_secret_box
+from storage.encryption.secretbox import SecretBox, SecretBoxError, key_id, parse_keys
 
 OLD, NEW = bytes(range(32)), bytes(range(32, 64))
 

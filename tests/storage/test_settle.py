@@ -15,14 +15,14 @@ from engine.ports import (
     PoisonError,
     SnapshotWrite,
 )
-from storage.bridge import Bridge
-from storage.counters import Counted
-from storage.freshness import KNOWN
-from storage.lone import Lone
-from storage.outcomes import Shape, settle_statement
-from storage.partitions import Partition, day_of, make_partitions
-from storage.profiles import UPKEEP
-from storage.successes import INLINE_BYTES, Successes
+from storage.counters.minutes import Counted
+from storage.database.bridge import Bridge
+from storage.database.freshness import KNOWN
+from storage.database.profiles import UPKEEP
+from storage.log.partitions import Partition, day_of, make_partitions
+from storage.recording.lone import Lone
+from storage.recording.outcomes import Shape, settle_statement
+from storage.recording.successes import INLINE_BYTES, Successes
 from tests.patience import HANGS_S
 from tests.storage.ends import ENDS, Maker
 from tests.storage.world import (

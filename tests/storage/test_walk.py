@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from storage import walk
-from storage.partitions import DAY_MS, day_of, lowest_id, midnight_ms
-from storage.walk import Step, id_bounds
+from storage.log import walk
+from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
+from storage.log.walk import Step, id_bounds
 from tests.storage.world import now_ms
 
 Row = dict[str, Any]

@@ -9,10 +9,10 @@ from contextvars import ContextVar
 import pytest
 import trio
 
-from storage.bridge import Bridge
-from storage.connection import Connection
-from storage.errors import PoisonError
-from storage.profiles import LOG, POOL, Profile
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.errors import PoisonError
+from storage.database.profiles import LOG, POOL, Profile
 
 PLAIN = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
 

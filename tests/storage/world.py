@@ -23,11 +23,11 @@ from engine.ports import (
     SettleGroup,
 )
 from engine.recording.recorder import build_group
-from storage.bridge import Bridge
-from storage.intake import PostgresIntake
+from storage.database.bridge import Bridge
+from storage.database.profiles import INTAKE, SETTLE, UPKEEP
+from storage.intake.store import PostgresIntake
 from storage.ownership import Ownership
-from storage.profiles import INTAKE, SETTLE, UPKEEP
-from storage.settle import PostgresSettle
+from storage.recording.settle import PostgresSettle
 
 ENVIRONMENT = 7
 DAY_MS = 86_400_000

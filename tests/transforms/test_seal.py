@@ -12,7 +12,7 @@ import structlog.testing
 from api.cli.doctor.finding import Level
 from api.cli.doctor.machine import check_workers
 from engine.transforms import link, seal, worker
-from storage import account
+from storage.embedded import account
 
 ALLOW, DENY, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 TRYING = """

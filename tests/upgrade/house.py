@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from storage.migrate import known_migrations
+from storage.migrations.migrate import known_migrations
 from tests.cli.programs import MASTER_KEY
 from tests.process.house import House, until
 

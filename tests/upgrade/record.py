@@ -13,8 +13,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from storage.embedded import program, running_url
-from storage.postmaster import read_postmaster
+from storage.embedded.postmaster import read_postmaster
+from storage.embedded.server import program, running_url
 from tests.process.house import House, until
 from tests.process.receiver import Answer, Receiver, always
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import trio
 
-from storage.embedded import program
-from storage.migrate import known_migrations
+from storage.embedded.server import program
+from storage.migrations.migrate import known_migrations
 from tests.process import verdict
 from tests.process.receiver import Receiver
 from tests.upgrade.house import Outside

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from storage.migrate import known_migrations
+from storage.migrations.migrate import known_migrations
 from tests.process import verdict
 from tests.process.house import House, until
 from tests.process.posting import Poster, posting

@@ -8,12 +8,12 @@ import trio
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from engine.ports import StoreAwayError, StoreError
 from engine.settings import PREFIX, Settings
-from storage.bridge import Pool, open_bridge
-from storage.destinations import Destinations
-from storage.embedded import EmbeddedError, running_url
-from storage.key_file import KEY_FILE, open_secret_box
-from storage.migrate import known_migrations
-from storage.secretbox import SecretBoxError
+from storage.configuration.destinations import Destinations
+from storage.database.bridge import Pool, open_bridge
+from storage.embedded.server import EmbeddedError, running_url
+from storage.encryption.key_file import KEY_FILE, open_secret_box
+from storage.encryption.secretbox import SecretBoxError
+from storage.migrations.migrate import known_migrations
 
 ANSWER_S = 10.0
 OLDEST_VERSION = 15

@@ -5,7 +5,7 @@ from engine.plans.file import PlansFileError, plans_of
 from engine.settings import PREFIX, Settings
 from engine.templates.catalog import catalog_of
 from engine.templates.reading import TemplateFileError
-from storage.blobs import FileStoreError, open_blobs
+from storage.files.blobs import FileStoreError, open_blobs
 
 
 def check_plans(settings: Settings) -> Finding:

@@ -21,7 +21,7 @@ from api.cli.doctor.finding import Finding, failure, ok, warning
 from api.cli.remote.session import common_options
 from engine.settings import PREFIX, Settings
 from engine.transforms import seal, worker
-from storage.backup import read_last
+from storage.backup.making import read_last
 
 DESCRIPTORS_FEW = 4_096  # 45 % for clients and as much for receivers: 1,800 connections each
 DESCRIPTORS_GOOD = 65_536

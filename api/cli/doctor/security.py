@@ -11,8 +11,8 @@ from cryptography import x509
 
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from engine.settings import PREFIX, Settings
-from storage.key_file import KEY_FILE
-from storage.secretbox import SecretBoxError, parse_keys
+from storage.encryption.key_file import KEY_FILE
+from storage.encryption.secretbox import SecretBoxError, parse_keys
 
 EXPIRY_NEAR = timedelta(days=14)
 WIDE_IPV4 = 8  # bits: a network wider than 10.0.0.0/8 is a slip or worse

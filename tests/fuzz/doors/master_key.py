@@ -4,8 +4,8 @@ import os
 import tempfile
 from pathlib import Path
 
-from storage.key_file import KeyFile
-from storage.secretbox import KEY_BYTES, SecretBox, SecretBoxError, parse_keys
+from storage.encryption.key_file import KeyFile
+from storage.encryption.secretbox import KEY_BYTES, SecretBox, SecretBoxError, parse_keys
 from tests.fuzz.door import Door
 
 FOLDER = Path(tempfile.gettempdir())
@@ -45,7 +45,7 @@ def _check_keys(read: object) -> None:
 DOOR = Door(
     "master_key",
     check,
-    ("storage.key_file", "storage.secretbox"),
+    ("storage.encryption.key_file", "storage.encryption.secretbox"),
     (
         b"# a comment\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n",
         b"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=,BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA=",

@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-import storage.large_intake
-from storage import backlog, dead_letters, replaying
-from storage.bridge import Bridge, open_bridge
+import storage.intake.large
+from storage.backlog import reading as backlog
+from storage.database.bridge import Bridge, open_bridge
+from storage.dead_letters import reading as dead_letters
+from storage.replays import running as replaying
 from tests.postgres import TestServer
 from tests.sim.conformance.house import House
 from tests.sim.conformance.sides import Postgres, Side, Simulated
@@ -35,7 +37,7 @@ def few_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let large groups have parts of as few rows in PostgreSQL as in the simulated database."""
-    monkeypatch.setattr(storage.large_intake, "PART_ROWS", PART_ROWS)
+    monkeypatch.setattr(storage.intake.large, "PART_ROWS", PART_ROWS)
 
 
 @pytest.fixture

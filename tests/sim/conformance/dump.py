@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from storage.bridge import Pool
-from storage.responses import header_lines, text_bytes
+from storage.database.bridge import Pool
+from storage.log.responses import header_lines, text_bytes
 from tests.sim.store import Tables
 from tests.sim.store.stored import StoredAttempt, StoredDelivery, StoredEvent, StoredMinute
 

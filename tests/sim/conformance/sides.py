@@ -9,21 +9,21 @@ from engine.ports import BacklogStore, IntakeStore, SettleStore
 from engine.recording.requeue import DeadLetterStore, RequeueStore
 from engine.replay.ports import JobStore, ReplayStore
 from engine.submission.key_lookup import ClaimReader
-from storage.backlog import BACKLOG, PostgresBacklog
-from storage.bridge import Bridge
-from storage.claims import PostgresClaims
-from storage.configuration import ConfigurationTables
-from storage.connection import Connection
-from storage.dead_letters import PostgresDeadLetters
-from storage.intake import PostgresIntake
-from storage.large_intake import PostgresLargeIntake
+from storage.backlog.reading import BACKLOG, PostgresBacklog
+from storage.configuration.store import ConfigurationTables
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.profiles import INTAKE, SETTLE, UPKEEP
+from storage.dead_letters.reading import PostgresDeadLetters
+from storage.dead_letters.requeue import PostgresRequeue
+from storage.encryption.secretbox import SecretBox
+from storage.intake.claims import PostgresClaims
+from storage.intake.large import PostgresLargeIntake
+from storage.intake.store import PostgresIntake
 from storage.ownership import Ownership
-from storage.profiles import INTAKE, SETTLE, UPKEEP
-from storage.replaying import REPLAYING, PostgresReplays
-from storage.replays import PostgresJobs
-from storage.requeue import PostgresRequeue
-from storage.secretbox import SecretBox
-from storage.settle import PostgresSettle
+from storage.recording.settle import PostgresSettle
+from storage.replays.jobs import PostgresJobs
+from storage.replays.running import REPLAYING, PostgresReplays
 from tests.sim.conformance.dump import Dump, dump_of_postgres, dump_of_tables
 from tests.sim.gateway import Direct
 from tests.sim.store import Database, Stores

@@ -9,7 +9,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from engine.ports import Claimed, NewCustomer, OwnershipLostError, PoisonError
-from storage.intake import PostgresIntake
+from storage.intake.store import PostgresIntake
 from tests.sim.conformance.house import House
 from tests.sim.conformance.sides import Postgres, Side
 from tests.sim.store.connection import HotConnection

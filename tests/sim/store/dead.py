@@ -7,7 +7,7 @@ from itertools import islice
 from engine.core.vocabulary import Trouble
 from engine.log.delivery_log import DeliveryFilter
 from engine.recording.requeue import Dead, DeadStretch
-from storage.partitions import lowest_id
+from storage.log.partitions import lowest_id
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import StoredDelivery
 from tests.sim.store.tables import Tables

@@ -10,7 +10,7 @@ from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.ports import PoisonError
 from engine.replay.job import UNFINISHED, Leg, ReplayJob
 from engine.replay.ports import Named
-from storage.partitions import lowest_id
+from storage.log.partitions import lowest_id
 from tests.sim.store.connection import Pool
 from tests.sim.store.tables import Tables
 

@@ -14,7 +14,7 @@ from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
 from engine.routing.router import matching_pattern
-from storage.partitions import lowest_id
+from storage.log.partitions import lowest_id
 from tests.sim.store import replay_steps as steps
 from tests.sim.store.connection import HotConnection, Pool
 from tests.sim.store.stored import StoredDelivery

@@ -1,0 +1,1 @@
+"""The audit log, and the notifications that tell other processes of a change."""

@@ -1,0 +1,174 @@
+"""News of configuration: what a process wrote, told to the others by NOTIFY within its transaction.
+
+PostgreSQL keeps nothing for who does not listen: everything is read once somebody does, and anew after a
+lost connection.
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+import trio
+
+from storage.database.bridge import Bridge
+from storage.database.connection import Connection
+from storage.database.errors import StoreError
+from storage.database.profiles import LISTENER
+
+log = structlog.get_logger("angarium.storage")
+
+CHANNEL = "angarium_changes"
+# To be selected in the statement that writes; `{kind}` and `{id}` are its expressions.
+NOTIFY = f"pg_notify('{CHANNEL}', json_build_object('kind', {{kind}}, 'id', {{id}})::text)"
+CHECK_S = 1.0  # how often the connection is proved: a lost one is known after this and its timeout
+MAX_WAITING = 10_000  # news that wait; past this the whole is read again, which is cheaper
+# News that are handed on at once: whoever reads them waits for a turn among the commands; one by
+# one they would never be done while somebody writes. More would keep the commands waiting.
+AT_ONCE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A row that was written: `kind` such as "destination", and its id."""
+
+    kind: str
+    id: str
+
+
+async def notify(connection: Connection, kind: str, identifier: str) -> None:
+    """Tell of a change; within a transaction it goes out with the commit, or not at all."""
+    await connection.fetch(
+        "SELECT " + NOTIFY.format(kind="$1::text", id="$2::text"), kind, identifier
+    )
+
+
+class _Line:
+    """A connection that listens, and what was heard on it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._send, self.receive = trio.open_memory_channel[Change](MAX_WAITING)
+        self.dropped = 0  # news that could not wait
+
+    def heard(self, payload: str) -> None:
+        """Keep what a notification says, if there is room."""
+        change = _parsed(payload)
+        if change is not None:
+            try:
+                self._send.send_nowait(change)
+            except trio.WouldBlock:
+                self.dropped += 1
+
+
+class Changes:
+    """Listens from `begin` on, for as long as `run` runs. Owner: that task.
+
+    `confirmed_at` is when the connection was last known to be there, in trio's time: what is in
+    memory is as new as that. None until `run` has confirmed what was read first.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        on_changes: Callable[[Sequence[Change]], Awaitable[None]],
+        on_lost: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`on_changes` takes news in their order, each row once; `on_lost` reads everything anew; it is
+        called when somebody listens at last, and after each loss."""
+        self._bridge = bridge
+        self._on_changes = on_changes
+        self._on_lost = on_lost
+        self.confirmed_at: float | None = None
+        self.reloaded = trio.Event()  # set when everything was read the first time
+        self.losses = 0
+        self._line: _Line | None = None
+        self._dropped = 0  # of lines that are gone
+        self._first: Change | None = None  # heard, and not handed on yet
+
+    async def begin(self) -> None:
+        """Listen, and read everything; `run` goes on from there. Raises StoreError, and what that does.
+
+        Who begins before `run` need not read everything twice: with very many rows the second time would
+        outlast what the first one is good for.
+        """
+        line = _Line(self._bridge.connection(LISTENER))
+        try:
+            # Listening comes first: what is written while everything is read is heard as well.
+            await line.connection.listen(CHANNEL, line.heard)
+            await self._on_lost()
+        except BaseException:
+            await self._release(line)
+            raise
+        self._line = line
+        self.reloaded.set()
+
+    async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Listen until cancelled. What the callbacks raise goes out, but for StoreError: a loss.
+
+        `task_status` is told when what was read has been confirmed: from then on that is a matter of a
+        second, however much there is.
+        """
+        told = False
+        while True:
+            try:
+                if self._line is None:
+                    await self.begin()
+                while self._line is not None and not self._line.dropped:
+                    await self._confirm(self._line)
+                    if not told:
+                        told = True
+                        task_status.started()
+                    await self._wait(self._line)
+                log.warning("changes.overrun", waiting=MAX_WAITING)
+            except StoreError as error:
+                self.losses += 1
+                log.warning("changes.lost", error=str(error))
+            finally:
+                line, self._line = self._line, None
+                if line is not None:
+                    self._dropped += line.dropped
+                    await self._release(line)
+            await self._bridge.wait_until_back()
+
+    @property
+    def dropped(self) -> int:
+        """News that could not wait; each such time everything is read anew."""
+        return self._dropped + (0 if self._line is None else self._line.dropped)
+
+    async def _release(self, line: _Line) -> None:
+        with trio.CancelScope(shield=True):
+            await self._bridge.release(line.connection)
+        line.receive.close()
+
+    async def _confirm(self, line: _Line) -> None:
+        asked_at = trio.current_time()
+        await line.connection.fetch("SELECT 1")  # what was told before this is in the channel
+        # No more than was there, or they who write without end would keep us from ever
+        # confirming, and the gate closed to everybody.
+        await self._take(line.receive)
+        self.confirmed_at = asked_at
+
+    async def _wait(self, line: _Line) -> None:
+        """Wait for news, but no longer than until the connection is to be proved."""
+        if not line.receive.statistics().current_buffer_used:
+            with trio.move_on_after(CHECK_S):
+                self._first = await line.receive.receive()
+
+    async def _take(self, receive: trio.MemoryReceiveChannel[Change]) -> None:
+        """Hand on what has been heard by now. What is read is the row as it is: once is enough."""
+        waiting = receive.statistics().current_buffer_used
+        heard = [receive.receive_nowait() for _ in range(waiting)]
+        first, self._first = self._first, None
+        news = list(dict.fromkeys([*([] if first is None else [first]), *heard]))
+        for start in range(0, len(news), AT_ONCE):
+            await self._on_changes(news[start : start + AT_ONCE])
+
+
+def _parsed(payload: str) -> Change | None:
+    try:
+        fields = json.loads(payload)
+        return Change(str(fields["kind"]), str(fields["id"]))
+    except (ValueError, KeyError, TypeError):
+        log.warning("changes.malformed", length=len(payload))
+        return None

@@ -1,0 +1,76 @@
+"""The audit log as it is read: pages by index, whatever is filtered by."""
+
+from typing import Any
+
+import msgspec
+
+from engine.log.observability import AuditFilter, AuditPage, AuditReach
+from engine.model.configuration import AuditEntry
+from storage.database.bridge import Pool
+from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
+
+_COLUMNS = """
+    d.id::text AS id, d.workspace::text AS workspace, d.environment, d.action, d.object_type,
+    d.object_id, d.actor_type, d.actor_id, d.request_id, d.changes, d.previous_fingerprint"""
+# From the rarest to the most common: the first that is given names the index, the rows tell the rest.
+_BY_RARITY = ("object_id", "actor_id", "action", "object_type")
+_ENTRY = f"""
+SELECT {_COLUMNS} FROM audit_log d
+WHERE d.workspace = $1::uuid AND d.id = $2::uuid
+  AND (d.environment = $3::integer OR (d.environment IS NULL AND $4::boolean))"""  # noqa: S608 - constants
+# What concerns a workspace as a whole is little: one stream, whatever is filtered by.
+_OF_WORKSPACE = """
+    SELECT 1 AS stream, x.* FROM (
+        SELECT d.* FROM audit_log d
+        WHERE d.workspace = $6::uuid AND d.environment IS NULL AND d.id >= $2 AND d.id < $3{only}
+        ORDER BY d.id DESC LIMIT $4
+    ) x"""
+
+
+class PostgresAudit:
+    """`engine.log.observability.AuditLog` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def entries(
+        self, reach: AuditReach, which: AuditFilter, below: str | None, limit: int
+    ) -> AuditPage:
+        """Return a page of entries; see the port."""
+        given = [
+            (name, value) for name in _BY_RARITY if (value := getattr(which, name)) is not None
+        ]
+        conditions = [f" AND d.{name} = ${place}::text" for place, (name, _) in enumerate(given, 7)]
+        served = "".join(conditions[:1])
+        streams = [stream("audit_log", only=served)]
+        if reach.workspace is not None:
+            streams.append(_OF_WORKSPACE.format(only=served))
+        else:  # the parameter is there all the same
+            served += " AND $6::uuid IS NULL"
+            streams = [stream("audit_log", only=served)]
+        sql = step_statement(streams, _COLUMNS, "".join(conditions[1:]).replace("d.", ""))
+        low, high = id_bounds(which.from_ms, which.to_ms, below)
+        arguments = (reach.workspace, *(value for _, value in given))
+
+        async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
+            return found(
+                await self._pool.fetch(
+                    sql, reach.environment, low, high, look_at, wanted, *arguments
+                )
+            )
+
+        rows, rest = await walk(
+            take, low, high, limit, streams=len(streams), filtered=len(given) > 1, by_days=False
+        )
+        return AuditPage([_entry(row) for row in rows], rest)
+
+    async def entry(self, reach: AuditReach, workspace: str, entry: str) -> AuditEntry | None:
+        """Return one entry of a workspace; see the port."""
+        whole = reach.workspace is not None
+        row = await self._pool.fetch_row(_ENTRY, workspace, entry, reach.environment, whole)
+        return None if row is None else _entry(row)
+
+
+def _entry(row: Any) -> AuditEntry:
+    fields = {name: row[name] for name in AuditEntry.__struct_fields__}
+    return msgspec.convert(fields, AuditEntry)

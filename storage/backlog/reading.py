@@ -1,0 +1,273 @@
+"""Reads of what waits: the queue of a destination in bounded steps, and what recovery starts from.
+
+Nothing here writes. However much is settled or skipped, a call examines a bounded number of rows.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus
+from engine.ports import BacklogRow, ReadBack
+from storage.backlog.rows import DELIVERY_COLUMNS, EVENT_OF, WAITING_COLUMNS, deliveries_of
+from storage.database.bridge import Pool
+from storage.database.profiles import Profile
+
+# Rows that one call looks at: some 5 ms, so that no reader holds up the others' connection.
+EXAMINED = 5_000
+
+BACKLOG = Profile(
+    "backlog",
+    # Counting a million rows that are not in memory takes seconds, once, at an activation.
+    statement_timeout_s=60.0,
+    command_timeout_s=65.0,
+    lean=True,  # each actor that comes about reads: of 20,000 that is a third of what their events cost
+    settings={
+        "plan_cache_mode": "force_generic_plan",
+        # A queue is read along its index and no other way: what sorts first reads all of it, 300,000
+        # rows to return 100. The planner guesses otherwise as long as a table is small.
+        "enable_seqscan": "off",
+        "enable_bitmapscan": "off",
+        "enable_sort": "off",
+        "enable_incremental_sort": "off",
+        "enable_hashjoin": "off",
+        "enable_mergejoin": "off",
+    },
+)
+
+# Connections, one for each reader, so that no workspace has all of them. Their plans name every partition
+# and take megabytes.
+BACKLOG_READERS = 4
+
+_PENDING = [DeliveryStatus.PENDING]
+_PENDING_OR_RETRYING = [DeliveryStatus.PENDING, DeliveryStatus.RETRYING]
+
+# $1 environment, $2 destination, $3 classes
+_STRETCH = """
+    (SELECT {columns}
+     FROM deliveries d
+     WHERE d.environment = $1::integer AND d.destination = $2::uuid
+       AND d.class = ($3::smallint[])[{place}] AND d.seq > $4::bigint{bound}
+     ORDER BY d.seq LIMIT {examined})"""
+# Of the rows examined those that wait, as many as asked for; then, only where there were fewer, how
+# far the examined rows go. All in one snapshot: what commits meanwhile is in neither.
+_QUEUE = """
+WITH picked AS MATERIALIZED (
+    SELECT * FROM ({stretch}) x
+    WHERE status = ANY($5::smallint[]){lanes}
+    ORDER BY seq LIMIT $6::integer
+), sized AS MATERIALIZED (
+    SELECT {waiting}, length, sum(length) OVER (ORDER BY d.seq) AS running
+    FROM picked d {event}
+    CROSS JOIN LATERAL (SELECT coalesce(octet_length(e.payload), 0)
+        + coalesce(octet_length(e.metadata), 0) + coalesce(octet_length(e.attachments), 0)
+    ) AS l (length)
+), tail AS (
+    SELECT max(seq) AS last, count(*) AS examined
+    FROM ({places}) x
+    WHERE (SELECT count(*) FROM picked) < $6
+)
+SELECT s.*, tail.last, tail.examined, (SELECT count(*) FROM picked) AS picked
+FROM tail LEFT JOIN sized s ON s.running - s.length < $7::bigint
+ORDER BY s.seq"""
+_PASSED = """
+SELECT lane, min(seq) AS seq
+FROM ({stretch}) x
+WHERE status = ANY($5::smallint[]) AND CASE WHEN lane IN (SELECT unnest($6::text[])) THEN true END
+GROUP BY lane"""
+_LANES = {
+    "any": "",
+    "skip": " AND (lane IS NULL OR lane NOT IN (SELECT unnest($8::text[])))",
+    "only": " AND lane = $8::text",
+}
+
+
+@cache
+def queue_statement(classes: int, lanes: str) -> str:
+    """Return the text that reads a stretch of `classes` queues, merged by seq."""
+    return _QUEUE.format(
+        stretch=_stretch(DELIVERY_COLUMNS + ", d.status", classes),
+        places=_stretch("d.seq", classes),
+        waiting=WAITING_COLUMNS,
+        event=EVENT_OF,
+        lanes=_LANES[lanes],
+    )
+
+
+@cache
+def passed_statement(classes: int) -> str:
+    """Return the text that reads the first seq of each skipped lane of a stretch."""
+    bound = " AND d.seq <= $7::bigint"
+    return _PASSED.format(stretch=_stretch("d.seq, d.lane, d.status", classes, bound))
+
+
+def _stretch(columns: str, classes: int, bound: str = "") -> str:
+    queues = [
+        _STRETCH.format(columns=columns, place=place, bound=bound, examined=EXAMINED)
+        for place in range(1, classes + 1)
+    ]
+    if classes == 1:
+        return queues[0]
+    return " UNION ALL ".join(queues) + f"\n    ORDER BY seq LIMIT {EXAMINED}"
+
+
+_DUE = f"""
+SELECT {WAITING_COLUMNS}
+FROM (
+    SELECT * FROM deliveries d
+    WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = 1
+      AND d.next_attempt_at_ms < $3::bigint AND d.next_attempt_at_ms > $5::bigint
+    ORDER BY d.next_attempt_at_ms LIMIT $4::integer
+) d {EVENT_OF}
+ORDER BY d.next_attempt_at_ms"""  # noqa: S608 - constants
+_DEAD = f"""
+SELECT {WAITING_COLUMNS}
+FROM (
+    SELECT * FROM deliveries d
+    WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
+      AND (d.destination, d.trouble) >= ($2::uuid, 3::smallint)
+      AND (d.destination, d.trouble) <= ($2, 3::smallint)
+    ORDER BY d.destination, d.trouble, d.id LIMIT $3::integer
+) d {EVENT_OF}
+ORDER BY d.id"""  # noqa: S608 - constants
+_FIRST_RETRY = """
+SELECT (SELECT min(q.seq) FROM (
+            SELECT d.seq FROM deliveries d
+            WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.trouble = 1
+            ORDER BY d.next_attempt_at_ms OFFSET 0) q),
+       (SELECT d.next_attempt_at_ms FROM deliveries d
+        WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
+        ORDER BY d.next_attempt_at_ms LIMIT 1)"""
+# Asked for in order only so that the destination's own index is the one way to get it: where one has most
+# of the rows, the planner takes every destination for one that has.
+_WAITING = """
+SELECT (SELECT count(*) FROM unnest($4::smallint[]) c (class)
+        CROSS JOIN LATERAL (
+            SELECT FROM deliveries d
+            WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.class = c.class
+              AND d.seq >= $3::bigint AND d.status = 0 ORDER BY d.seq OFFSET 0) q)
+     + (SELECT count(*) FROM (
+            SELECT FROM deliveries d
+            WHERE d.environment = $1 AND d.destination = $2 AND d.trouble = 1
+            ORDER BY d.next_attempt_at_ms OFFSET 0) q)"""
+# An INSPECTION has seq 0 and waits for nothing.
+_LAST_SEQS = """
+SELECT c.class, l.seq
+FROM unnest($3::smallint[]) c (class)
+CROSS JOIN LATERAL (
+    SELECT d.seq FROM deliveries d
+    WHERE d.environment = $1::integer AND d.destination = $2::uuid AND d.class = c.class AND d.seq > 0
+    ORDER BY d.seq DESC LIMIT 1) l"""
+_BACKLOG = """
+SELECT environment, destination::text, low_seq, next_due_at_ms
+FROM destination_backlog WHERE shard = ANY($1::smallint[])"""
+_DUE_DESTINATIONS = """
+SELECT environment, destination::text, low_seq, next_due_at_ms
+FROM destination_backlog b WHERE next_due_at_ms < $1::bigint AND NOT EXISTS (
+    -- Disabled ones stay due for as long as they are, and would hide the others behind the limit.
+    SELECT FROM destinations d
+    WHERE d.environment = b.environment AND d.id = b.destination AND d.status = 2
+)
+ORDER BY next_due_at_ms LIMIT $2::integer"""
+# Each looked up by itself: in a join planned while the table was known to be empty, that comes first.
+_SNAPSHOTS = """
+SELECT a.place, s.state
+FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY a (environment, destination, place)
+CROSS JOIN LATERAL (
+    SELECT state FROM destination_snapshots
+    WHERE environment = a.environment AND destination = a.destination LIMIT 1
+) s"""
+_CLASSES = list(DeliveryClass)
+
+
+class PostgresBacklog:
+    """`engine.ports.BacklogStore` on connections of profile `BACKLOG`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
+        """All destinations with unsettled work; see the port."""
+        return [BacklogRow(*row) for row in await self._pool.fetch(_BACKLOG, shards)]
+
+    async def due_destinations(self, before_ms: int, limit: int) -> list[BacklogRow]:
+        """Destinations that are due, earliest first; see the port."""
+        rows = await self._pool.fetch(_DUE_DESTINATIONS, before_ms, limit)
+        return [BacklogRow(*row) for row in rows]
+
+    async def read_queue(
+        self,
+        environment: int,
+        destination: str,
+        classes: Sequence[DeliveryClass],
+        after: int,
+        limit: int,
+        max_bytes: int,
+        *,
+        ordered: bool,
+        skip_lanes: Sequence[str] = (),
+        only_lane: str | None = None,
+    ) -> ReadBack:
+        """Read a stretch of the queue; see the port."""
+        place = (environment, destination, list(classes), after)
+        statuses = _PENDING_OR_RETRYING if ordered else _PENDING
+        limit = max(limit, 1)
+        lanes: tuple[object, ...]
+        if only_lane is not None:
+            sql, lanes = queue_statement(len(classes), "only"), (only_lane,)
+        elif skip_lanes:
+            sql, lanes = queue_statement(len(classes), "skip"), (list(skip_lanes),)
+        else:
+            sql, lanes = queue_statement(len(classes), "any"), ()
+        rows = await self._pool.fetch(sql, *place, statuses, limit, max_bytes, *lanes)
+        picked, examined, last = (rows[0][name] for name in ("picked", "examined", "last"))
+        if rows[0]["seq"] is None:
+            rows = []
+        whole = len(rows) == picked < limit  # nothing was left out for want of room
+        through = rows[-1]["seq"] if not whole else after if last is None else last
+        skipped = {}
+        if skip_lanes and only_lane is None and through > after:
+            passed = await self._pool.fetch(
+                passed_statement(len(classes)), *place, statuses, list(skip_lanes), through
+            )
+            skipped = {row["lane"]: row["seq"] for row in passed}
+        return ReadBack(deliveries_of(rows), through, skipped, whole and examined < EXAMINED)
+
+    async def read_due(
+        self, environment: int, destination: str, before_ms: int, limit: int, after_ms: int = -1
+    ) -> list[Delivery]:
+        """RETRYING deliveries that are due, earliest first; see the port."""
+        rows = await self._pool.fetch(_DUE, environment, destination, before_ms, limit, after_ms)
+        return deliveries_of(rows)
+
+    async def first_retry(
+        self, environment: int, destination: str
+    ) -> tuple[int | None, int | None]:
+        """Lowest seq and earliest attempt of what is RETRYING; see the port."""
+        row = await self._pool.fetch_row(_FIRST_RETRY, environment, destination)
+        return (None, None) if row is None else (row[0], row[1])
+
+    async def count_waiting(self, environment: int, destination: str, from_seq: int) -> int:
+        """How many wait; see the port."""
+        count: int = await self._pool.fetch_value(
+            _WAITING, environment, destination, from_seq, _CLASSES
+        )
+        return count
+
+    async def last_seqs(self, environment: int, destination: str) -> dict[int, int]:
+        """The highest committed seq of each class; see the port."""
+        rows = await self._pool.fetch(_LAST_SEQS, environment, destination, _CLASSES)
+        return {row[0]: row[1] for row in rows}
+
+    async def read_dead(self, environment: int, destination: str, limit: int) -> list[Delivery]:
+        """What is IN_DLQ, oldest first; see the port."""
+        return deliveries_of(await self._pool.fetch(_DEAD, environment, destination, limit))
+
+    async def read_snapshots(self, actors: Sequence[tuple[int, str]]) -> list[bytes | None]:
+        """The last snapshot of each actor, None where there is none; see the port."""
+        environments = [environment for environment, _ in actors]
+        destinations = [destination for _, destination in actors]
+        states: list[bytes | None] = [None] * len(actors)
+        for place, state in await self._pool.fetch(_SNAPSHOTS, environments, destinations):
+            states[place - 1] = state
+        return states

@@ -1,0 +1,1 @@
+"""Backups of an embedded database: made, proved, checked and restored."""

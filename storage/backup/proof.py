@@ -1,0 +1,71 @@
+"""The proof that a backup is ours: a MAC of its manifest, under a key made of the master key.
+
+The manifest vouches for the list of parts, and that for the parts. A key that the backup brings itself
+proves nothing: whoever changes a backup can bring another one.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from storage.backup.manifest import BackupError
+from storage.encryption.secretbox import SecretBox
+
+PROOF = "manifest.hmac"
+_PURPOSE = b"angarium backup manifest"
+_LINE = re.compile(rb"([0-9a-f]{16}) ([0-9a-f]{64})\n")
+RISK = (
+    "Whoever could write to it can have programs run as the database's account, and events delivered:"
+    " restore it with --unauthenticated only where nobody else can have changed it"
+)
+
+
+def write_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
+    """Write the proof of a manifest, under the first of the master keys."""
+    identifier, key = next(iter(SecretBox(keys).derived(_PURPOSE).items()))
+    mac = hmac.new(key, manifest, hashlib.sha256).hexdigest()
+    with (folder / PROOF).open("xb") as file:
+        file.write(f"{identifier.hex()} {mac}\n".encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def require_elsewhere(key_file: Path, folder: Path) -> None:
+    """Raise BackupError where a file of master keys lies in the backup that it is to prove."""
+    if folder.resolve() in key_file.resolve().parents:
+        raise BackupError(
+            f"{key_file} is the key in the backup itself, which proves nothing: who changes a backup can"
+            f" change it too. Give a copy of the master key that was kept elsewhere. {RISK}"
+        )
+
+
+def check_proof(folder: Path, manifest: bytes, keys: Sequence[bytes]) -> None:
+    """Raise BackupError where no master key of `keys` has made the backup with this manifest."""
+    try:
+        with (folder / PROOF).open("rb") as file:
+            match = _LINE.fullmatch(file.read(128))
+    except FileNotFoundError:
+        raise BackupError(
+            f"{folder} has no {PROOF}: an Angarium before 0.1.0 made it, or somebody took the proof"
+            f" away. {RISK}"
+        ) from None
+    if match is None:
+        raise BackupError(f"{folder / PROOF} is damaged. {RISK}")
+    if not keys:
+        raise BackupError(
+            f"nothing here proves that {folder} is as it was made: give the master key that it was made"
+            " with, from elsewhere, by --with-key or ANGARIUM_MASTER_KEY_FILE. (The one in the backup"
+            f" proves nothing: who changes a backup can change it too.) {RISK}"
+        )
+    key = SecretBox(keys).derived(_PURPOSE).get(bytes.fromhex(match[1].decode()))
+    if key is None:
+        raise BackupError(
+            f"{folder} was made with master key {match[1].decode()}, which is not among those given."
+            f" {RISK}"
+        )
+    mac = hmac.new(key, manifest, hashlib.sha256).hexdigest().encode()
+    if not hmac.compare_digest(mac, match[2]):
+        raise BackupError(f"{folder / 'manifest.json'} is not what was written. {RISK}")

@@ -1,0 +1,133 @@
+"""Customers' accounts as a workspace sees them: what it says of them, and what they have."""
+
+import json
+
+from asyncpg import Record
+
+from engine.model.configuration import AuditEntry
+from engine.model.quotas import CustomerAccount, CustomerTally, Quotas, Used
+from storage.audit.entries import values, witnessed
+from storage.database.bridge import Pool
+from storage.database.writing import write
+
+_SELECT = """
+    SELECT a.environment, a.id::text AS id, a.external_id, coalesce(s.version, 0) AS version, s.document
+    FROM customer_accounts a
+    {join} customer_settings s ON s.environment = a.environment AND s.account = a.id
+"""
+SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # those of which anything was said
+_GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
+_FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
+# The first version finds no row, and no later one may be written over: whoever comes second reads again.
+_REPLACE = witnessed(
+    """
+        INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
+        SELECT $1::integer, $2::uuid, $3::integer, $4::bytea, $5::bigint
+        WHERE $3::integer = 1 OR EXISTS (
+            SELECT FROM customer_settings WHERE environment = $1::integer AND account = $2::uuid)
+        ON CONFLICT (environment, account) DO UPDATE SET version = excluded.version,
+            document = excluded.document, updated_at_ms = excluded.updated_at_ms
+        WHERE s.version = excluded.version - 1
+        RETURNING account AS id
+    """,
+    6,
+    "customer",
+)
+# Nothing is counted beyond $3, however much an account has.
+_USED = """
+    SELECT a.tally,
+        (SELECT count(*) FROM (
+            SELECT FROM destinations d
+            WHERE d.environment = $1 AND d.customer_account = a.id AND d.status <> 3 LIMIT $3::bigint
+        ) n) AS destinations,
+        (SELECT count(*) FROM (
+            SELECT FROM destinations d
+            JOIN routing_rules r ON r.environment = d.environment AND r.destination = d.id
+            WHERE d.environment = $1 AND d.customer_account = a.id AND d.status <> 3 LIMIT $3::bigint
+        ) n) AS rules,
+        (SELECT coalesce(sum(n.scripts), 0)::bigint FROM (
+            SELECT d.scripts FROM destinations d
+            WHERE d.environment = $1 AND d.customer_account = a.id AND d.status <> 3 AND d.scripts > 0
+            LIMIT $3::bigint
+        ) n) AS transforms
+    FROM customer_accounts a WHERE a.environment = $1 AND a.id = $2::uuid
+"""
+
+
+def own_tally(first: int) -> str:
+    """Return an expression of a WITH, `own`, which raises the tally of the account `$first`, if that is
+    still `$first + 1`. Nothing is locked before it: two sessions wait for each other in one place."""
+    return f"""own AS (
+        UPDATE customer_accounts SET tally = tally + 1
+        WHERE environment = $1::integer AND id = ${first}::uuid AND tally = ${first + 1}::bigint
+        RETURNING id
+    )"""  # noqa: S608 - made of constants only
+
+
+def tally_values(customer: CustomerTally | None) -> tuple[str | None, int | None]:
+    """Return the arguments of `own_tally`."""
+    return (None, None) if customer is None else (customer.account, customer.tally)
+
+
+class Customers:
+    """The accounts of all environments: `engine.control.ports.CustomerStore`."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def get(self, environment: int, external_id: str) -> CustomerAccount | None:
+        """Return an account."""
+        row = await self._pool.fetch_row(_GET, environment, external_id)
+        return None if row is None else customer_account(row)
+
+    async def find(self, account: str) -> CustomerAccount | None:
+        """Return an account of which anything was said, of whatever environment."""
+        row = await self._pool.fetch_row(_FIND, account)
+        return None if row is None else customer_account(row)
+
+    async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
+        """Write the next version, if the present one is its predecessor."""
+        quotas = account.quotas
+        document = {
+            "name": account.name,
+            "destinations": quotas.destinations,
+            "rules": quotas.rules,
+            "transforms": quotas.transforms,
+            "requestsPerMinute": quotas.requests_per_minute,
+        }
+        rows = await write(
+            self._pool,
+            _REPLACE,
+            account.environment,
+            account.id,
+            account.version,
+            json.dumps(document, ensure_ascii=False).encode(),
+            at_ms,
+            *values(audit),
+        )
+        return bool(rows)
+
+    async def used(self, environment: int, account: str, at_most: int) -> Used | None:
+        """Return what an account has, counted as far as `at_most`; None where it is unknown."""
+        row = await self._pool.fetch_row(_USED, environment, account, at_most)
+        if row is None:
+            return None
+        return Used(row["tally"], row["destinations"], row["rules"], row["transforms"])
+
+
+def customer_account(row: Record) -> CustomerAccount:
+    """Return a row of `_SELECT`."""
+    said = {} if row["document"] is None else json.loads(row["document"])
+    return CustomerAccount(
+        id=row["id"],
+        environment=row["environment"],
+        external_id=row["external_id"],
+        version=row["version"],
+        name=said.get("name"),
+        quotas=Quotas(
+            destinations=said.get("destinations"),
+            rules=said.get("rules"),
+            transforms=said.get("transforms"),
+            requests_per_minute=said.get("requestsPerMinute"),
+        ),
+    )

@@ -1,0 +1,300 @@
+"""Destinations: the present version with its secrets encrypted, every version without them."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from asyncpg import Record
+
+from engine.core.destination import SigningKey, Template, Transform
+from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
+from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.headers import is_secret
+from engine.model.quotas import CustomerTally
+from storage.audit.entries import values, witnessed
+from storage.configuration.customers import own_tally, tally_values
+from storage.database.bridge import Pool
+from storage.database.writing import write
+from storage.encryption.secretbox import SecretBox
+
+_COLUMNS = """
+    SELECT environment, id::text AS id, version, status, name, description, url, customer,
+           customer_account::text AS customer_account, concurrency, adapts, ordering, timeout_ms,
+           rate_per_second, dry_run, retry_schedule_s, algorithm, headers, sealed, updated_at_ms,
+           transform::text AS transform, template, config,
+           CASE WHEN transform IS NOT NULL THEN (
+               SELECT version FROM transform_scripts s
+               WHERE s.environment = destinations.environment AND s.id = destinations.transform
+           ) END AS transform_version,
+"""
+_SOURCE = """
+           CASE WHEN transform IS NOT NULL THEN (
+               SELECT source FROM transform_scripts s
+               WHERE s.environment = destinations.environment AND s.id = destinations.transform
+           ) END AS transform_source
+"""
+SELECT_DESTINATIONS = _COLUMNS + _SOURCE + " FROM destinations"
+# A page would read up to 64 KiB of script for each destination, and shows none of it.
+_LISTED = _COLUMNS + " NULL::bytea AS transform_source FROM destinations"
+_COLUMN_COUNT = 24  # arguments of a row, see `_columns`; the audit entry's come behind them
+_VERSION = """version AS (
+        INSERT INTO destination_versions
+            (environment, destination, version, status, url, headers, algorithm, written_at_ms,
+             template, config, transform_version)
+        SELECT $1::integer, id, $3::integer, $4::smallint, $7, $17::bytea, $16::smallint, $19::bigint,
+               $21, $22::bytea, $23::integer
+        FROM changed
+    )"""
+# What an archived destination still has is discarded by its actor, in chunks; with this row a start
+# that comes before the end of that goes on with it, also where nothing but its DLQ is left.
+_DISCARDING = """, discarding AS (
+        INSERT INTO destination_backlog (environment, destination, shard, low_seq)
+        SELECT $1::integer, id, get_byte(uuid_send(id), 15), (SELECT last_value << 20 FROM intake_group)
+        FROM changed WHERE $4::smallint = 3
+        ON CONFLICT (environment, destination) DO NOTHING
+    )"""
+# Whoever comes second waits for the row, and then sees how many there are: the limit is exact.
+_ROOM = (
+    own_tally(37)  # noqa: S608 - made of constants only
+    + """, room AS (
+        UPDATE environments SET destinations = destinations + 1
+        WHERE number = $1::integer AND destinations < $36::integer
+          AND ($37::uuid IS NULL OR EXISTS (SELECT FROM own)) RETURNING number
+    )"""
+)
+_LEFT = """, departed AS (
+        UPDATE environments e SET destinations = e.destinations - 1 FROM changed
+        WHERE e.number = $1::integer AND $4::smallint = 3
+    ), freed AS (
+        UPDATE workspaces w SET transforms = w.transforms - changed.scripts
+        FROM changed, environments e
+        WHERE e.number = $1::integer AND w.id = e.workspace
+          AND $4::smallint = 3 AND changed.scripts > 0
+    )"""
+_CREATE = witnessed(
+    """
+        INSERT INTO destinations
+            (environment, id, version, status, name, description, url, customer, customer_account,
+             concurrency, ordering, timeout_ms, rate_per_second, dry_run, retry_schedule_s, algorithm,
+             headers, sealed, updated_at_ms, transform, template, config, adapts)
+        SELECT number, $2::uuid, $3::integer, $4::smallint, $5, $6, $7, $8, $9::uuid,
+               $10::smallint, $11::smallint, $12::integer, $13::double precision, $14::boolean,
+               $15::integer[], $16::smallint, $17::bytea, $18::bytea, $19::bigint, $20::uuid, $21,
+               $22::bytea, $24::boolean
+        FROM room
+        RETURNING id
+    """,
+    _COLUMN_COUNT + 1,
+    "destination",
+    _VERSION,
+    _ROOM,
+)
+_SET = """
+        UPDATE destinations SET
+            version = $3::integer, status = $4::smallint, name = $5, description = $6, url = $7,
+            customer = $8, customer_account = $9::uuid, concurrency = $10::smallint,
+            ordering = $11::smallint, timeout_ms = $12::integer,
+            rate_per_second = $13::double precision, dry_run = $14::boolean,
+            retry_schedule_s = $15::integer[], algorithm = $16::smallint, headers = $17::bytea,
+            sealed = $18::bytea, updated_at_ms = $19::bigint, transform = $20::uuid,
+            template = $21, config = $22::bytea, adapts = $24::boolean
+"""
+_IF_PREDECESSOR = """
+        WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
+        RETURNING id, scripts
+"""
+_REPLACE = witnessed(
+    _SET + _IF_PREDECESSOR, _COLUMN_COUNT + 1, "destination", _VERSION + _DISCARDING + _LEFT
+)
+_STAMPED = """, stamped AS (
+        UPDATE transform_scripts SET published_at_ms = $36::bigint
+        WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
+    )"""
+# The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
+_PUBLISH = witnessed(
+    _SET + " FROM held " + _IF_PREDECESSOR,
+    _COLUMN_COUNT + 1,
+    "destination",
+    _VERSION + _STAMPED,
+    """held AS (
+        SELECT id AS script FROM transform_scripts
+        WHERE environment = $1::integer AND id = $20::uuid AND destination = $2::uuid FOR UPDATE
+    )""",
+)
+_GET = SELECT_DESTINATIONS + " WHERE environment = $1 AND id = $2::uuid"
+_FIND = SELECT_DESTINATIONS + " WHERE id = $1::uuid"
+_PAGE = (
+    _LISTED
+    + """
+    WHERE environment = $1 AND status = ANY($2::smallint[])
+      AND ($3::uuid IS NULL OR customer_account = $3::uuid)
+      AND ($4::uuid IS NULL OR id < $4::uuid)
+    ORDER BY id DESC LIMIT $5
+"""
+)
+# The update of nothing makes the row that is there come back.
+_OPEN_ACCOUNT = """
+    INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
+    ON CONFLICT (environment, external_id) DO UPDATE SET external_id = excluded.external_id
+    RETURNING id::text
+"""
+_ACCOUNT_NAME = "SELECT external_id FROM customer_accounts WHERE environment = $1 AND id = $2::uuid"
+
+
+class Destinations:
+    """The destinations of all environments."""
+
+    def __init__(self, pool: Pool, box: SecretBox) -> None:
+        self._pool = pool
+        self._box = box
+
+    async def create(
+        self,
+        destination: DestinationRecord,
+        at_most: int,
+        audit: AuditEntry,
+        customer: CustomerTally | None = None,
+    ) -> bool:
+        """Add the first version of a destination; see the port."""
+        columns = (*self._columns(destination), *values(audit), at_most)
+        return bool(await write(self._pool, _CREATE, *columns, *tally_values(customer)))
+
+    async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
+        """Write the next version, if the present one is its predecessor."""
+        columns = self._columns(destination)
+        return bool(await write(self._pool, _REPLACE, *columns, *values(audit)))
+
+    async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
+        """The same for a version with a script that is live from now on, if the script is still there."""
+        columns = self._columns(destination)
+        return bool(await write(self._pool, _PUBLISH, *columns, *values(audit), at_ms))
+
+    async def get(self, environment: int, destination: str) -> DestinationRecord | None:
+        """Return the present version."""
+        row = await self._pool.fetch_row(_GET, environment, destination)
+        return None if row is None else self.record(row)
+
+    async def find(self, destination: str) -> DestinationRecord | None:
+        """Return the present version, of whatever environment."""
+        row = await self._pool.fetch_row(_FIND, destination)
+        return None if row is None else self.record(row)
+
+    async def page(
+        self,
+        environment: int,
+        statuses: Sequence[DestinationStatus],
+        account: str | None,
+        before: str | None,
+        limit: int,
+    ) -> list[DestinationRecord]:
+        """Return destinations with an id below `before`, newest first, without the sources of scripts."""
+        numbers = [int(status) for status in statuses]
+        rows = await self._pool.fetch(_PAGE, environment, numbers, account, before, limit)
+        return [self.record(row) for row in rows]
+
+    async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
+        """Return the id of a customer's account, opening it under `identifier` when there is none."""
+        return str(
+            await self._pool.fetch_value(_OPEN_ACCOUNT, environment, external_id, identifier)
+        )
+
+    async def account_name(self, environment: int, account: str) -> str | None:
+        """Return the customerExternalId of an account."""
+        name = await self._pool.fetch_value(_ACCOUNT_NAME, environment, account)
+        return None if name is None else str(name)
+
+    # --- rows and records
+
+    def _columns(self, record: DestinationRecord) -> tuple[Any, ...]:
+        plain = [[name, None if is_secret(name) else value] for name, value in record.headers]
+        return (
+            record.environment,
+            record.id,
+            record.version,
+            int(record.status),
+            record.name,
+            record.description,
+            record.url,
+            record.customer,
+            record.customer_account,
+            record.concurrency,
+            int(record.ordering),
+            record.timeout_ms,
+            record.rate_per_second,
+            record.dry_run,
+            list(record.retry_schedule_s),
+            int(record.algorithm),
+            json.dumps(plain).encode(),
+            self._box.seal(_secrets(record), _place(record.id)),
+            record.updated_at_ms,
+            None if record.transform is None else record.transform.id,
+            None if record.template is None else record.template.id,
+            None if record.template is None else record.template.shown,
+            None if record.transform is None else record.transform.version,
+            record.adapts,
+        )
+
+    def record(self, row: Record) -> DestinationRecord:
+        """Return a row of `SELECT_DESTINATIONS` as a record."""
+        identifier = row["id"]
+        secrets = json.loads(self._box.open(row["sealed"], _place(identifier)))
+        return DestinationRecord(
+            id=identifier,
+            environment=row["environment"],
+            version=row["version"],
+            status=DestinationStatus(row["status"]),
+            name=row["name"],
+            description=row["description"],
+            url=row["url"],
+            customer=row["customer"],
+            customer_account=row["customer_account"],
+            headers=tuple(
+                (name, secrets["headers"][name] if value is None else value)
+                for name, value in json.loads(row["headers"])
+            ),
+            concurrency=row["concurrency"],
+            adapts=row["adapts"],
+            ordering=Ordering(row["ordering"]),
+            timeout_ms=row["timeout_ms"],
+            rate_per_second=row["rate_per_second"],
+            dry_run=row["dry_run"],
+            retry_schedule_s=tuple(row["retry_schedule_s"]),
+            algorithm=SigningAlgorithm(row["algorithm"]),
+            signing=tuple(
+                SigningKey(SigningAlgorithm(number), bytes.fromhex(key), expires_at)
+                for number, key, expires_at in secrets["signing"]
+            ),
+            updated_at_ms=row["updated_at_ms"],
+            transform=_transform(row),
+            template=_template(row, secrets),
+        )
+
+
+def _transform(row: Record) -> Transform | None:
+    if row["transform"] is None:
+        return None
+    source = row["transform_source"]
+    return Transform(
+        row["transform"], row["transform_version"], "" if source is None else source.decode()
+    )
+
+
+def _template(row: Record, secrets: dict[str, Any]) -> Template | None:
+    if row["template"] is None:
+        return None
+    return Template(row["template"], secrets["config"].encode(), row["config"])
+
+
+def _secrets(record: DestinationRecord) -> bytes:
+    document: dict[str, Any] = {
+        "headers": {name: value for name, value in record.headers if is_secret(name)},
+        "signing": [[int(key.algorithm), key.key.hex(), key.expires_at] for key in record.signing],
+    }
+    if record.template is not None:
+        document["config"] = record.template.config.decode()
+    return json.dumps(document).encode()
+
+
+def _place(identifier: str) -> str:
+    """What an encrypted value is bound to, so that it opens nowhere else."""
+    return f"destinations/{identifier}"

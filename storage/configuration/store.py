@@ -1,0 +1,100 @@
+"""All configuration together: one store for the control plane, read whole for the read models."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import trio
+from asyncpg import Record
+
+from engine.control.ports import Known
+from engine.model.configuration import Configuration
+from storage.configuration.customers import SELECT_CUSTOMERS, Customers, customer_account
+from storage.configuration.destinations import SELECT_DESTINATIONS, Destinations
+from storage.configuration.keys import ORDER_KEYS, SELECT_KEYS, Keys, key_records
+from storage.configuration.rules import SELECT_RULES, Rules, rule_record
+from storage.configuration.schemas import SELECT_ACTIVE_SCHEMAS, Schemas, active_schema
+from storage.configuration.transforms import Transforms
+from storage.configuration.workspace_settings import SELECT_SETTINGS, SettingsTable, settings_record
+from storage.configuration.workspaces import SELECT_TENANTS, Workspaces, tenants
+from storage.database.bridge import Pool
+from storage.database.connection import Connection
+from storage.encryption.secretbox import SecretBox
+
+Made = TypeVar("Made")
+SLICE = 100  # rows that are opened between two checkpoints: 2 ms of decryption
+SLICE_OF_VERSIONS = 5_000  # of which only the version is looked at: 1 to 2 ms
+PAGE = 1_000  # rows of a statement: however many there are, none comes near its time limit
+
+_DESTINATION_VERSIONS = "SELECT id::text AS id, version FROM destinations"
+_RULE_VERSIONS = "SELECT id::text AS id, version FROM routing_rules"
+_THESE = " WHERE id = ANY($1::uuid[])"
+
+
+class ConfigurationTables:
+    """The tables of all configuration."""
+
+    def __init__(self, pool: Pool, box: SecretBox) -> None:
+        self._pool = pool
+        self.tenants = Workspaces(pool)
+        self.keys = Keys(pool)
+        self.destinations = Destinations(pool, box)
+        self.rules = Rules(pool)
+        self.schemas = Schemas(pool)
+        self.transforms = Transforms(pool)
+        self.settings = SettingsTable(pool)
+        self.customers = Customers(pool)
+
+    async def load(self, known: Known | None = None) -> Configuration:
+        """Read everything, as of one instant, but for destinations and rules whose present version is
+        known. Raises SecretBoxError where a secret cannot be opened."""
+        async with self._pool.transaction("REPEATABLE READ") as reading:
+            workspaces = await reading.fetch(SELECT_TENANTS)
+            keys = await reading.fetch(SELECT_KEYS + ORDER_KEYS)
+            there = await reading.fetch(_DESTINATION_VERSIONS)
+            newer = await _newer(there, None if known is None else known.destination_version)
+            destinations = await _paged(reading, SELECT_DESTINATIONS, newer)
+            ruled = await reading.fetch(_RULE_VERSIONS)
+            newer = await _newer(ruled, None if known is None else known.rule_version)
+            rules = await _paged(reading, SELECT_RULES, newer)
+            schemas = await reading.fetch(SELECT_ACTIVE_SCHEMAS)
+            settings = await reading.fetch(SELECT_SETTINGS)
+            customers = await reading.fetch(SELECT_CUSTOMERS)
+        return Configuration(
+            tenants=tenants(workspaces),
+            keys=key_records(keys),
+            destinations=await _made(self.destinations.record, destinations),
+            rules=await _made(rule_record, rules),
+            schemas=[active_schema(row) for row in schemas],
+            settings=[settings_record(row) for row in settings],
+            rule_ids=[row["id"] for row in ruled],
+            customers=await _made(customer_account, customers),
+        )
+
+
+async def _newer(rows: list[Record], version: Callable[[str], int] | None) -> list[str]:
+    """Return the ids of rows of which not the present version is known."""
+    if version is None:
+        return [row["id"] for row in rows]
+    newer = []
+    for index, row in enumerate(rows, 1):
+        if version(row["id"]) < row["version"]:
+            newer.append(row["id"])
+        if index % SLICE_OF_VERSIONS == 0:
+            await trio.lowlevel.checkpoint()
+    return newer
+
+
+async def _paged(reading: Connection, select: str, ids: list[str]) -> list[Record]:
+    rows = []
+    for start in range(0, len(ids), PAGE):
+        rows += await reading.fetch(select + _THESE, ids[start : start + PAGE])
+    return rows
+
+
+async def _made(make: Callable[[Record], Made], rows: list[Record]) -> list[Made]:
+    made = []
+    for index, row in enumerate(rows, 1):
+        made.append(make(row))
+        if index % SLICE == 0:
+            await trio.lowlevel.checkpoint()
+    return made

@@ -1,0 +1,1 @@
+"""The counters of destinations by minutes and hours: written, summed, read and removed."""

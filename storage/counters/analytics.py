@@ -1,0 +1,91 @@
+"""The counters of destinations, summed by stretches of time: of hours where they are rolled up, else of
+minutes. Both come from one snapshot, so that nothing is counted twice, or not at all."""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+
+from asyncpg import Record
+
+from engine.core.counters import BUCKETS
+from engine.core.vocabulary import ErrorCategory
+from engine.log.observability import Tally
+from storage.database.bridge import Pool
+
+HOUR = 60  # in minutes
+LONG_MINUTES = 7 * 1_440  # from here on the minutes are too many to be summed each time
+_COUNTS = ("attempts", "delivered", "failed", "retried", "dead_lettered")
+_LATENCY = tuple(f"latency_{bucket:02}" for bucket in range(BUCKETS))
+_ERROR = tuple(f"error_{int(each):02}" for each in ErrorCategory)
+# Of a period the whole hours that are rolled up, from `low` up to `high`, are read as such; what is
+# before and after them is read by the minute.
+_SPLIT = """
+WITH split AS MATERIALIZED (
+    SELECT ($3::integer + 59) / 60 AS low, greatest(($3 + 59) / 60, least(coalesce((
+        SELECT through FROM destination_rolled
+        WHERE environment = $1::integer AND destination = $2::uuid
+    ), 0), $4::integer / 60)) AS high
+)"""
+_HOURS = """
+FROM destination_hours
+WHERE environment = $1 AND destination = $2
+  AND hour >= (SELECT low FROM split) AND hour < (SELECT high FROM split)"""
+_MINUTES = """
+FROM destination_minutes
+WHERE environment = $1::integer AND destination = $2::uuid"""
+_BEFORE = f"{_MINUTES} AND minute >= $3 AND minute < (SELECT low FROM split) * 60"  # noqa: S608 - constants
+_AFTER = f"{_MINUTES} AND minute >= (SELECT high FROM split) * 60 AND minute < $4"  # noqa: S608 - constants
+_COUNTED = _COUNTS + _LATENCY
+_NAMES = ", ".join(_COUNTED + _ERROR)
+# Errors travel as one array, where there are any: most rows have none.
+_BY_MINUTE = f"""
+SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(_COUNTED)}
+{_MINUTES} AND minute >= $3::integer AND minute < $4::integer ORDER BY minute"""
+_SUMS = f"""
+       CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})" for name in _ERROR)}] END,
+       {", ".join(f"sum({name})" for name in _COUNTED)}"""
+_STRETCHES = f"""{_SPLIT}
+SELECT minute / $5::integer, {_SUMS}
+FROM (
+    SELECT hour * 60 AS minute, {_NAMES} {_HOURS}
+    UNION ALL SELECT minute, {_NAMES} {_BEFORE}
+    UNION ALL SELECT minute, {_NAMES} {_AFTER}
+) counted GROUP BY 1"""  # noqa: S608 - constants
+# By the hour most stretches are rows as they are, which are sent as such: to sum, sort and widen 720 rows
+# of 42 columns takes as long again. What an hour counts is no more than an integer holds.
+_OF_AN_HOUR = f"""
+       CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
+       {", ".join(f"sum({name})::integer" for name in _COUNTED)}"""
+_BY_HOUR = f"""{_SPLIT}
+SELECT hour, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END,
+       {", ".join(_COUNTED)} {_HOURS}
+UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_BEFORE} GROUP BY 1
+UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_AFTER} GROUP BY 1"""
+
+
+class PostgresAnalytics:
+    """`engine.log.observability.Analytics` on the pool."""
+
+    def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
+        """`long_read` is told of destinations whose hours are worth rolling up."""
+        self._pool = pool
+        self._long_read = long_read
+
+    async def tallies(
+        self, environment: int, destination: str, start: int, end: int, size: int
+    ) -> Sequence[tuple[int, Tally]]:
+        """Return what was counted by stretches of `size` minutes; see the port."""
+        arguments = (environment, destination, start, end)
+        if size == 1:
+            return [_tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
+        if size == HOUR:
+            rows = await self._pool.fetch(_BY_HOUR, *arguments)
+        else:
+            rows = await self._pool.fetch(_STRETCHES, *arguments, size)
+        if self._long_read is not None and end - start >= LONG_MINUTES:
+            self._long_read(environment, destination)
+        return sorted((_tally(row) for row in rows), key=itemgetter(0))
+
+
+def _tally(row: Record) -> tuple[int, Tally]:
+    number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
+    return number, Tally(attempts, delivered, failed, retried, dead_lettered, latency, errors)

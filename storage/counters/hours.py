@@ -1,0 +1,88 @@
+"""Hours of counters, made of their minutes for destinations whose long periods are read.
+
+Beside the settle statement, which knows nothing of hours but when it counts into a past one: the row of
+`destination_rolled` is what both hold, whoever comes second waits.
+"""
+
+from collections.abc import Callable
+
+import structlog
+
+from storage.counters.minutes import COUNTERS, LATE_MINUTES
+from storage.database.bridge import Pool
+from storage.database.errors import StoreError
+
+log = structlog.get_logger("angarium.storage")
+
+EVERY_HOURS = 6  # rolled up again: until then 6 hours are read by the minute, which takes 1 ms
+REMEMBERED = 10_000  # destinations; then all of them are looked at again when they are read
+AT_ONCE = 2  # roll-ups of a month take 30 ms each: others need the connections
+
+_KNOWN = """
+INSERT INTO destination_rolled (environment, destination, through)
+VALUES ($1::integer, $2::uuid, 0) ON CONFLICT DO NOTHING"""
+_HELD = """
+SELECT through FROM destination_rolled
+WHERE environment = $1::integer AND destination = $2::uuid FOR UPDATE"""
+_ROLL = """
+INSERT INTO destination_hours (environment, destination, hour, {names})
+SELECT environment, destination, minute / 60, {sums} FROM destination_minutes
+WHERE environment = $1::integer AND destination = $2::uuid
+  AND minute >= $3::integer * 60 AND minute < $4::integer * 60
+GROUP BY 1, 2, 3
+ON CONFLICT (environment, destination, hour) DO UPDATE SET {replaced}""".format(
+    names=", ".join(COUNTERS),
+    sums=", ".join(f"sum({name})" for name in COUNTERS),
+    replaced=", ".join(f"{name} = excluded.{name}" for name in COUNTERS),
+)
+_ROLLED = """
+UPDATE destination_rolled SET through = $3::integer
+WHERE environment = $1::integer AND destination = $2::uuid"""
+
+
+class Rollup:
+    """Rolls up what was read. Owner of what it remembers: the trio thread."""
+
+    def __init__(self, pool: Pool, now: Callable[[], float], spawn: Callable[..., None]) -> None:
+        self._pool = pool
+        self._now = now
+        self._spawn = spawn
+        self._rolled: dict[str, int] = {}  # by destination: through which hour
+        self._under_way = 0
+
+    def wanted(self, environment: int, destination: str) -> None:
+        """Roll a destination up in the background, unless that was done lately, or others are under
+        way: then whoever reads it next asks again."""
+        hour = self._closed()
+        if self._under_way >= AT_ONCE or hour - self._rolled.get(destination, 0) < EVERY_HOURS:
+            return
+        if len(self._rolled) >= REMEMBERED:
+            self._rolled.clear()
+        self._rolled[destination] = hour
+        self._under_way += 1
+        self._spawn(self._try, environment, destination, hour)
+
+    async def roll(self, environment: int, destination: str, hour: int) -> None:
+        """Make the hours below `hour` complete."""
+        key = (environment, destination)
+        async with self._pool.transaction() as connection:
+            await connection.fetch(_KNOWN, *key)
+            # What follows sees whatever was counted late before this row was had, and what is
+            # counted late afterwards waits for it, and reopens its hour.
+            through = await connection.fetch_value(_HELD, *key)
+            if through < hour:
+                await connection.fetch(_ROLL, *key, through, hour)
+                await connection.fetch(_ROLLED, *key, hour)
+
+    def _closed(self) -> int:
+        """Return the hour below which none is counted into any more, but late."""
+        return (int(self._now()) // 60 - 2 * LATE_MINUTES) // 60
+
+    async def _try(self, environment: int, destination: str, hour: int) -> None:
+        try:
+            await self.roll(environment, destination, hour)
+        except StoreError as error:
+            self._rolled.pop(destination, None)
+            log.warning("rollup.failed", destination=destination, error=str(error))
+        finally:
+            self._under_way -= 1

@@ -1,0 +1,1 @@
+"""The connections to one PostgreSQL: opened, lent, their statements, time limits and errors."""

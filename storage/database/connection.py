@@ -1,0 +1,369 @@
+"""One connection to PostgreSQL, for trio: its statements are never cancelled half way.
+
+Nothing here knows what the statements say. A connection connects by itself when it is first used
+and after a loss. A statement that failed is not run again here: only its author knows if it may.
+"""
+
+import asyncio
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from math import inf
+from typing import Any, Literal, Protocol, TypeVar
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+import structlog
+import trio
+from asyncpg import Record
+from asyncpg.prepared_stmt import PreparedStatement
+
+from storage.database.crossing import UNLIMITED, Crossing, Reading, crosses_tls
+from storage.database.errors import (
+    StoreAwayError,
+    StoreError,
+    UnsuitableDatabaseError,
+    is_doubtful,
+    translated,
+)
+from storage.database.profiles import Profile
+
+log = structlog.get_logger("angarium.storage")
+
+T = TypeVar("T")
+CONNECT_TIMEOUT_S = (
+    5.0  # a server that is up answers in milliseconds; a route that drops packets never
+)
+CLOSE_TIMEOUT_S = 2.0
+MAX_PREPARED = (
+    200  # lists with filters have many texts; a prepared one costs the server some 50 KiB
+)
+OLDEST_SERVER = 150_000  # PostgreSQL 15: what we test; `server_version_num`
+# What a lost connection's backend still runs must have ended before its successor writes.
+_END_PREDECESSOR = """
+    SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE pid = $1 AND application_name = $2 AND pid <> pg_backend_pid()
+"""
+
+
+class Loop(Reading, Protocol):
+    """The asyncio loop under trio, as far as it is used."""
+
+    async def run_aio_coroutine(self, coro: Coroutine[Any, Any, T]) -> T:
+        """Run an asyncio coroutine and wait for it, from trio."""
+
+
+class Connection:
+    """One connection, used by one task at a time; others wait their turn in order.
+
+    `on_connect` runs right after each (re)connection, before any statement; when it raises, the
+    connection is closed again and the statement fails with its error.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        url: str,
+        profile: Profile,
+        on_connect: Callable[["Connection"], Awaitable[None]] | None = None,
+    ) -> None:
+        self.profile = profile
+        self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
+        self.on_connect = on_connect
+        self.connects = 0  # how often it has connected
+        self._loop = loop
+        self._url = url
+        self._raw: asyncpg.Connection[Record] | None = None
+        self._crossing: Crossing | None = None
+        self._pid: int | None = None  # of the last backend that was ours, for its successor to end
+        self._prepared: dict[str, PreparedStatement[Record]] = {}
+        self._statements = 0
+        self._turn = trio.Lock()
+        self._owner: trio.lowlevel.Task | None = None  # who holds the turn
+        self._bound = False  # within a transaction
+        self._shut = False
+
+    # --- statements
+
+    async def fetch(self, sql: str, *arguments: Any) -> list[Record]:
+        """Run one statement, prepared once per connection, and return its rows.
+
+        Raises StoreError and its kinds. The statement runs to its end even when the caller is
+        cancelled meanwhile; the time limits of the profile bound it.
+        """
+        entered = await self._claim()
+        try:
+            prepared = self._prepared.get(sql)
+            if prepared is None:
+                prepared = await self._prepare(sql)
+            if self._crossing is None:
+                return await self._run(functools.partial(prepared.fetch, *arguments))
+            unlimited = functools.partial(prepared.fetch, *arguments, timeout=UNLIMITED)
+            return await self._run(unlimited, self._crossing)
+        finally:
+            self._release(entered)
+
+    async def fetch_row(self, sql: str, *arguments: Any) -> Record | None:
+        """Run one statement and return its first row, None where there is none."""
+        rows = await self.fetch(sql, *arguments)
+        return rows[0] if rows else None
+
+    async def fetch_value(self, sql: str, *arguments: Any) -> Any:
+        """Run one statement and return its first row's first column, None where there is none."""
+        rows = await self.fetch(sql, *arguments)
+        return rows[0][0] if rows else None
+
+    async def execute(self, script: str) -> str:
+        """Run a script of statements without arguments; return the last command's tag."""
+        entered = await self._claim()
+        try:
+            return await self._run(functools.partial(self._live().execute, script))
+        finally:
+            self._release(entered)
+
+    @asynccontextmanager
+    async def transaction(self, isolation: str = "READ COMMITTED") -> AsyncIterator["Connection"]:
+        """Commit what is run inside, or roll it back when the block raises or is cancelled.
+
+        A commit whose answer does not arrive raises StoreAwayError: it may have happened.
+        """
+        entered = await self._claim()
+        try:
+            if self._bound:
+                raise StoreError("transactions do not nest")
+            await self.execute(f"BEGIN ISOLATION LEVEL {isolation}")
+            self._bound = True
+            began = self._raw
+            try:
+                yield self
+                await self.execute("COMMIT")
+            except BaseException:
+                await self._roll_back(began)
+                raise
+            finally:
+                self._bound = False
+        finally:
+            self._release(entered)
+
+    async def _roll_back(self, began: "asyncpg.Connection[Record] | None") -> None:
+        if began is None or self._raw is not began or began.is_closed():
+            return  # lost between two of its statements, maybe: then nobody has to say so
+        if not began.is_in_transaction():
+            return
+        with trio.CancelScope(shield=True):
+            try:
+                await self.execute("ROLLBACK")
+            except StoreError:
+                self._discard()
+
+    async def listen(self, channel: str, heard: Callable[[str], None]) -> None:
+        """LISTEN, connecting where needed: `heard` gets each payload, and must not raise.
+
+        It ends with the connection, without a word: a silent one must be proved by statements.
+        """
+        entered = await self._claim(connect=True)
+        try:
+            await self._run(
+                functools.partial(
+                    self._live().add_listener, channel, lambda *news: heard(str(news[3]))
+                )
+            )
+        finally:
+            self._release(entered)
+
+    # --- turns: a transaction holds the connection, and its own statements pass within it
+
+    async def _claim(self, *, connect: bool = False) -> bool:
+        """Hold the connection, connected. False where this task holds it already."""
+        task = trio.lowlevel.current_task()
+        if self._owner is task:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            if self._raw is None or self._raw.is_closed():
+                raise StoreAwayError("the connection was lost on the way")
+            return False
+        await trio.lowlevel.checkpoint_if_cancelled()
+        try:  # the statement itself will be the checkpoint
+            self._turn.acquire_nowait()
+        except trio.WouldBlock:
+            await self._turn.acquire()
+        self._owner = task
+        try:
+            if self._raw is None or self._raw.is_closed():
+                await self._connect(asked=connect)
+        except BaseException:
+            self._release(entered=True)
+            raise
+        return True
+
+    def _release(self, entered: bool) -> None:
+        if entered:
+            self._owner = None
+            self._turn.release()
+
+    # --- life
+
+    @property
+    def connected(self) -> bool:
+        """Whether a connection is there, as far as is known."""
+        return self._raw is not None and not self._raw.is_closed()
+
+    @property
+    def backend(self) -> int | None:
+        """The process id of the server's end, None while not connected."""
+        return self._pid if self.connected else None
+
+    async def ensure(self) -> None:
+        """Connect now, if that is not so already. Raises StoreError, and what `on_connect` raises."""
+        if self._owner is not trio.lowlevel.current_task():
+            self._release(await self._claim(connect=True))
+
+    def cut(self) -> None:
+        """Drop it for good, with whatever statement is under way: that one fails as if it were lost."""
+        self._shut = True
+        self._discard()
+
+    async def aclose(self) -> None:
+        """Close for good, in order where that is possible within two seconds."""
+        self._shut = True
+        await self._close()
+
+    async def _close(self) -> None:
+        raw, self._raw = self._raw, None
+        self._prepared.clear()
+        if raw is not None and raw.is_closed():
+            raw.terminate()  # `_discard` says why
+        elif raw is not None:
+            with trio.CancelScope(shield=True):
+                try:
+                    await self._loop.run_aio_coroutine(raw.close(timeout=CLOSE_TIMEOUT_S))
+                except Exception as error:  # whatever it is, the connection is going anyway
+                    log.debug(
+                        "connection.close_failed", purpose=self.profile.purpose, error=repr(error)
+                    )
+                    raw.terminate()
+
+    async def _connect(self, *, asked: bool) -> None:
+        self._require_open()
+        if not (asked or self.profile.connects_itself):
+            raise StoreAwayError("not connected")
+        self._discard()
+        # Never cancelled half way: an abandoned attempt would leave its socket to the collector.
+        with trio.CancelScope(shield=True):
+            try:
+                raw = await self._loop.run_aio_coroutine(self._open())
+            except Exception as error:
+                raise translated(error, closed=True) from error
+            self._raw = raw
+            predecessor, self._pid = self._pid, raw.get_server_pid()
+            self.connects += 1
+            try:
+                self._require_open()  # it may have been shut meanwhile
+                await self._greet(raw, predecessor)
+            except BaseException:
+                self._discard()
+                raise
+
+    def _require_open(self) -> None:
+        if self._shut:
+            raise StoreAwayError("the connection is closed")
+
+    async def _greet(self, raw: "asyncpg.Connection[Record]", predecessor: int | None) -> None:
+        self._check(raw)
+        lean = self.profile.lean and not crosses_tls(raw)
+        try:
+            self._crossing = Crossing(self._loop, raw, self._limit_s) if lean else None
+        except (OSError, AttributeError) as error:  # it was lost the moment it was made
+            raise StoreAwayError("the connection was lost at once") from error
+        if predecessor is not None:
+            name = f"angarium {self.profile.purpose}"
+            await self._run(functools.partial(raw.fetch, _END_PREDECESSOR, predecessor, name))
+        if self.on_connect is not None:
+            await self.on_connect(self)
+
+    async def _open(self) -> "asyncpg.Connection[Record]":
+        return await asyncpg.connect(
+            self._url,
+            timeout=CONNECT_TIMEOUT_S,
+            # No time limit of the driver's, here or for a statement: `_shielded` says why.
+            # Our own dictionary holds the statements; asyncpg's drops them every 5 minutes.
+            statement_cache_size=0,
+            server_settings=self.profile.server_settings(),
+            ssl=tls_of(self._url),
+        )
+
+    @staticmethod
+    def _check(raw: "asyncpg.Connection[Record]") -> None:
+        settings = raw.get_settings()
+        version = raw.get_server_version()
+        if version.major * 10_000 < OLDEST_SERVER:
+            raise UnsuitableDatabaseError(
+                f"PostgreSQL 15 or newer is needed, this is {version.major}"
+            )
+        if settings.server_encoding != "UTF8":
+            raise UnsuitableDatabaseError(
+                f"the database's encoding must be UTF8, not {settings.server_encoding}"
+            )
+
+    def _live(self) -> "asyncpg.Connection[Record]":
+        if self._raw is None:
+            raise StoreAwayError("the connection was lost")
+        return self._raw
+
+    async def _prepare(self, sql: str) -> "PreparedStatement[Record]":
+        # Named by us: without its cache asyncpg prepares them all under no name, one at a time.
+        self._statements += 1
+        name = f"angarium_{self._statements}"
+        prepared = await self._run(functools.partial(self._live().prepare, sql, name=name))
+        if len(self._prepared) >= MAX_PREPARED:
+            del self._prepared[
+                next(iter(self._prepared))
+            ]  # asyncpg closes it on the server by and by
+        self._prepared[sql] = prepared
+        return prepared
+
+    async def _run(
+        self, call: Callable[[], Coroutine[Any, Any, T]], crossing: Crossing | None = None
+    ) -> T:
+        """Run a driver's call to its end, and speak of its failure in our own words."""
+        raw = self._live()
+        try:
+            if crossing is None:
+                return await self._shielded(call())
+            return await crossing.run(call())
+        except asyncio.CancelledError:  # the loop went away under it
+            self._discard()
+            raise StoreAwayError("the bridge was closed") from None
+        except Exception as error:
+            closed = raw.is_closed()
+            if closed or is_doubtful(error):
+                self._discard()
+            raise translated(error, closed=closed) from error
+
+    async def _shielded(self, call: Coroutine[Any, Any, T]) -> T:
+        with trio.CancelScope(shield=not self.profile.abandons):
+            try:
+                # Not by the driver's own time limit: its timer, cancelled, stays with the loop until it
+                # would have been due, and with it the context of whoever asked, a request with its body.
+                with trio.CancelScope(deadline=trio.current_time() + self._limit_s):
+                    return await self._loop.run_aio_coroutine(call)
+            except trio.Cancelled:
+                await self._close()  # asyncpg has asked the server to cancel; this waits for that
+                raise
+        raise TimeoutError(f"no answer within {self._limit_s:g} s")
+
+    def _discard(self) -> None:
+        raw, self._raw = self._raw, None
+        self._prepared.clear()
+        if raw is not None:
+            # Also where it is closed: what the driver closes for a fault of the protocol it tells nobody,
+            # and the crossing would keep its descriptor and its tasks.
+            raw.terminate()
+
+
+def tls_of(url: str) -> Literal["disable"] | None:
+    """Return what is said of TLS to asyncpg: nothing where the URL says it, else that there is none.
+
+    Left alone asyncpg turns it on wherever it is offered: 10-15 % of all CPU for a neighbour.
+    """
+    asked = parse_qs(urlsplit(url).query)
+    return None if any(name.startswith("ssl") for name in asked) else "disable"

@@ -1,0 +1,39 @@
+"""Advisory locks of PostgreSQL, which any program on this database takes for what only one may do."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from enum import IntEnum
+
+import trio
+
+from storage.database.connection import Connection
+from storage.database.errors import StoreError
+
+
+class Lock(IntEnum):
+    """What is locked. The numbers must never change: other versions take the same locks."""
+
+    MIGRATIONS = 0x616E_6761_0000_0001
+    PARTITIONS = 0x616E_6761_0000_0002
+    OWNERSHIP = 0x616E_6761_0000_0003
+    MASTER_KEY = 0x616E_6761_0000_0004
+
+
+@asynccontextmanager
+async def locked(connection: Connection, lock: Lock) -> AsyncIterator[None]:
+    """Hold a lock for the session, across transactions; a session that is lost lets go of it.
+
+    Raises ContentionError when it is not free within the connection's `lock_timeout`.
+    """
+    await connection.fetch("SELECT pg_advisory_lock($1)", int(lock))
+    session = connection.connects
+    try:
+        yield
+    finally:
+        if connection.connected and connection.connects == session:
+            await _unlock(connection, lock)
+
+
+async def _unlock(connection: Connection, lock: Lock) -> None:
+    with trio.CancelScope(shield=True), suppress(StoreError):
+        await connection.fetch("SELECT pg_advisory_unlock($1)", int(lock))

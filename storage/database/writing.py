@@ -1,0 +1,36 @@
+"""Writes of single statements through the pool, which tell whether one that failed may have been done."""
+
+from typing import Any
+
+import trio
+from asyncpg import Record
+
+from storage.database.bridge import Pool
+from storage.database.errors import ContentionError, StoreAwayError
+
+TRIES = (
+    3  # of a statement that lost a race: a serialisation failure, a deadlock, a plan out of date
+)
+
+
+async def write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
+    """Run one statement, connecting first. Raises StoreError; of StoreAwayError `maybe_written` says
+    whether the statement had left. One that lost a race has written nothing and is run again."""
+    for _ in range(TRIES - 1):
+        try:
+            return await _write(pool, sql, *arguments)
+        except ContentionError:
+            await trio.lowlevel.checkpoint()
+    return await _write(pool, sql, *arguments)
+
+
+async def _write(pool: Pool, sql: str, *arguments: Any) -> list[Record]:
+    left = False
+    try:
+        async with pool.connection() as connection:
+            await connection.ensure()
+            left = True
+            return await connection.fetch(sql, *arguments)
+    except StoreAwayError as error:
+        error.maybe_written = left
+        raise

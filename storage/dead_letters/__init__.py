@@ -1,0 +1,1 @@
+"""The dead-letter queue: read oldest first, requeued and discarded."""

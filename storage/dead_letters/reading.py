@@ -1,0 +1,126 @@
+"""The dead-letter queue as it is worked off: oldest first, a bounded number of rows at a time."""
+
+from functools import lru_cache
+from typing import Any
+
+from engine.log.delivery_log import DeliveryFilter
+from engine.recording.requeue import Dead, DeadStretch
+from storage.database.bridge import Pool
+from storage.database.freshness import KNOWN
+from storage.log.walk import LOWEST, id_bounds
+
+EXAMINED = 2_000  # rows that one search looks at: some 5 ms
+COUNTED = (
+    20_000  # that one count looks at: some 30 ms, and the connection is free again between two
+)
+
+# $1 environment, $2 after, $3 lowest, $4 below, $5 rows to look at, $6 rows wanted; then the filter's.
+# As in `walk.stream`, the order says which index is followed.
+_WHERE = """
+    WHERE d.environment = $1::integer AND d.trouble IS NOT NULL
+      AND d.id > $2::uuid AND d.id >= $3::uuid AND d.id < $4::uuid"""
+_COLUMNS = "d.id, d.destination, d.customer, d.event_type, d.error_category"
+_IN_ORDER = """
+    SELECT {columns} FROM deliveries d {where}
+      AND (d.trouble, d.id) > (3::smallint, $2) AND (d.trouble, d.id) < (3::smallint, $4)
+    ORDER BY d.trouble, d.id LIMIT $5::integer"""
+_OF_ONE = """
+    SELECT {columns} FROM deliveries d {where}
+      AND (d.destination, d.trouble, d.id) > ($7::uuid, 3::smallint, $2)
+      AND (d.destination, d.trouble, d.id) < ($7, 3::smallint, $4)
+    ORDER BY d.destination, d.trouble, d.id LIMIT $5::integer"""
+_NAMED = """
+    SELECT d.* FROM unnest($7::uuid[]) n (id) CROSS JOIN LATERAL (
+        SELECT {columns} FROM deliveries d {where} AND d.trouble = 3 AND d.id = n.id LIMIT 1
+    ) d ORDER BY d.id LIMIT $5::integer"""
+_WAYS = {"in order": _IN_ORDER, "of one": _OF_ONE, "named": _NAMED}
+_TYPES = {
+    "destination": "uuid[]",
+    "customer": "text",
+    "event_type": "text",
+    "error_category": "smallint",
+}
+# Of the rows that were looked at those that pass; where more do than are wanted, the first of them.
+_STRETCH = """
+WITH examined AS MATERIALIZED ({way}),
+passing AS MATERIALIZED (SELECT id, destination FROM examined WHERE true{matches}),
+picked AS MATERIALIZED (SELECT * FROM passing ORDER BY id LIMIT $6::integer)
+SELECT ARRAY(SELECT id::text FROM picked ORDER BY id) AS ids,
+       ARRAY(SELECT destination::text FROM picked ORDER BY id) AS destinations,
+       (SELECT count(*) FROM passing) AS matched,
+       (SELECT count(*) FROM examined) AS examined,
+       (SELECT id::text FROM examined ORDER BY id DESC LIMIT 1) AS last"""
+
+
+@lru_cache(KNOWN)
+def stretch_statement(way: str, filters: tuple[str, ...]) -> str:
+    """Return the text that reads a stretch; `way`: in order, of one destination, or named."""
+    first = 7 if way == "in order" else 8
+    matches = ""
+    for place, name in enumerate(filters, first):
+        value = f"${place}::{_TYPES[name]}"
+        matches += f" AND {name} = " + (f"ANY({value})" if name == "destination" else value)
+    rows = _WAYS[way].format(columns=_COLUMNS, where=_WHERE)
+    return _STRETCH.format(way=rows, matches=matches)
+
+
+class PostgresDeadLetters:
+    """`engine.recording.requeue.DeadLetterStore` on the pool."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def dead(
+        self, environment: int, which: DeliveryFilter, after: str | None, limit: int
+    ) -> DeadStretch:
+        """Return a part of the queue; see the port."""
+        row = await self._stretch(environment, which, after, EXAMINED, limit)
+        if row is None:
+            return DeadStretch([], 0, None)
+        found = [Dead(*each) for each in zip(row["ids"], row["destinations"], strict=True)]
+        if row["matched"] > len(found):
+            return DeadStretch(found, len(found), found[-1].id)
+        return DeadStretch(found, len(found), row["last"] if row["examined"] == EXAMINED else None)
+
+    async def count(
+        self, environment: int, which: DeliveryFilter, after: str | None
+    ) -> DeadStretch:
+        """Count a part of the queue; see the port."""
+        row = await self._stretch(environment, which, after, COUNTED, 0)
+        if row is None:
+            return DeadStretch([], 0, None)
+        through = row["last"] if row["examined"] == COUNTED else None
+        return DeadStretch([], row["matched"], through)
+
+    async def _stretch(
+        self, environment: int, which: DeliveryFilter, after: str | None, look_at: int, limit: int
+    ) -> Any:
+        destinations = which.destinations
+        if destinations == () or which.ids == ():
+            return None
+        low, high = id_bounds(which.from_ms, which.to_ms, None)
+        way, left = "in order", destinations
+        arguments: list[Any] = []
+        if which.ids is not None:
+            way, arguments = "named", [list(which.ids)]
+        elif destinations is not None and len(destinations) == 1:
+            way, arguments, left = "of one", [destinations[0]], None
+        given = {
+            "destination": None if left is None else list(left),
+            "customer": which.customer,
+            "event_type": which.event_type,
+            "error_category": which.error_category,
+        }
+        passes = {name: value for name, value in given.items() if value is not None}
+        sql = stretch_statement(way, tuple(passes))
+        return await self._pool.fetch_row(
+            sql,
+            environment,
+            after or LOWEST,
+            low,
+            high,
+            look_at,
+            limit,
+            *arguments,
+            *passes.values(),
+        )

@@ -1,0 +1,233 @@
+"""The dead-letter queue, written: requeue and discard, each one statement on the intake's connection.
+
+Both are guarded by what they expect (FAILED and IN_DLQ), so that of two at once one finds nothing to do,
+and both write their audit entry with what they did.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asyncpg import Record
+
+from engine.ports import DirtyDestination, PoisonError, StoreAwayError
+from engine.recording.requeue import CHUNK_BYTES, Requeued, Witness
+from storage.audit.entries import values
+from storage.backlog.rows import WAITING_COLUMNS, deliveries_of
+from storage.database.connection import Connection
+from storage.database.errors import PartitionMissingError
+from storage.database.freshness import Freshness
+from storage.ownership import INTAKE_OWNER, Ownership
+
+# $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 what it
+# stands at. The entry of a request in chunks is written by the first and counted up by the others.
+_BEGIN = "WITH " + INTAKE_OWNER.format(process="$1", epoch="$2")
+_AUDITED = """,
+audited AS (
+    INSERT INTO audit_log AS a (workspace, id, environment, action, object_type, object_id, actor_type,
+        actor_id, request_id, changes, previous_fingerprint)
+    SELECT $5::uuid, $6::uuid, $7::integer, $8::text, $9::text, $10::text, $11::text, $12::text,
+        $13::text, CASE WHEN $16::text IS NULL THEN $14::bytea
+             ELSE convert_to(jsonb_set(convert_from($14, 'UTF8')::jsonb, ARRAY[$16, 'to'],
+                to_jsonb($17::bigint + n))::text, 'UTF8') END,
+        $15::text
+    FROM (SELECT count(*) AS n FROM changed) c WHERE n > 0
+    ON CONFLICT (workspace, id) DO UPDATE SET changes = excluded.changes
+)"""
+# Of the deliveries that are named, in that order, as many as there is room for: what their events hold is
+# read with the statement. One alone always has room. $18 base, $19 bytes, $20 ... $22 backlog rows.
+# Rows are changed by a join that has the environment as a column too: `storage.database.columns.rows`.
+_REQUEUE = (
+    _BEGIN  # noqa: S608 - constants
+    + """,
+dead AS MATERIALIZED (
+    SELECT d.environment, d.id, w.place,
+        octet_length(e.payload) + coalesce(octet_length(e.metadata), 0)
+            + coalesce(octet_length(e.attachments), 0) AS size
+    FROM unnest($4::uuid[]) WITH ORDINALITY w (id, place)
+    CROSS JOIN LATERAL (
+        SELECT environment, id, event, destination FROM deliveries
+        WHERE environment = $3::integer AND id = w.id AND status = 3 AND dlq_status = 1 LIMIT 1
+    ) d
+    CROSS JOIN LATERAL (
+        SELECT FROM destinations WHERE environment = $3 AND id = d.destination AND status <> 3 LIMIT 1
+    ) t
+    CROSS JOIN LATERAL (
+        SELECT payload, metadata, attachments FROM events
+        WHERE environment = $3 AND id = d.event LIMIT 1
+    ) e
+),
+sized AS MATERIALIZED (
+    SELECT environment, id, place, sum(size) OVER (ORDER BY place) - size AS before FROM dead
+),
+changed AS (
+    UPDATE deliveries d SET
+        status = 0, trouble = 4, dlq_status = 2, schedule_start = d.attempt_count,
+        next_attempt_at_ms = NULL, seq = $18::bigint + s.place - 1,
+        updated_at_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+    FROM owner, sized s
+    WHERE d.environment = s.environment AND d.id = s.id AND s.before < $19::bigint
+      AND d.status = 3 AND d.dlq_status = 1
+    RETURNING d.*
+),
+new_backlog AS (
+    INSERT INTO destination_backlog AS b (environment, destination, shard, low_seq)
+    SELECT n.environment, n.destination, n.shard, $18
+    FROM owner, unnest($20::integer[], $21::uuid[], $22::smallint[]) n (environment, destination, shard)
+    ON CONFLICT (environment, destination) DO UPDATE
+    SET low_seq = least(b.low_seq, excluded.low_seq)
+)"""
+    + _AUDITED
+    + """
+SELECT found.*, ARRAY(SELECT id::text FROM sized WHERE before >= $19 ORDER BY place) AS left_over
+FROM owner LEFT JOIN (
+    SELECT """
+    + WAITING_COLUMNS
+    + """
+    FROM changed d CROSS JOIN LATERAL (
+        SELECT * FROM events WHERE environment = $3 AND id = d.event LIMIT 1
+    ) e
+) found ON true
+ORDER BY found.seq"""
+)
+_DISCARD = (
+    _BEGIN  # noqa: S608 - constants
+    + """,
+changed AS (
+    UPDATE deliveries d SET
+        dlq_status = 3, trouble = 2,
+        updated_at_ms = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+    FROM owner, (SELECT $3::integer AS environment, unnest($4::uuid[]) AS id) w
+    WHERE d.environment = w.environment AND d.id = w.id AND d.status = 3 AND d.dlq_status = 1
+    RETURNING d.id
+)"""
+    + _AUDITED
+    + """
+SELECT ARRAY(SELECT id::text FROM changed) FROM owner"""
+)
+# What an earlier run wrote has a seq of this base; those that an actor has got hold of meanwhile, having
+# read them in the store, are not to be told of any more.
+_REQUEUED = f"""
+    SELECT {WAITING_COLUMNS}, d.status, cardinality($2::uuid[]) AS named
+    FROM unnest($2::uuid[]) w (id)
+    CROSS JOIN LATERAL (
+        SELECT * FROM deliveries WHERE environment = $1::integer AND id = w.id LIMIT 1
+    ) d
+    CROSS JOIN LATERAL (
+        SELECT * FROM events WHERE environment = $1 AND id = d.event LIMIT 1
+    ) e
+    WHERE d.seq >= $3::bigint AND d.seq < $3 + cardinality($2)
+    ORDER BY d.seq"""  # noqa: S608 - constants
+_WITNESSED = """
+    SELECT convert_from(changes, 'UTF8')::jsonb #>> ARRAY[$3::text, 'to'] FROM audit_log
+    WHERE workspace = $1::uuid AND id = $2::uuid"""
+_DISCARDED = """
+    SELECT ARRAY(
+        SELECT w.id::text FROM unnest($2::uuid[]) w (id)
+        CROSS JOIN LATERAL (
+            SELECT FROM deliveries
+            WHERE environment = $1::integer AND id = w.id AND status = 3 AND dlq_status = 3 LIMIT 1
+        ) d)"""
+
+
+class PostgresRequeue:
+    """`engine.recording.requeue.RequeueStore` on the intake's connection: no two statements overlap."""
+
+    def __init__(self, connection: Connection, ownership: Ownership) -> None:
+        self._connection = connection
+        self._ownership = ownership
+        self._freshness = Freshness(connection)
+
+    async def requeue(
+        self,
+        environment: int,
+        deliveries: Sequence[str],
+        base: int,
+        dirty: Sequence[DirtyDestination],
+        witness: Witness,
+        *,
+        again: bool,
+    ) -> Requeued:
+        """Requeue; see the port. Raises OwnershipLostError when this process owns nothing."""
+        await self._ensure_connected()
+        if again:
+            before = await self._connection.fetch(_REQUEUED, environment, deliveries, base)
+            if before:
+                return _requeued_before(before, deliveries)
+        rows = await self._write(
+            _REQUEUE,
+            environment,
+            deliveries,
+            witness,
+            base,
+            CHUNK_BYTES,
+            [each.environment for each in dirty],
+            [each.destination for each in dirty],
+            [each.shard for each in dirty],
+        )
+        left: list[str] = rows[0]["left_over"]
+        alive = deliveries_of(rows) if rows[0]["id"] is not None else []
+        return Requeued([each.id for each in alive], left, alive)
+
+    async def discard(
+        self, environment: int, deliveries: Sequence[str], witness: Witness, *, again: bool
+    ) -> list[str]:
+        """Discard; see the port."""
+        await self._ensure_connected()
+        if again and await self._witnessed(witness):
+            rows = await self._connection.fetch(_DISCARDED, environment, deliveries)
+            return list(rows[0][0])
+        rows = await self._write(_DISCARD, environment, deliveries, witness)
+        return list(rows[0][0])
+
+    async def _witnessed(self, witness: Witness) -> bool:
+        """Return whether the audit entry says that an earlier run has written."""
+        entry = witness.entry
+        rows = await self._connection.fetch(
+            _WITNESSED, entry.workspace, entry.id, witness.counted or ""
+        )
+        if not rows or witness.counted is None:
+            return bool(rows)
+        return int(rows[0][0]) > witness.before
+
+    async def _write(
+        self, sql: str, environment: int, deliveries: Sequence[str], witness: Witness, *more: Any
+    ) -> list[Record]:
+        await self._freshness.keep(sql)
+        epoch = self._ownership.intake_epoch
+        try:
+            rows = await self._connection.fetch(
+                sql,
+                self._ownership.process,
+                epoch,
+                environment,
+                deliveries,
+                *values(witness.entry),
+                witness.counted,
+                witness.before,
+                *more,
+            )
+        except PartitionMissingError as error:  # nothing is to be waited for: no row is inserted
+            raise PoisonError("a delivery's partition was removed") from error
+        if not rows:
+            await self._ownership.reclaim_intake(self._connection, epoch)
+        return rows
+
+    async def _ensure_connected(self) -> None:
+        if self._connection.connected:
+            return
+        try:
+            await self._connection.ensure()
+        except StoreAwayError as error:
+            error.maybe_written = False
+            raise
+
+
+def _requeued_before(rows: list[Record], named: Sequence[str]) -> Requeued:
+    """Return what an earlier run did, from the rows that it left. What is neither done nor left for want
+    of room looks the same here: all of it may be tried again."""
+    done = [row["id"] for row in rows]
+    fresh = [
+        row for row in rows if row["status"] == 0 and row["attempt_count"] == row["schedule_start"]
+    ]
+    known = set(done)
+    return Requeued(done, [each for each in named if each not in known], deliveries_of(fresh))

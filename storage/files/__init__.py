@@ -1,0 +1,1 @@
+"""The files of events: their rows, their bytes, and the spool that receives them."""

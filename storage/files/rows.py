@@ -1,0 +1,244 @@
+"""Files: their rows, and the marks on content that may have none. Bytes are in `storage.files.blobs`.
+
+The row of an upload is written by the intake, with its event: see `file_columns`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from asyncpg import Record
+from msgspec import Struct
+
+from engine.model.file_records import (
+    FileFilter,
+    FilePage,
+    FilePurpose,
+    FileRecord,
+    FileState,
+    SourceKind,
+)
+from storage.database.bridge import Pool
+from storage.database.columns import Column
+from storage.encryption.secretbox import SecretBox
+from storage.log.walk import Step, found, id_bounds, step_statement, stream, walk
+
+FILE_COLUMNS = (
+    Column("environment", "integer"),
+    Column("id", "uuid"),
+    Column("event", "uuid"),
+    Column("size", "bigint"),
+    Column("position", "smallint"),
+    Column("state", "smallint"),
+    Column("purpose", "smallint"),
+    Column("source", "smallint"),
+    Column("sha256", "bytea"),
+    Column("content_type", "text"),
+    Column("file_name", "text"),
+    Column("file_type", "text"),
+    Column("customer", "text"),
+    Column("source_url", "bytea"),
+    Column("metadata", "bytea"),
+)
+_NAMES = ", ".join(column.name for column in FILE_COLUMNS)
+_ARRAYS = ", ".join(f"${n}::{each.type}[]" for n, each in enumerate(FILE_COLUMNS, 1))
+SHOWN = """
+    d.id::text AS id, d.environment, d.event::text AS event, d.size, d.position, d.state, d.purpose,
+    d.source, d.sha256, d.content_type, d.file_name, d.file_type, d.customer, d.source_url,
+    d.metadata, d.error"""
+_ADD = f"""
+    INSERT INTO files ({_NAMES}) SELECT * FROM unnest({_ARRAYS})
+    ON CONFLICT (environment, id) DO NOTHING"""  # noqa: S608 - made of constants only
+_GET = f"""
+    SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND id = $2::uuid"""  # noqa: S608
+_OF_EVENT = f"""
+    SELECT {SHOWN} FROM files d WHERE environment = $1::integer AND event = $2::uuid
+    ORDER BY purpose, position"""  # noqa: S608 - made of constants only
+_STORED = f"""
+    WITH file AS (
+        UPDATE files SET state = {int(FileState.STORED)}, size = $3::bigint, sha256 = $4::bytea,
+            content_type = $5::text, due_ms = NULL
+        WHERE environment = $1::integer AND id = $2::uuid AND state = {int(FileState.PENDING)}
+        RETURNING 1
+    ),
+    told AS (
+        UPDATE events SET payload = $7::bytea FROM file
+        WHERE environment = $1 AND id = $6::uuid AND $7::bytea IS NOT NULL
+    )
+    SELECT 1 FROM file"""  # noqa: S608 - made of constants only
+_FAILED = f"""
+    UPDATE files SET state = {int(FileState.FAILED)}, error = $3::text, due_ms = NULL
+    WHERE environment = $1::integer AND id = $2::uuid AND state = {int(FileState.PENDING)}
+    RETURNING 1"""  # noqa: S608 - made of constants only
+_SUSPECT = """
+    INSERT INTO file_suspects AS s (environment, sha256) VALUES ($1::integer, $2::bytea)
+    ON CONFLICT (environment, sha256) DO UPDATE SET marks = s.marks + 1"""
+_INQUIRE = """
+    SELECT marks, EXISTS (
+        SELECT FROM files f WHERE f.environment = $1::integer AND f.sha256 = $2::bytea
+    ) AS named
+    FROM file_suspects WHERE environment = $1::integer AND sha256 = $2::bytea"""
+_ACQUIT = """
+    DELETE FROM file_suspects
+    WHERE environment = $1::integer AND sha256 = $2::bytea AND marks = $3::integer"""
+_SUSPECTS = """
+    SELECT environment, sha256 FROM file_suspects
+    WHERE (environment, sha256) > ($2::integer, $3::bytea)
+    ORDER BY environment, sha256 LIMIT $1::bigint"""
+
+
+class Asked(Struct, frozen=True):
+    """`engine.files.ports.Suspicion`."""
+
+    marks: int
+    named: bool
+
+
+class PostgresFiles:
+    """`engine.files.ports.FileStore` on the pool."""
+
+    def __init__(self, pool: Pool, box: SecretBox) -> None:
+        self._pool = pool
+        self._box = box
+
+    # --- rows
+
+    async def add(self, files: Sequence[FileRecord]) -> None:
+        """Write rows; see the port."""
+        if files:
+            await self._pool.fetch(_ADD, *file_columns(files, self._box))
+
+    async def get(self, environment: int, file: str) -> FileRecord | None:
+        """Return a file; see the port."""
+        row = await self._pool.fetch_row(_GET, environment, file)
+        return None if row is None else file_record(row, self._box)
+
+    async def of_event(self, environment: int, event: str) -> list[FileRecord]:
+        """Return all files of an event; see the port."""
+        return [
+            file_record(row, self._box)
+            for row in await self._pool.fetch(_OF_EVENT, environment, event)
+        ]
+
+    async def page(
+        self, environment: int, which: FileFilter, below: str | None, limit: int
+    ) -> FilePage:
+        """Return a page of files; see the port."""
+        given = [
+            (column, sql_type, value)
+            for column, sql_type, value in (
+                ("state", "smallint", which.state),
+                ("purpose", "smallint", which.purpose),
+                ("customer", "text", which.customer),
+            )
+            if value is not None
+        ]
+        matches = "".join(
+            f" AND {column} = ${place}::{sql_type}"
+            for place, (column, sql_type, _) in enumerate(given, 6)
+        )
+        sql = step_statement([stream("files")], SHOWN, matches)
+        low, high = id_bounds(which.from_ms, which.to_ms, below)
+
+        async def take(low: str, high: str, look_at: int, wanted: int) -> Step:
+            values = [value for *_, value in given]
+            return found(
+                await self._pool.fetch(sql, environment, low, high, look_at, wanted, *values)
+            )
+
+        rows, rest = await walk(take, low, high, limit, filtered=bool(given), by_days=False)
+        return FilePage([file_record(row, self._box) for row in rows], rest)
+
+    async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
+        """Make a PENDING file STORED; see the port."""
+        return bool(
+            await self._pool.fetch(
+                _STORED,
+                file.environment,
+                file.id,
+                file.size,
+                file.sha256,
+                file.content_type,
+                file.event,
+                payload,
+            )
+        )
+
+    async def failed(self, environment: int, file: str, error: str) -> bool:
+        """Make a PENDING file FAILED; see the port."""
+        return bool(await self._pool.fetch(_FAILED, environment, file, error))
+
+    # --- marks on content
+
+    async def suspect(self, environment: int, sha256: bytes) -> None:
+        """Mark a hash; see the port."""
+        await self._pool.fetch(_SUSPECT, environment, sha256)
+
+    async def inquire(self, environment: int, sha256: bytes) -> Asked | None:
+        """Return what is known of a hash; see the port."""
+        row = await self._pool.fetch_row(_INQUIRE, environment, sha256)
+        return None if row is None else Asked(row["marks"], row["named"])
+
+    async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
+        """Unmark a hash; see the port."""
+        await self._pool.fetch(_ACQUIT, environment, sha256, marks)
+
+    async def suspects(self, limit: int, after: tuple[int, bytes]) -> list[tuple[int, bytes]]:
+        """Return marked hashes; see the port."""
+        rows = await self._pool.fetch(_SUSPECTS, limit, *after)
+        return [(row["environment"], row["sha256"]) for row in rows]
+
+
+def file_record(row: Record, box: SecretBox) -> FileRecord:
+    """Return the record of a row with the columns of `SHOWN`."""
+    url = row["source_url"]
+    return FileRecord(
+        id=row["id"],
+        environment=row["environment"],
+        state=FileState(row["state"]),
+        purpose=FilePurpose(row["purpose"]),
+        event=row["event"],
+        position=row["position"],
+        source=SourceKind(row["source"]),
+        source_url=None if url is None else box.open(url, place(row["id"])).decode(),
+        size=row["size"],
+        sha256=row["sha256"],
+        content_type=row["content_type"],
+        file_name=row["file_name"],
+        file_type=row["file_type"],
+        metadata=row["metadata"],
+        customer=row["customer"],
+        error=row["error"],
+    )
+
+
+def file_columns(files: Sequence[FileRecord], box: SecretBox) -> list[list[Any]]:
+    """Return the arguments for `FILE_COLUMNS`, an array for each."""
+    return [
+        [file.environment for file in files],
+        [file.id for file in files],
+        [file.event for file in files],
+        [file.size for file in files],
+        [file.position for file in files],
+        [int(file.state) for file in files],
+        [int(file.purpose) for file in files],
+        [int(file.source) for file in files],
+        [file.sha256 for file in files],
+        [file.content_type for file in files],
+        [file.file_name for file in files],
+        [file.file_type for file in files],
+        [file.customer for file in files],
+        [sealed_url(file, box) for file in files],
+        [file.metadata for file in files],
+    ]
+
+
+def sealed_url(file: FileRecord, box: SecretBox) -> bytes | None:
+    """Return where a file is to be fetched from, encrypted."""
+    if file.source_url is None:
+        return None
+    return box.seal(file.source_url.encode(), place(file.id))
+
+
+def place(identifier: str) -> str:
+    """What an encrypted URL is bound to, so that it opens nowhere else."""
+    return f"files/{identifier}"

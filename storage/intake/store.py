@@ -1,0 +1,167 @@
+"""The intake's store: a group of events and their deliveries, durable in one round trip.
+
+One statement writes everything and commits by itself; its text is in `storage.intake.statement`.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, StoreAwayError
+from storage.database.connection import Connection
+from storage.database.freshness import Freshness
+from storage.encryption.secretbox import SecretBox
+from storage.intake.statement import bound
+from storage.ownership import INTAKE_OWNER, Ownership
+
+MAX_GROUP = (
+    1 << 20
+)  # a seq has its position in the group in its low 20 bits, the group's number above
+_FIND_DELIVERY = """
+    SELECT p.position, d.seq
+    FROM unnest($1::integer[], $2::uuid[]) WITH ORDINALITY p (environment, id, position)
+    JOIN deliveries d ON d.environment = p.environment AND d.id = p.id
+    WHERE d.id BETWEEN $3::uuid AND $4::uuid
+    LIMIT 1"""
+_FIND_EVENTS = """
+    SELECT e.id::text
+    FROM unnest($1::integer[], $2::uuid[]) p (environment, id)
+    JOIN events e ON e.environment = p.environment AND e.id = p.id
+    WHERE e.id BETWEEN $3::uuid AND $4::uuid"""
+_HOLDERS = """
+    SELECT c.loser::text, i.event::text, i.deliveries, i.digest
+    FROM unnest($1::integer[], $2::text[], $3::uuid[]) c (environment, key, loser)
+    JOIN idempotency i ON i.environment = c.environment AND i.key = c.key"""
+DRAW = "SELECT nextval('intake_group') << 20"
+# Guarded as what writes events is: by whoever owns nothing any more a row is deleted that its successor
+# relies on, and will not write again before its next start.
+_FORGET = (
+    "WITH "  # noqa: S608 - constants
+    + INTAKE_OWNER.format(process="$1", epoch="$2")
+    + """,
+forgotten AS (
+    DELETE FROM destination_backlog b
+    USING owner, unnest($3::integer[], $4::uuid[]) f (environment, destination)
+    WHERE b.environment = f.environment AND b.destination = f.destination
+)
+SELECT FROM owner"""
+)
+
+
+class PostgresIntake:
+    """`engine.ports.IntakeStore` on a connection of its own, so that no two statements overlap."""
+
+    def __init__(
+        self, connection: Connection, ownership: Ownership, box: SecretBox | None = None
+    ) -> None:
+        """`box` None: no files are submitted."""
+        self._box = box
+        self._connection = connection
+        self._ownership = ownership
+        self._freshness = Freshness(connection)
+
+    async def accept(self, group: IntakeGroup) -> Acceptance:
+        """Write a group; see the port. Raises OwnershipLostError when this process owns nothing."""
+        if len(group.deliveries) >= MAX_GROUP:
+            raise ValueError(f"a group has at most {MAX_GROUP - 1} deliveries")
+        await self._ensure_connected()
+        if group.again:
+            before = await self._accepted_before(group)
+            if before is not None:
+                return before
+        epoch = self._ownership.intake_epoch
+        acceptance = await self._write(group, epoch)
+        if acceptance is None:
+            await self._ownership.reclaim_intake(self._connection, epoch)
+        return acceptance
+
+    async def _write(self, group: IntakeGroup, epoch: int) -> Acceptance | None:
+        """Write a group that was never written; None where this epoch has no right to."""
+        return await self._run(group, epoch)
+
+    async def _run(
+        self, group: IntakeGroup, epoch: int, base: int | None = None
+    ) -> Acceptance | None:
+        """Run the statement; None where it found no right to write. `base` is that of its first delivery,
+        None where it is to draw one."""
+        sql, arguments = bound(group, self._box, base)
+        found = await self._connection.fetch(sql, self._ownership.process, epoch, *arguments)
+        if not found:
+            return None
+        first: int = found[0][0]
+        if not group.claims or found[0][1] is None:
+            return Acceptance(first, {})
+        return Acceptance(first, {row[1]: Claimed(row[2], row[3], row[4]) for row in found})
+
+    async def draw(self) -> int:
+        """Return the base of a group's seqs; see the port."""
+        await self._ensure_connected()
+        found = await self._connection.fetch(DRAW)
+        base: int = found[0][0]
+        return base
+
+    async def check(self) -> None:
+        """Connect if that is not so; see the port."""
+        await self._ensure_connected()
+
+    async def forget_backlog(self, destinations: Sequence[tuple[int, str]]) -> None:
+        """Delete backlog rows; see the port. Raises OwnershipLostError when this process owns nothing."""
+        await self._ensure_connected()  # where no event comes nothing else does
+        await self._freshness.keep(_FORGET)
+        epoch = self._ownership.intake_epoch
+        ordered = sorted(destinations)  # as every statement that locks several of them
+        owned = await self._connection.fetch(
+            _FORGET,
+            self._ownership.process,
+            epoch,
+            [env for env, _ in ordered],
+            [destination for _, destination in ordered],
+        )
+        if not owned:
+            await self._ownership.reclaim_intake(self._connection, epoch)
+
+    async def _ensure_connected(self) -> None:
+        """Connect before a statement is made: a new connection brings a new epoch."""
+        if self._connection.connected:
+            return
+        try:
+            await self._connection.ensure()
+        except StoreAwayError as error:
+            error.maybe_written = False
+            raise
+
+    async def _accepted_before(self, group: IntakeGroup) -> Acceptance | None:
+        """Return what an earlier run of the group did, None when it wrote nothing.
+
+        A run whose connection was lost has ended by now: the new connection's epoch waited for it.
+        """
+        events = group.events
+        written = await self._present(_FIND_EVENTS, [(e.environment, e.id) for e in events])
+        if events and not written:
+            return None
+        deliveries = [(d.event.environment, d.id) for d in group.deliveries]
+        found = await self._present(_FIND_DELIVERY, deliveries)
+        if not events and not found:
+            return None
+        base = found[0]["seq"] - (found[0]["position"] - 1) if found else 0
+        there = {row[0] for row in written}
+        claims = [claim for claim in group.claims if claim.event not in there]
+        lost = await self._holders(claims)
+        # Of what they were lost to nothing true can be said; the rest of the group is as durable as any.
+        return Acceptance(base, lost, frozenset(each.event for each in claims) - lost.keys())
+
+    async def _present(self, sql: str, keys: list[tuple[int, str]]) -> list[Any]:
+        if not keys:
+            return []
+        ids = [key for _, key in keys]
+        return await self._connection.fetch(sql, [env for env, _ in keys], ids, min(ids), max(ids))
+
+    async def _holders(self, claims: list[KeyClaim]) -> dict[str, Claimed]:
+        if not claims:
+            return {}
+        found = await self._connection.fetch(
+            _HOLDERS,
+            [claim.environment for claim in claims],
+            [claim.key for claim in claims],
+            [claim.event for claim in claims],
+        )
+        return {row[0]: Claimed(row[1], row[2], row[3]) for row in found}

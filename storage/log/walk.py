@@ -1,0 +1,167 @@
+"""Pages of the log, newest first: a walk down the ids that looks at a bounded number of rows.
+
+Rows come from one or several streams, each in order of its own index. What one step may show ends
+where the first stream that was cut off ends: below that there may be rows that nobody has seen yet.
+"""
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from engine.model.identity import created_at_ms
+from storage.log.partitions import DAY_MS, day_of, lowest_id, midnight_ms
+
+EXAMINED = 2_000  # rows for one page: some 5 ms; then the page is short and the caller comes again
+FIRST = 200  # of these at first, where filters are left to the rows
+AMPLE = 2  # times as many rows are then looked at as would do, were they all alike
+# Days that are looked at before all the rest: a stream in every partition costs 10 us each, also where a
+# page is filled from the newest day, as most are (of 39 partitions and four streams 2 ms).
+DAYS = (1, 7)
+LOWEST = "00000000-0000-0000-0000-000000000000"
+HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff"
+_LAST_MS = (1 << 48) - 1
+
+
+class Step(Struct, frozen=True):
+    """What a step found: rows that match, the id that it came down to, None at its lowest, and how many
+    rows it looked at."""
+
+    rows: Sequence[Any]
+    bottom: str | None
+    examined: int
+
+
+Take = Callable[[str, str, int, int], Awaitable[Step]]
+
+
+# Parameters $1 environment, $2 lowest id, $3 id to stay below, $4 rows to look at in each stream,
+# $5 rows wanted, and what `streams` and `matches` name.
+_STEP = """
+WITH examined AS MATERIALIZED ({streams}),
+ends AS MATERIALIZED (
+    SELECT count(*) AS number, (array_agg(id ORDER BY id))[1] AS last FROM examined GROUP BY stream
+),
+bottom AS MATERIALIZED (
+    SELECT last FROM ends WHERE number = $4::integer ORDER BY last DESC LIMIT 1
+)
+SELECT {columns}, (SELECT last FROM bottom)::text AS bottom,
+    (SELECT sum(number) FROM ends)::integer AS examined
+FROM (SELECT 1) one LEFT JOIN LATERAL (
+    SELECT * FROM examined
+    WHERE id >= coalesce((SELECT last FROM bottom), $2::uuid){matches}
+    ORDER BY id DESC LIMIT $5::integer
+) d ON true
+ORDER BY d.id DESC"""
+_STREAM = """
+    SELECT {stream} AS stream, x.* FROM {source} CROSS JOIN LATERAL (
+        SELECT d.* FROM {table} d
+        WHERE d.environment = $1::integer AND d.id >= $2::uuid AND d.id < $3::uuid{only}
+        ORDER BY {order}d.id DESC LIMIT $4::integer
+    ) x"""
+# What an index has before the id is compared and ordered by together with it: as an equality it would
+# leave the choice of index to statistics, and what a destination has not was looked for among all rows.
+_LED = """
+          AND ({columns}, d.id) >= ({values}, $2) AND ({columns}, d.id) < ({values}, $3)"""
+
+
+def stream(
+    table: str,
+    *,
+    led: Mapping[str, str] | None = None,
+    only: str = "",
+    source: str = "(SELECT 0) s (n)",
+    key: str = "0",
+) -> str:
+    """Return the text of streams of a table's rows: one for each row of `source`, told by `key`.
+
+    `led`: the columns, with their values, that lead the index that is to be followed.
+    """
+    order = ""
+    if led is not None:
+        columns = [f"d.{column}" for column in led]
+        only += _LED.format(columns=", ".join(columns), values=", ".join(led.values()))
+        order = "".join(f"{column} DESC, " for column in columns)
+    return _STREAM.format(table=table, only=only, source=source, stream=key, order=order)
+
+
+def step_statement(streams: Sequence[str], columns: str, matches: str) -> str:
+    """Return the text of a step. `columns` and `matches` speak of the rows as `d` and by name."""
+    return _STEP.format(streams="\n    UNION ALL".join(streams), columns=columns, matches=matches)
+
+
+def found(rows: Sequence[Any]) -> Step:
+    """Return the step that the rows of `step_statement` stand for: at least one, maybe of nulls."""
+    first = rows[0]
+    return Step([] if first["id"] is None else rows, first["bottom"], first["examined"] or 0)
+
+
+def id_bounds(from_ms: int | None, to_ms: int | None, below: str | None) -> tuple[str, str]:
+    """Return the ids, inclusive and exclusive, between two instants and below an id."""
+    low = lowest_id(_clamped(from_ms or 0))
+    high = HIGHEST if to_ms is None else lowest_id(_clamped(to_ms))
+    return low, high if below is None else min(high, below.lower())
+
+
+def _clamped(instant_ms: int) -> int:
+    return min(max(instant_ms, 0), _LAST_MS)
+
+
+def _floors(low: str, high: str) -> Iterator[str]:
+    """Yield how far down to look before going further. The clock only tells where to begin."""
+    newest = day_of(min(created_at_ms(high), int(time.time() * 1000)))
+    for days in DAYS:
+        floor = lowest_id(max(0, midnight_ms(newest) - (days - 1) * DAY_MS))
+        if low < floor < high:
+            yield floor
+    yield low
+
+
+async def walk(
+    take: Take,
+    low: str,
+    high: str,
+    limit: int,
+    *,
+    streams: int = 1,
+    filtered: bool,
+    by_days: bool = True,
+) -> tuple[list[Any], str | None]:
+    """Return at most `limit` rows, and the id below which to go on, None where nothing is left.
+
+    `take` makes one step: not below an id, below another, looking at so many rows of each stream, for
+    so many matches. `by_days`: the table is partitioned, and not known to have few of these rows.
+    """
+    rows: list[Any] = []
+    floors = _floors(low, high) if by_days else iter((low,))
+    floor = next(floors)
+    examined = steps = 0
+    while True:
+        wanted = limit - len(rows) + 1  # one more than fits tells whether there is more
+        left = EXAMINED - examined
+        enough = _enough(wanted, examined, len(rows), steps)
+        each = max(wanted, min(enough, left) // streams) if filtered else wanted
+        step = await take(floor, high, each, wanted)
+        rows += step.rows
+        steps += 1
+        examined += step.examined
+        if len(rows) > limit:
+            return rows[:limit], rows[limit - 1]["id"]
+        if step.bottom is None:
+            if floor == low:
+                return rows, None
+            high, floor = floor, next(floors)
+        else:
+            high = step.bottom
+        if examined >= EXAMINED:
+            return rows, high
+
+
+def _enough(wanted: int, examined: int, found: int, steps: int) -> int:
+    """Return how many rows should do, by how many of those that were looked at have passed."""
+    if examined == 0 or steps == 0:
+        return FIRST
+    if found == 0 or steps > 1:  # what is rare, or comes in clusters: all the rest, at once
+        return EXAMINED
+    return max(FIRST, AMPLE * wanted * examined // found)

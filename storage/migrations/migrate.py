@@ -1,0 +1,197 @@
+"""Migrations: the numbered SQL files of this folder, each applied once, in order.
+
+A file that was applied must never change, a database that is newer than this program is left alone, and
+the version before must be able to work on what each file leaves: it still does while they are applied.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
+
+import structlog
+import trio
+
+from storage.database.connection import Connection
+from storage.database.errors import (
+    ContentionError,
+    MigrationError,
+    StoreError,
+    UnsuitableDatabaseError,
+)
+from storage.database.locks import Lock, locked
+
+log = structlog.get_logger("angarium.storage")
+
+# Whoever needs a table that a file waits for waits behind it: ingestion, for one, which has 8 s.
+LOCK_WAIT_MS = 1_000
+# Then it lets them pass and asks again. With the waiting it is a minute and a half; what holds a lock for
+# longer is no statement of ours, and is named for the operator to end.
+PAUSES_S = (0.5, 1, 2, 4, 8, 8, 8, 8, 8, 8, 8, 8)
+# A server that is killed in the middle of a file leaves a statement that runs on, with its locks, until
+# the database notices.
+NOTICE_MS = 2_000
+# First line of a file whose statements are each a transaction of their own.
+ALONE = "-- each statement alone\n"
+
+_LEDGER = """
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+        number     integer     PRIMARY KEY,
+        name       text        NOT NULL,
+        digest     bytea       NOT NULL,    -- SHA-256 of the file
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )
+"""
+_NOTE = "INSERT INTO schema_migrations (number, name, digest) VALUES ($1, $2, $3)"
+# Who might hold what a file waits for: the oldest transactions. Their statements may quote tenants.
+_OLDEST = """
+    SELECT pid, coalesce(nullif(application_name, ''), 'no name') AS name,
+        extract(epoch FROM now() - xact_start)::int AS age_s
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
+    ORDER BY xact_start LIMIT 3
+"""
+
+
+_UNKNOWN = "The connection was lost: it is there as a whole or not at all. Start again"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One file: `0001_delivery.sql` has number 1."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def digest(self) -> bytes:
+        """What tells whether the file has changed since it was applied."""
+        return hashlib.sha256(self.sql.encode()).digest()
+
+    @property
+    def statements(self) -> list[str] | None:
+        """The statements of a file that begins with `ALONE`, which end with a line's; else None."""
+        if not self.sql.startswith(ALONE):
+            return None
+        return [part for part in self.sql.removeprefix(ALONE).split(";\n") if part.strip()]
+
+
+def known_migrations(folder: Traversable | None = None) -> list[Migration]:
+    """Return the migrations of this program, or of `folder`, in order. Raises ValueError on a gap."""
+    folder = folder or resources.files(__package__)
+    migrations = [
+        Migration(int(file.name[:4]), file.name, file.read_text("utf-8"))
+        for file in folder.iterdir()
+        if file.name.endswith(".sql")
+    ]
+    migrations.sort(key=lambda migration: migration.number)
+    if [migration.number for migration in migrations] != list(range(1, len(migrations) + 1)):
+        raise ValueError(
+            f"migrations must be numbered without a gap: {[m.name for m in migrations]}"
+        )
+    return migrations
+
+
+async def migrate(connection: Connection, migrations: Sequence[Migration] | None = None) -> int:
+    """Apply what is missing, and return how many migrations that was.
+
+    Several processes may call this at once: one applies, the others wait for it and find nothing
+    left. Each file is a transaction of its own together with its entry in the ledger, so that a
+    crash leaves whole migrations only. (One of statements that stand alone is run again from its first.)
+    Raises UnsuitableDatabaseError for a schema that is newer than this program or was made by other
+    files, and MigrationError for a file that cannot be applied: the version before works on.
+    """
+    migrations = known_migrations() if migrations is None else migrations
+    try:
+        async with locked(connection, Lock.MIGRATIONS):
+            return await _apply_missing(connection, migrations)
+    except ContentionError as error:
+        raise MigrationError(
+            f"another process is applying migrations, and has not ended yet ({error}): start again"
+        ) from error
+
+
+async def _apply_missing(connection: Connection, migrations: Sequence[Migration]) -> int:
+    with suppress(StoreError):  # not every system can tell; there its statement runs to its end
+        await connection.execute(f"SET client_connection_check_interval = {NOTICE_MS}")
+    await connection.execute(_LEDGER)
+    rows = await connection.fetch("SELECT number, name, digest FROM schema_migrations")
+    done = {row["number"]: (row["name"], row["digest"]) for row in rows}
+    _check(done, migrations)
+    for migration in migrations[len(done) :]:
+        await _apply_patiently(connection, migration)
+    return len(migrations) - len(done)
+
+
+def _check(done: dict[int, tuple[str, bytes]], migrations: Sequence[Migration]) -> None:
+    if len(done) > len(migrations):
+        newest = done[max(done)][0]
+        raise UnsuitableDatabaseError(
+            f"the database is newer than this program: it has {newest}; start a newer Angarium"
+        )
+    for migration in migrations[: len(done)]:
+        name, digest = done.get(migration.number, ("nothing", b""))
+        if digest != migration.digest:
+            raise UnsuitableDatabaseError(
+                f"{migration.name} is not what this database was made with ({name}):"
+                " a migration that was applied must not change"
+            )
+
+
+async def _apply_patiently(connection: Connection, migration: Migration) -> None:
+    """Apply a file, giving way to whoever waits behind it. Raises MigrationError."""
+    for pause_s in (*PAUSES_S, None):
+        try:
+            await _apply(connection, migration)
+        except ContentionError as error:
+            log.warning("migration.waits", name=migration.name, reason=str(error))
+            if pause_s is None:
+                holders = await _holders(connection)
+                raise MigrationError(
+                    f"{migration.name} could not get its locks within {len(PAUSES_S) + 1} tries{holders}."
+                    f" {_untouched(migration)} End what holds them, and start again"
+                ) from error
+            await trio.sleep(pause_s)
+        except StoreError as error:
+            raise MigrationError(
+                f"{migration.name} cannot be applied: {error}."
+                f" {_untouched(migration) if connection.connected else _UNKNOWN}"
+            ) from error
+        else:
+            break
+    log.info("migration.applied", name=migration.name)
+
+
+async def _apply(connection: Connection, migration: Migration) -> None:
+    entry = (migration.number, migration.name, migration.digest)
+    if migration.statements is not None:
+        for statement in migration.statements:
+            await connection.execute(statement)
+        await connection.fetch(_NOTE, *entry)
+        return
+    async with connection.transaction():
+        await connection.execute(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")
+        await connection.execute(migration.sql)
+        await connection.fetch(_NOTE, *entry)
+
+
+def _untouched(migration: Migration) -> str:
+    """Say where a failure leaves the database."""
+    if migration.statements is not None:
+        return "What it has done so far disturbs no version, and is gone over again."
+    return (
+        f"Nothing of it was kept: the version that knows the migrations before {migration.number:04}"
+        " starts on this database as before."
+    )
+
+
+async def _holders(connection: Connection) -> str:
+    try:
+        rows = await connection.fetch(_OLDEST)
+    except StoreError:
+        return ""
+    told = [f"process {row['pid']} ({row['name']}, for {row['age_s']} s)" for row in rows]
+    return f"; the oldest transactions: {', '.join(told)}" if told else ""

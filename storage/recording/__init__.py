@@ -1,0 +1,1 @@
+"""The store of the recorder: outcomes of attempts, and all that changes with them."""

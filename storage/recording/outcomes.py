@@ -1,0 +1,265 @@
+"""The rows that a settle statement writes: its text by kind of group, and its arguments.
+
+Most groups are successes of one day throughout: those have a lean text of their own
+(`storage.recording.successes`). Where a group is of one day its partition is named, since an update
+through the parent costs 3 us an outcome and, planned while a partition was empty, a scan of it.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import ceil
+from typing import Any
+
+from msgspec import Struct
+
+from engine.core.minutes import ended_at_ms, minute_deltas
+from engine.core.records import Attempt, Settlement
+from engine.model.identity import created_at_ms
+from engine.ports import SettleGroup
+from storage.counters.minutes import Counted, bind_minutes, counted, minutes_clause
+from storage.database.columns import Arguments, Column, Rows, rows
+from storage.database.freshness import KNOWN
+from storage.log.partitions import Partition, day_of
+from storage.log.responses import header_lines, text_bytes
+from storage.ownership import SETTLE_OWNER
+from storage.recording.lone import mark_lone
+from storage.recording.recovery import bind_standing, standing_clauses
+from storage.recording.successes import Successes, bind_successes, is_success, success_clauses
+from storage.recording.tallies import bind_tallies, tallies_clause
+
+_ATTEMPT = (
+    Column("environment", "integer", shared=True),
+    Column("delivery", "uuid"),
+    Column("number", "integer"),
+    Column("started_at_ms", "bigint"),
+    Column("duration_ms", "integer"),
+    Column("success", "boolean", shared=True),
+    Column("destination_version", "integer", shared=True),
+    Column("transform_version", "integer", shared=True),
+    Column("response_status", "smallint", shared=True),
+    Column("error_category", "smallint", shared=True),
+    Column("response_truncated", "boolean", shared=True),
+    Column("error_message", "bytea", shared=True),
+    Column("response_headers", "bytea", shared=True),
+    Column("response_body", "bytea", shared=True),
+    Column("logs", "bytea", shared=True),
+)
+_STATE = (
+    Column("environment", "integer", shared=True),
+    Column("id", "uuid"),
+    Column("expects", "integer"),
+    Column("seq", "bigint"),
+    Column("attempt_count", "integer"),
+    Column("at_ms", "bigint"),
+    Column("status", "smallint", shared=True),
+    Column("response_status", "smallint", shared=True),
+    Column("error_category", "smallint", shared=True),
+    Column("last_error", "bytea", shared=True),
+    Column("next_attempt_at_ms", "bigint"),
+    Column("dlq_status", "smallint", shared=True),
+    Column("dead_lettered", "boolean", shared=True),
+    Column("skipped", "boolean", shared=True),
+)
+
+_OWNER = "WITH " + SETTLE_OWNER.format(process="$1", epoch="$2", shards="$3")
+_MADE_ATTEMPTS = """,
+made AS (
+    INSERT INTO attempts ({attempt.names})
+    SELECT {attempt.values} FROM owner, {attempt.source}{again}
+)"""
+# What the DLQ says of a delivery is kept unless the settlement says otherwise; `trouble` follows
+# from that. Of what is FAILED only an entry of the DLQ may change once more: into DISCARDED.
+_CHANGED_STATES = """,
+changed AS (
+    UPDATE {table} d SET
+        status = {status}, attempt_count = o.attempt_count, updated_at_ms = o.at_ms,
+        delivered_at_ms = CASE WHEN {status} = 2 THEN o.at_ms END,
+        dead_lettered_at_ms = CASE WHEN {dead_lettered} THEN o.at_ms ELSE d.dead_lettered_at_ms END,
+        next_attempt_at_ms = o.next_attempt_at_ms,
+        dlq_status = {dlq},
+        trouble = CASE {status}
+            WHEN 4 THEN 1
+            WHEN 3 THEN CASE WHEN {dlq} = 1 THEN 3 ELSE 2 END
+            ELSE CASE WHEN {dlq} = 2 THEN 4 END END,
+        response_status = {response_status}, error_category = {error_category},
+        last_error = {last_error}, skipped = {skipped}
+    FROM owner, {source}
+    WHERE d.environment = {environment} AND d.id = o.id AND d.attempt_count = o.expects
+      AND d.seq = o.seq AND (d.status IN (0, 4) OR (d.dlq_status = 1 AND {dlq_status} = 3))
+    RETURNING 1
+)"""
+# A failure without an attempt (archived, discarded) leaves what the last attempt had said.
+_KEPT = """CASE WHEN {status} = 3 AND o.attempt_count = o.expects
+        THEN coalesce({new}, d.{name}) ELSE {new} END"""
+_RESULT = """
+SELECT CASE WHEN {whole} THEN c.changed
+       ELSE ('deliveries changed: ' || c.changed || ' of ' || $4::integer)::integer END
+FROM owner, (SELECT count(*)::integer AS changed FROM changed) c"""
+_WHOLE = "c.changed = $4::integer"
+# Run again, the group is either all there already or all to be written.
+_WHOLE_AGAIN = f"({_WHOLE} AND a.made = $5::integer) OR (c.changed = 0 AND a.made = 0)"
+_MADE = ", (SELECT count(*)::integer AS made FROM made) a"
+# An attempt that the first run has put into its delivery's row is there already; by a look-up that
+# leaves the planner no choice.
+_AGAIN = """
+    WHERE (SELECT d.only_duration_ms FROM {table} d
+           WHERE d.environment = {environment} AND d.id = t.delivery LIMIT 1) IS NULL
+    ON CONFLICT (environment, delivery, number) DO NOTHING RETURNING 1"""
+_ONLY_IF_CHANGED = " AND (SELECT count(*) FROM changed) = $4::integer"
+
+
+class Shape(Struct, frozen=True):
+    """Which kinds of rows and columns a group has: what its statement's text depends on."""
+
+    table: str  # that the deliveries are updated in
+    successes: Successes | None  # where there is nothing but first-hand ones
+    uniform: bool
+    again: bool
+    counted: Counted | None
+    standing: bool
+    replays: bool
+
+
+class Statement(Struct, frozen=True):
+    """A text and its arguments from the fourth on."""
+
+    sql: str
+    arguments: Sequence[Any]
+
+
+# Each day's partition brings texts of its own, of 7 to 10 kB: those of past days must not stay.
+@lru_cache(KNOWN)
+def settle_statement(shape: Shape) -> str:
+    """Return the statement for groups of a shape."""
+    number = 5 if shape.again else 4
+    parts = [_OWNER]
+    if shape.successes is not None:
+        clauses, number = success_clauses(
+            number, shape.table, shape.successes, uniform=shape.uniform
+        )
+        parts += clauses
+    else:
+        attempt = rows("t", _ATTEMPT, number, uniform=shape.uniform)
+        state = rows("o", _STATE, attempt.parameters, uniform=shape.uniform)
+        number = state.parameters
+        again = _AGAIN.format(table=shape.table, **attempt.value) if shape.again else ""
+        parts.append(_MADE_ATTEMPTS.format(attempt=attempt, again=again))
+        parts.append(_changed_states(shape.table, state))
+    if shape.counted is not None:
+        gate = _ONLY_IF_CHANGED if shape.again else ""
+        clause, number = minutes_clause(number, shape.counted, uniform=shape.uniform, gate=gate)
+        parts.append(clause)
+    if shape.replays:
+        gate = _ONLY_IF_CHANGED if shape.again else ""
+        clause, number = tallies_clause(number, gate)
+        parts.append(clause)
+    if shape.standing:
+        parts.append(standing_clauses(number))
+    parts.append(_RESULT.format(whole=_WHOLE_AGAIN if shape.again else _WHOLE))
+    if shape.again:
+        parts.append(_MADE)
+    return "".join(parts)
+
+
+def _changed_states(table: str, state: Rows) -> str:
+    value = state.value
+    kept = {
+        name: _KEPT.format(name=name, new=value[name], status=value["status"])
+        for name in ("response_status", "error_category", "last_error")
+    }
+    dlq = f"coalesce({value['dlq_status']}, d.dlq_status)"
+    return _CHANGED_STATES.format(table=table, source=state.source, dlq=dlq, **{**value, **kept})
+
+
+def bind(group: SettleGroup) -> Statement:
+    """Return the statement that suits a group."""
+    settlements = group.settlements
+    arguments = Arguments()
+    arguments.add(len(settlements))
+    successes: Successes | None = None
+    summed = settlements
+    if settlements and not group.again and all(map(is_success, settlements)):
+        lone, marks = mark_lone(group)
+        successes = bind_successes(arguments, settlements, marks, lone)
+        if marks:  # the others' counters are sums of ours
+            summed = [each for each, mark in zip(settlements, marks, strict=True) if not mark]
+    else:
+        attempts = [(s, s.attempt) for s in settlements if s.attempt is not None]
+        if group.again:
+            arguments.add(len(attempts))
+        _bind_attempts(arguments, attempts)
+        _bind_states(arguments, settlements)
+    minutes = minute_deltas(summed)
+    kind = counted(group, minutes)
+    if kind is not None:
+        bind_minutes(arguments, minutes, kind)
+    if group.replays:
+        bind_tallies(arguments, group.replays)
+    standing = bool(group.marks or group.snapshots)
+    if standing:
+        bind_standing(arguments, group)
+    shape = Shape(
+        _table(settlements),
+        successes,
+        arguments.uniform,
+        group.again,
+        kind,
+        standing,
+        bool(group.replays),
+    )
+    return Statement(settle_statement(shape), arguments.bound())
+
+
+def _table(settlements: Sequence[Settlement]) -> str:
+    """Return the partition where all of them are, the parent where they are of several days."""
+    if not settlements:
+        return "deliveries"
+    ids = [settlement.delivery.id for settlement in settlements]
+    first = day_of(created_at_ms(min(ids)))
+    if first != day_of(created_at_ms(max(ids))):
+        return "deliveries"
+    return Partition("deliveries", first).name
+
+
+def _bind_attempts(arguments: Arguments, attempts: Sequence[tuple[Settlement, Attempt]]) -> None:
+    deliveries = [s.delivery for s, _ in attempts]
+    outcomes = [a.outcome for _, a in attempts]
+    arguments.shared([d.event.environment for d in deliveries])
+    arguments.add(
+        [d.id for d in deliveries],
+        [a.number for _, a in attempts],
+        [int(o.started_at * 1000) for o in outcomes],
+        [o.duration_ms for o in outcomes],
+    )
+    arguments.shared([o.success for o in outcomes])
+    arguments.shared([a.destination_version for _, a in attempts])
+    arguments.shared([a.outcome.transform_version for _, a in attempts])
+    arguments.shared([o.status for o in outcomes])
+    arguments.shared([o.category for o in outcomes])
+    arguments.shared([o.truncated for o in outcomes])
+    arguments.shared([text_bytes(o.message) for o in outcomes])
+    arguments.shared([header_lines(o.headers) for o in outcomes])
+    arguments.shared([o.body for o in outcomes])
+    arguments.shared([o.logs for o in outcomes])
+
+
+def _bind_states(arguments: Arguments, settlements: Sequence[Settlement]) -> None:
+    arguments.shared([s.delivery.event.environment for s in settlements])
+    arguments.add(
+        [s.delivery.id for s in settlements],
+        [s.expects for s in settlements],
+        [s.delivery.seq for s in settlements],
+        [s.expects if s.attempt is None else s.attempt.number for s in settlements],
+        [ended_at_ms(s) for s in settlements],
+    )
+    arguments.shared([s.status for s in settlements])
+    arguments.shared([s.response_status for s in settlements])
+    arguments.shared([s.error_category for s in settlements])
+    arguments.shared([text_bytes(s.last_error) for s in settlements])
+    # Rounded up: an attempt is never early, after a restart neither.
+    arguments.column(
+        [None if s.next_attempt_at is None else ceil(s.next_attempt_at * 1000) for s in settlements]
+    )
+    arguments.shared([s.dlq_status for s in settlements])
+    arguments.shared([s.dead_lettered for s in settlements])
+    arguments.shared([s.skipped for s in settlements])

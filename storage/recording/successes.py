@@ -1,0 +1,160 @@
+"""First-hand successes, as the settle statement writes them: a lean text that updates no indexed column.
+
+Most are first attempts with a small response: they are kept in their deliveries' rows, and the view
+`attempt_log` shows them with the others.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from engine.core.records import Outcome, Settlement
+from engine.core.vocabulary import DeliveryStatus
+from storage.database.columns import Arguments, Column, rows
+from storage.log.responses import header_lines
+from storage.recording.lone import LONE_CLAUSE, LONE_CLAUSE_OF_SOME, LONE_COLUMNS, Lone
+
+# The attempt of a delivery that succeeds at once goes into the delivery's own row if its response,
+# headers and body, has no more bytes than this: the pages of `storage.log.partitions` have room for that.
+INLINE_BYTES = 160
+
+_MARK = (Column("lone", "boolean"),)  # where that is so of some
+_SUCCESS = (
+    Column("environment", "integer", shared=True),
+    Column("delivery", "uuid"),
+    Column("number", "integer", shared=True),
+    Column("started_at_ms", "bigint"),
+    Column("duration_ms", "integer"),
+    Column("response_status", "smallint", shared=True),
+)
+_RESPONSE = (
+    Column("destination_version", "integer", shared=True),
+    Column("transform_version", "integer", shared=True),
+    Column("response_headers", "bytea", shared=True),
+    Column("response_body", "bytea", shared=True),
+)
+_RARE = (
+    Column("response_truncated", "boolean", shared=True),
+    Column("logs", "bytea", shared=True),
+)
+_MADE = """,
+made AS (
+    INSERT INTO attempts (success, {names})
+    SELECT true, {values} FROM owner, {source}
+)"""
+# The attempt goes into the delivery's row with the rest that its success writes there.
+_INLINE = """,
+        only_duration_ms = o.duration_ms, only_version = {destination_version},
+        only_transform = {transform_version}, only_headers = {response_headers},
+        only_body = {response_body}"""
+_CHANGED = """,
+changed AS (
+    UPDATE {table} d SET
+        status = 2, attempt_count = {number}, response_status = {response_status},
+        delivered_at_ms = o.started_at_ms + o.duration_ms,
+        updated_at_ms = o.started_at_ms + o.duration_ms,
+        trouble = CASE WHEN d.dlq_status IS NOT NULL THEN 4 END,
+        error_category = NULL, last_error = NULL, next_attempt_at_ms = NULL{inline}
+    FROM owner, {source}
+    WHERE d.environment = {environment} AND d.id = o.delivery
+      AND d.attempt_count = {number} - 1 AND d.status IN (0, 4)
+    RETURNING {returned}
+)"""
+
+
+class Successes(Struct, frozen=True):
+    """What the text of the clauses depends on."""
+
+    inline: bool  # all of them at the first attempt, with small responses
+    lone: Lone
+
+
+def success_clauses(
+    before: int, table: str, kind: Successes, *, uniform: bool
+) -> tuple[list[str], int]:
+    """Return the clauses that write successes, and the number of their last parameter."""
+    mark = _MARK if kind.lone is Lone.SOME else ()
+    columns = mark + _SUCCESS + _RESPONSE + (() if kind.inline else _RARE)
+    response = rows("o", columns, before, uniform=uniform)
+    parts: list[str] = []
+    if kind.inline:
+        success = response
+        inline = _INLINE.format(**response.value)
+    else:
+        # The delivery's own columns once more, by the very same parameters.
+        success = rows("o", mark + _SUCCESS, before, uniform=uniform)
+        inline = ""
+        stored = {name: response.value[name] for name in response.value if name != "lone"}
+        names, values = ", ".join(stored), ", ".join(stored.values())
+        parts.append(_MADE.format(names=names, values=values, source=response.source))
+    returned = "1"
+    if kind.lone is not Lone.NONE:
+        returned = LONE_COLUMNS.format(**success.value) + (", o.lone" if mark else "")
+    parts.append(
+        _CHANGED.format(
+            table=table, source=success.source, inline=inline, returned=returned, **success.value
+        )
+    )
+    if kind.lone is Lone.ALL:
+        parts.append(LONE_CLAUSE)
+    elif kind.lone is Lone.SOME:
+        parts.append(LONE_CLAUSE_OF_SOME)
+    return parts, response.parameters
+
+
+def is_success(settlement: Settlement) -> bool:
+    """Whether the lean text says all that there is to say."""
+    attempt = settlement.attempt
+    return (
+        attempt is not None
+        and settlement.status is DeliveryStatus.DELIVERED
+        and attempt.outcome.success
+        and attempt.number == settlement.expects + 1
+        and attempt.outcome.message is None
+        and not settlement.skipped
+    )
+
+
+def bind_successes(
+    arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], lone: Lone
+) -> Successes:
+    """Add the arguments of `success_clauses`; return what it depends on.
+
+    `marks` says of each settlement whether it is lone, `lone` of how many that is so.
+    """
+    attempts = [s.attempt for s in settlements if s.attempt is not None]
+    deliveries = [s.delivery for s in settlements]
+    outcomes = [a.outcome for a in attempts]
+    lines = _all_header_lines(outcomes)
+    inline = not any(
+        a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
+        for a, o, line in zip(attempts, outcomes, lines, strict=True)
+    )
+    if lone is Lone.SOME:
+        arguments.add(marks)
+    arguments.shared([d.event.environment for d in deliveries])
+    arguments.add([d.id for d in deliveries])
+    arguments.shared([a.number for a in attempts])
+    arguments.add([int(o.started_at * 1000) for o in outcomes], [o.duration_ms for o in outcomes])
+    arguments.shared([o.status for o in outcomes])
+    arguments.shared([a.destination_version for a in attempts])
+    arguments.shared([o.transform_version for o in outcomes])
+    arguments.shared(lines)
+    arguments.shared([o.body for o in outcomes])
+    if not inline:
+        arguments.shared([o.truncated for o in outcomes])
+        arguments.shared([o.logs for o in outcomes])
+    return Successes(inline, lone)
+
+
+def _all_header_lines(outcomes: Sequence[Outcome]) -> list[bytes]:
+    """Return `header_lines` of each: a receiver's are mostly what they were a moment ago."""
+    lines: list[bytes] = []
+    last: tuple[tuple[bytes, bytes], ...] = ()
+    made = b""
+    for outcome in outcomes:
+        if outcome.headers != last:
+            last = outcome.headers
+            made = header_lines(last)
+        lines.append(made)
+    return lines

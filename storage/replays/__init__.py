@@ -1,0 +1,1 @@
+"""Replay jobs: as callers see them, and as they are run."""

@@ -1,0 +1,313 @@
+"""What runs replay jobs: counting, reading on, and the chunk that enters with the cursor's step.
+
+Nothing here decides; the statements, and what guards them, are in `storage.replays.statements`.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from asyncpg import Record
+from msgspec import structs
+
+from engine.core.records import Delivery
+from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
+from engine.ports import DirtyDestination, StoreAwayError
+from engine.replay.job import Leg, ReplayJob, shifted
+from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.types import named_among
+from storage.backlog.rows import deliveries_of
+from storage.database.bridge import Pool
+from storage.database.connection import Connection
+from storage.database.profiles import Profile
+from storage.database.writing import write
+from storage.log.partitions import lowest_id
+from storage.log.walk import LOWEST
+from storage.ownership import Ownership
+from storage.replays.jobs import job_record, leg_record
+from storage.replays.statements import (
+    ABANDON,
+    ALL_COUNTED,
+    ALL_LEGS,
+    CHANGE,
+    COMPLETE,
+    COUNTED,
+    ENQUEUE,
+    FAIL,
+    PASS_OVER,
+    STEP,
+    UNATTEMPTED,
+    UNFINISHED,
+    WRITTEN,
+    count_statement,
+    read_statement,
+    types_statement,
+)
+
+EXAMINED = 2_000  # rows that one step looks at: some 5 ms
+TYPES_PLACE = 5  # of a place, what the types of a stretch depend on
+HIGHEST_MS = (1 << 48) - 1
+
+REPLAYING = Profile(
+    "replay",
+    statement_timeout_s=5.0,  # a step takes some 5 ms, and all jobs wait for it
+    command_timeout_s=7.0,
+    settings={
+        "plan_cache_mode": "force_generic_plan",
+        # The log is read along its indexes and no other way, as by those who read backlogs.
+        "enable_seqscan": "off",
+        "enable_bitmapscan": "off",
+        "enable_hashjoin": "off",
+        "enable_mergejoin": "off",
+    },
+)
+LEGS_AT_ONCE = 500  # some 5 ms of this process, which has others to serve
+READERS = 2  # one for jobs that are counted, one for jobs that run
+
+
+class PostgresReplays:
+    """`engine.replay.ports.ReplayStore`. `intake` is the intake's connection, which `enqueue` alone uses:
+    it is called within the intake's loop."""
+
+    def __init__(self, pool: Pool, intake: Connection, ownership: Ownership) -> None:
+        self._pool = pool
+        self._intake = intake
+        self._ownership = ownership
+
+    # --- reads
+
+    async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
+        """Return all jobs that are not finished, oldest first; see the port."""
+        rows = await self._pool.fetch(UNFINISHED, list(known))
+        return [job_record(row) for row in rows]
+
+    async def all_legs(self, job: ReplayJob) -> list[Leg]:
+        """Return a job's legs, read some at a time."""
+        legs: list[Leg] = []
+        after = LOWEST
+        while True:
+            rows = await self._pool.fetch(ALL_LEGS, job.environment, job.id, after, LEGS_AT_ONCE)
+            legs += map(_leg_with_lanes, rows)
+            if len(rows) < LEGS_AT_ONCE:
+                return legs
+            after = legs[-1].destination
+
+    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+        """Return what of a job waits at a destination and was never attempted."""
+        rows = await self._pool.fetch(UNATTEMPTED, job.environment, destination, job.id)
+        return [Waiting(*row) for row in rows]
+
+    async def read(
+        self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
+    ) -> Stretch:
+        """Read on from the leg's cursor, or for a parked lane up to it; see the port."""
+        way, _ = way_of(job)
+        if lane is None:
+            after, until = leg.cursor, None
+        else:
+            after, until = leg.parked[lane], shifted(leg.cursor, 1)
+        others = [] if lane is not None else list(leg.parked)
+        given, more = await self._given(job, leg, after, until)
+        rows = await self._pool.fetch(read_statement(way), *given, limit, max_bytes, lane, others)
+        first = rows[0]
+        picked, examined, last = first["picked"], first["examined"], first["last"]
+        found = [] if first["id"] is None else rows
+        lost = _without(found)  # as retention may leave them
+        originals = deliveries_of(row for row in found if row["id"] not in lost)
+        # All that was looked at is done with, unless some of it was left for want of room.
+        whole = len(found) == picked < limit
+        through = last if whole else found[-1]["id"]
+        return Stretch(
+            originals,
+            through or after,
+            lost,
+            whole and examined < EXAMINED and not more,
+        )
+
+    async def _given(
+        self, job: ReplayJob, leg: Leg, after: str, until: str | None = None
+    ) -> tuple[tuple[Any, ...], bool]:
+        """Return the arguments of a statement on a stretch, and whether there is more behind it.
+
+        Where patterns are given the stretch is looked at twice: the first time for its types, of which
+        the statement then gets those that are meant."""
+        way, also = way_of(job)
+        place, patterns = place_of(job, leg, after, until), job.selection.event_types
+        if patterns is None:
+            return (*place, *also), False
+        rows = await self._pool.fetch(types_statement(way), *place[:TYPES_PLACE], *also)
+        types = await named_among(patterns, [row["event_type"] for row in rows])
+        until = shifted(max((row["last"] for row in rows), default=after), 1)
+        more = sum(row["examined"] for row in rows) >= EXAMINED
+        return (*place_of(job, leg, after, until, types), *also), more
+
+    # --- counting
+
+    async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
+        """Count on; see the port."""
+        way, _ = way_of(job)
+        given, more = await self._given(job, leg, leg.counted)
+        row = await self._pool.fetch_row(count_statement(way), *given)
+        assert row is not None
+        through, end = row["last"] or leg.counted, row["examined"] < EXAMINED and not more
+        if not await self._write(
+            COUNTED,
+            job.environment,
+            job.id,
+            leg.destination,
+            leg.counted,
+            through,
+            row["matched"],
+            end,
+        ):
+            return None
+        return structs.replace(
+            leg, counted=through, total=leg.total + row["matched"], all_counted=end
+        )
+
+    async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
+        """End the counting of a PENDING job; see the port."""
+        return bool(await self._write(ALL_COUNTED, job.environment, job.id, int(status), at_ms))
+
+    # --- the chunk
+
+    async def enqueue(
+        self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
+    ) -> Enqueued:
+        """Write a chunk; see the port. Raises OwnershipLostError when this process owns nothing."""
+        connection = self._intake
+        if not connection.connected:
+            try:
+                await connection.ensure()
+            except StoreAwayError as error:
+                error.maybe_written = False
+                raise
+        ids = [each.id for each in chunk.deliveries]
+        if again:
+            place = (chunk.environment, chunk.job, chunk.destination)
+            rows = await connection.fetch(STEP, *place)
+            if rows and rows[0][0] == chunk.step + 1:
+                written = await connection.fetch(WRITTEN, chunk.environment, ids)
+                return Enqueued([row[0] for row in written])
+        epoch = self._ownership.intake_epoch
+        rows = await connection.fetch(
+            ENQUEUE,
+            self._ownership.process,
+            epoch,
+            *_step(chunk),
+            base,
+            *_columns(chunk.deliveries),
+            [each.environment for each in dirty],
+            [each.destination for each in dirty],
+            [each.shard for each in dirty],
+        )
+        owned, turns, written_ids = rows[0]
+        if not owned:
+            await self._ownership.reclaim_intake(connection, epoch)
+        return Enqueued(list(written_ids or ()) if turns else None)
+
+    async def pass_over(self, chunk: Chunk) -> bool:
+        """Move the cursor without deliveries."""
+        rows = await self._write(PASS_OVER, *_step(chunk))
+        return bool(rows and rows[0]["turns"])
+
+    async def abandon(self, job: ReplayJob, leg: Leg) -> bool:
+        """Skip the rest of a leg, and of its parked lanes."""
+        place = (job.environment, job.id, leg.destination, leg.step)
+        return bool(await self._write(ABANDON, *place))
+
+    # --- the job
+
+    async def turn(self, job: ReplayJob, before: ReplayStatus, after: ReplayStatus) -> bool:
+        """Pause or resume a job."""
+        return bool(await self._write(CHANGE, job.environment, job.id, int(before), int(after)))
+
+    async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
+        """End a job whose deliveries are settled; see the port."""
+        rows = await self._write(COMPLETE, job.environment, job.id, at_ms)
+        return job_record(rows[0]) if rows else None
+
+    async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
+        """End a job that cannot go on."""
+        rows = await self._write(FAIL, job.environment, job.id, at_ms, error)
+        return job_record(rows[0]) if rows else None
+
+    async def _write(self, sql: str, *arguments: Any) -> list[Record]:
+        """Write by the right to write, whose epoch may be renewed just now: then nothing is written, and
+        the runner comes again."""
+        owner = (self._ownership.process, self._ownership.intake_epoch)
+        return await write(self._pool, sql, *owner, *arguments)
+
+
+def _without(rows: Sequence[Record]) -> dict[str, str | None]:
+    return {row["id"]: row["lane"] for row in rows if row["payload"] is None}
+
+
+def _leg_with_lanes(row: Record) -> Leg:
+    fields = dict(row)
+    lanes, cursors = fields.pop("lanes") or (), fields.pop("cursors") or ()
+    return leg_record(fields | {"parked": dict(zip(lanes, cursors, strict=True))})
+
+
+def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
+    """Return how a job's originals are found, and the arguments that this takes."""
+    selection = job.selection
+    if selection.deliveries is not None:
+        return "named", (list(selection.deliveries),)
+    if set(selection.wanted_statuses) == {DeliveryStatus.FAILED}:
+        return "troubled", ([int(Trouble.FAILED), int(Trouble.DEAD)],)
+    return "straight", ()
+
+
+def place_of(
+    job: ReplayJob,
+    leg: Leg,
+    after: str,
+    until: str | None = None,
+    types: list[str] | None = None,
+) -> tuple[Any, ...]:
+    """Return where a job's originals are, and which: those of `types`, or of all."""
+    selection = job.selection
+    to_ms = selection.to_ms
+    below = job.id if to_ms is None else min(job.id, lowest_id(min(max(to_ms, 0), HIGHEST_MS)))
+    if until is not None:
+        below = min(below, until)
+    return (
+        job.environment,
+        leg.destination,
+        after,
+        below,
+        EXAMINED,
+        [int(each) for each in selection.wanted_statuses],
+        [int(each) for each in selection.origins],
+        types,
+        job.created_at_ms,
+    )
+
+
+def _step(chunk: Chunk) -> tuple[Any, ...]:
+    return (
+        chunk.environment,
+        chunk.job,
+        chunk.destination,
+        chunk.step,
+        chunk.through,
+        chunk.exhausted,
+        chunk.skipped,
+        chunk.paced_until_ms,
+        chunk.lane,
+        list(chunk.parks),
+        list(chunk.parks.values()),
+    )
+
+
+def _columns(deliveries: Sequence[Delivery]) -> tuple[list[Any], ...]:
+    return (
+        [each.id for each in deliveries],
+        [each.event.id for each in deliveries],
+        [each.event.type for each in deliveries],
+        [int(each.priority) for each in deliveries],
+        [each.lane for each in deliveries],
+        [int(each.kind) for each in deliveries],
+        [each.customer for each in deliveries],
+        [each.replay_of for each in deliveries],
+    )

@@ -1,0 +1,1 @@
+"""The periodic work on the database: partitions made ahead, and old rows removed."""

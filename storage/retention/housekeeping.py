@@ -1,0 +1,72 @@
+"""Housekeeping: the one periodic job of the database. What it does is in partitions and retention."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from storage.counters.removal import delete_old_minutes
+from storage.database.connection import Connection
+from storage.database.errors import StoreError
+from storage.log.partitions import Range, make_partitions
+from storage.retention.removal import (
+    delete_expired_keys,
+    delete_old_files,
+    delete_old_replays,
+    remove_old_partitions,
+)
+
+log = structlog.get_logger("angarium.storage")
+
+INTERVAL_S = 600.0  # a run that finds nothing costs a few milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Housework:
+    """What one run did."""
+
+    covered: Range
+    removed: list[str]  # partitions
+    expired_keys: int
+    old_minutes: int
+    old_replays: int
+    old_files: int
+
+
+class Housekeeping:
+    """Makes partitions ahead and removes what retention is over for. Owner: the loop that runs it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        retention_days: int,
+        now_ms: Callable[[], int],
+        on_range: Callable[[Range], None],
+    ) -> None:
+        """`connection` is one of `UPKEEP`; `on_range` is told for which instants ids may be made."""
+        self._connection = connection
+        self._retention_days = retention_days
+        self._now_ms = now_ms
+        self._on_range = on_range
+
+    async def run_once(self) -> Housework:
+        """Do what is due. Raises StoreError; whatever was left undone is done by the next run."""
+        try:
+            return await self._do()
+        except StoreError as error:
+            log.warning("housekeeping.failed", error=str(error))
+            raise
+
+    async def _do(self) -> Housework:
+        now_ms = self._now_ms()
+        # First what the future needs: a removal that fails must not keep it from being made.
+        covered = await make_partitions(self._connection, now_ms)
+        self._on_range(covered)
+        return Housework(
+            covered=covered,
+            removed=await remove_old_partitions(self._connection, now_ms, self._retention_days),
+            expired_keys=await delete_expired_keys(self._connection, now_ms),
+            old_minutes=await delete_old_minutes(self._connection, now_ms, self._retention_days),
+            old_replays=await delete_old_replays(self._connection, now_ms, self._retention_days),
+            old_files=await delete_old_files(self._connection, now_ms, self._retention_days),
+        )
