@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from api.gate import Admission
 from api.services import Services
-from engine.control.actor import Actor
+from engine.control.audit import Actor
 from engine.core.vocabulary import Environment
 from engine.model.documents import is_uuid
 from engine.model.errors import Refusal

@@ -14,8 +14,7 @@ from engine.control.sessions import PREFIX as SESSION_PREFIX
 from engine.core.vocabulary import Environment, Scope
 from engine.model.errors import Refusal
 from engine.model.read_models import Credential, EnvironmentModel, Models, digest_of
-from engine.plans.limits import limits_of
-from engine.plans.plans import Plans
+from engine.plans.plans import Plans, limits_of
 
 WINDOW_S = (
     60  # limits are stated by the minute; a fixed window lets the reset be told to the second

@@ -10,7 +10,7 @@ from engine.core.vocabulary import DestinationStatus
 from engine.drafts import Document, Uuid
 from engine.model.documents import invalid, refusal_of
 from engine.model.errors import Refusal
-from engine.model.instant import Instant
+from engine.model.instants import Instant
 
 MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not even split
 PAGE = 20

@@ -17,8 +17,7 @@ import trio
 
 from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
-from engine.model.identity import Identity, delivery_id
-from engine.model.shards import shard_of
+from engine.model.identity import Identity, delivery_id, shard_of
 from engine.ports import DirtyDestination, IntakeGroup, SettleGroup
 from engine.recording.recorder import build_group
 from storage.database.bridge import Bridge, open_bridge

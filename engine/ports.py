@@ -13,7 +13,7 @@ from engine.core.destination import Destination
 from engine.core.records import Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass
 from engine.model.file_records import FileRecord
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 
 # --- failures of the store -------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import NoReturn
 import structlog
 import trio
 
-from engine.model.shards import SHARDS
+from engine.model.identity import SHARDS
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
 from storage.database.errors import ContentionError, OwnershipLostError, StoreError

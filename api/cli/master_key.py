@@ -13,7 +13,7 @@ from api.cli.errors import SettingsTrouble, Trouble
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.control.sessions import TTL_MOST_S
 from engine.model.configuration import AuditEntry
 from engine.model.identity import Identity

@@ -33,11 +33,11 @@ from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
 from engine.control.commands import Commands
+from engine.control.customers import Rooms
 from engine.control.keys import Keys, NewKey
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
-from engine.control.rooms import Rooms
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.destination import Destination
 from engine.filters.failures import FilterFailures

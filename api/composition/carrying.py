@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from engine.files.attaching import Attaching
 from engine.files.carrying import FileCarrier
-from engine.files.fetching import Sources
-from engine.files.unrouted import UnroutedFiles
+from engine.files.fetching import Sources, UnroutedFiles
 from engine.files.urls import PURPOSE, FileUrls
 from engine.wire.fetch import Fetcher
 from storage.files.unfetched import PostgresUnfetched

@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine.control.actor import Actor
+from engine.control.audit import Actor
 from engine.control.destinations import Destinations
 from engine.control.rules import RoutingRules
 from engine.model.errors import Refusal

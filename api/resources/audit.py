@@ -16,8 +16,7 @@ from engine.log.observability import AuditFilter, AuditReach
 from engine.model.configuration import AuditEntry as Entry
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instant import Instant
-from engine.model.instants import iso
+from engine.model.instants import Instant, iso
 
 TAG = "Audit"
 LISTING = "/audit-logs"

@@ -13,9 +13,15 @@ from quart import request
 from api.call import Answer, Call
 from api.envelope import envelope
 from api.routes import ANY_TYPE
-from engine.files.naming import disposition, inert_type
+from engine.files.downloads import (
+    Part,
+    UnsatisfiableError,
+    disposition,
+    inert_type,
+    is_known,
+    part_of,
+)
 from engine.files.ports import BlobMissingError, BlobsAwayError
-from engine.files.ranges import Part, UnsatisfiableError, is_known, part_of
 from engine.model.errors import Refusal
 from engine.model.file_records import FileRecord
 

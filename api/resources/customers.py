@@ -8,7 +8,7 @@ from api.shapes.customers import Customer
 from engine.control.customers import MOST, CustomerDraft, quotas_document
 from engine.model.errors import Refusal
 from engine.model.quotas import CustomerAccount
-from engine.plans.limits import limits_of
+from engine.plans.plans import limits_of
 
 TAG = "Customers"
 

@@ -20,8 +20,7 @@ from engine.log.delivery_log import DeliveryEntry, DeliveryFilter
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
-from engine.model.instant import Instant
-from engine.model.instants import iso
+from engine.model.instants import Instant, iso
 from engine.model.workspace_settings import Ability
 
 TAG = "Dead-letter queue"

@@ -11,7 +11,7 @@ from engine.control.workspace_settings import branding_document
 from engine.drafts import Document, Name
 from engine.model.instants import iso
 from engine.model.workspace_settings import Ability
-from engine.plans.limits import limits_of
+from engine.plans.plans import limits_of
 
 LOCALE = "en"  # of a portal whose workspace says nothing: the language of this documentation
 

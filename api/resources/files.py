@@ -25,8 +25,7 @@ from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, FileFilter, FilePurpose, FileRecord, FileState
 from engine.model.hops import HEADER as HOPS
 from engine.model.identity import created_at_ms
-from engine.model.instant import Instant
-from engine.model.instants import iso
+from engine.model.instants import Instant, iso
 
 TAG = "Files"
 LISTING = "/files"

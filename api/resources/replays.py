@@ -10,13 +10,13 @@ from api.queries import PageQuery
 from api.routes import MANAGE, READ, Embed, Route
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
-from engine.control.replay_draft import ReplayDraft
+from engine.control.replays import ReplayDraft
 from engine.core.vocabulary import ReplayStatus
 from engine.drafts import Uuid
 from engine.model.workspace_settings import Ability
 from engine.replay.job import ReplayJob
-from engine.replay.progress import progress as progress_of
 from engine.replay.views import job_view, legs_view, progress_view
+from engine.replay.views import progress as progress_of
 
 TAG = "Replay jobs"
 LISTING = "/replay-jobs"

@@ -13,7 +13,7 @@ from api.resources.preview import event_of
 from api.routes import READ, Embed, Route
 from api.shapes import Page
 from api.shapes.templates import DestinationTemplate, TemplatePreview
-from engine.control.template_preview import previewed
+from engine.control.templated import previewed
 from engine.core.destination import Template
 from engine.drafts import Document, Uuid
 from engine.model.documents import invalid

@@ -27,7 +27,7 @@ from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
-from engine.model.shards import SHARDS
+from engine.model.identity import SHARDS
 from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender, StoreAwayError
 from engine.runtime.timers import Timers
 from engine.settings import Settings

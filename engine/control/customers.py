@@ -7,30 +7,36 @@ import trio
 from msgspec import structs
 from pydantic import Field
 
-from engine.control.actor import Actor, Auditor, differences
+from engine.control.audit import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.ports import CustomerStore
-from engine.control.showing import Projection
+from engine.control.ports import CustomerStore, Projection
 from engine.drafts import Document, Name, NullIs
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
-from engine.model.quotas import CustomerAccount, Quotas
+from engine.model.quotas import CustomerAccount, CustomerTally, Quota, Quotas
+from engine.model.read_models import Models
+from engine.plans.plans import Plans, limits_of
 
 ATTEMPTS = 5  # as with destinations
 MOST = (
     1_000_000  # of a quota: as many as any plan's numbers; what an account has is counted that far
 )
 
-Quota = Annotated[int, Field(strict=True, ge=0, le=MOST)]
+Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=MOST)]
+_NOUNS = {
+    Quota.DESTINATIONS: "destinations",
+    Quota.RULES: "routing rules",
+    Quota.TRANSFORMS: "transform scripts",
+}
 
 
 class QuotasDraft(Document):
     """Quotas of one account. What is null is as the workspace's plan has it for each customer."""
 
-    destinations: Quota | None = Field(None, description="Archived ones are not counted.")
-    rules: Quota | None = Field(None, description="Routing rules of its destinations.")
-    transforms: Quota | None = Field(None, description="Transform scripts of its destinations.")
+    destinations: Count | None = Field(None, description="Archived ones are not counted.")
+    rules: Count | None = Field(None, description="Routing rules of its destinations.")
+    transforms: Count | None = Field(None, description="Transform scripts of its destinations.")
     requests_per_minute: Rate | None = Field(None, description="Of all its sessions together.")
 
 
@@ -109,3 +115,36 @@ class CustomerAccounts:
 
 def _audited(account: CustomerAccount) -> dict[str, Any]:
     return {"name": account.name, "quotas": quotas_document(account.quotas)}
+
+
+class Rooms:
+    """Owner of nothing. Keys of the workspace are not asked: what they add counts, and is not refused."""
+
+    def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
+        self._store = store
+        self._models = models
+        self._plans = plans
+
+    async def of(self, actor: Actor, environment: int, quota: Quota) -> CustomerTally | None:
+        """Return the tally at which a session's customer has room for one more, None where a key asks.
+
+        Raises Refusal `plan_limit` where the customer has as many as it may.
+        """
+        if actor.customer is None:
+            return None
+        account = actor.customer.account
+        plan = self._plans.of_environment(environment)
+        limit = limits_of(plan, self._models.quotas_of(account)).of(quota)
+        used = await self._store.used(environment, account, max(1, limit))
+        if used is None:
+            raise Refusal("not_found", "the session's account does not exist")
+        if used.of(quota) >= limit:
+            raise Refusal("plan_limit", f"your account has at most {limit} {_NOUNS[quota]}")
+        return CustomerTally(account, used.tally)
+
+    async def is_past(self, environment: int, tally: CustomerTally | None) -> bool:
+        """Return True if the account has changed since `tally`: the decision must be made again."""
+        if tally is None:
+            return False
+        used = await self._store.used(environment, tally.account, 1)
+        return used is not None and used.tally != tally.tally

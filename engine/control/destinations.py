@@ -10,13 +10,12 @@ from typing import Any
 import msgspec
 import trio
 
-from engine.control.actor import Actor, Auditor, differences
+from engine.control.audit import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.ports import DestinationStore
-from engine.control.rooms import Rooms
+from engine.control.customers import Rooms
+from engine.control.ports import DestinationStore, Projection
 from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.shaping import Draft, drafted, patched, receiver_of
-from engine.control.showing import Projection
 from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
 from engine.core.destination import Destination

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import trio
 from msgspec import Struct
 
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.control.commands import Commands, written
 from engine.core.records import Delivery
 from engine.core.vocabulary import DlqStatus

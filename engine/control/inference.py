@@ -9,16 +9,16 @@ import trio
 from msgspec import Struct
 from pydantic import Field
 
-from engine.control.actor import Actor
+from engine.control.audit import Actor
 from engine.control.schemas import EventSchemas, EventType, SchemaDraft, judge
 from engine.drafts import Document
 from engine.log.delivery_log import EventFilter, EventLog
 from engine.model.errors import Refusal
-from engine.model.instant import Instant
+from engine.model.instants import Instant
 from engine.runtime.turns import Turns
 from engine.schemas.compiled import decode
+from engine.schemas.observation import Room, Sight
 from engine.schemas.records import SchemaRecord, SchemaStore
-from engine.schemas.sight import Room, Sight
 
 SAMPLE = 100
 SAMPLE_MOST = 1_000

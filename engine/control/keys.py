@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from engine.control.actor import Actor, Auditor, differences
+from engine.control.audit import Actor, Auditor, differences
 from engine.control.commands import written
-from engine.control.ports import KeyStore, TenantStore
-from engine.control.showing import NoProjection, Projection
+from engine.control.ports import KeyStore, NoProjection, Projection, TenantStore
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.announcements import Announce, silent
 from engine.model.configuration import AuditEntry, KeyRecord, KeySecret, Tenant

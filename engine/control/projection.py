@@ -7,12 +7,11 @@ import structlog
 from engine.control import templated
 from engine.core.destination import MOST_CONCURRENCY, Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
-from engine.model.active_schema import ActiveSchema
 from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.headers import Headers
 from engine.model.quotas import CustomerAccount
-from engine.model.read_models import Credential, Models, Rule
+from engine.model.read_models import ActiveSchema, Credential, Models, Rule
 from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.checks import ActiveSchemas
 from engine.templates.catalog import Catalog

@@ -7,12 +7,11 @@ from typing import Any
 import msgspec
 import trio
 
-from engine.control.actor import Actor, Auditor, differences
+from engine.control.audit import Actor, Auditor, differences
 from engine.control.commands import Commands, written
+from engine.control.customers import Rooms
 from engine.control.overlap import too_many_at_once
-from engine.control.ports import DestinationStore, RuleStore
-from engine.control.rooms import Rooms
-from engine.control.showing import Projection
+from engine.control.ports import DestinationStore, Projection, RuleStore
 from engine.control.views import rule_document
 from engine.core.vocabulary import DestinationStatus
 from engine.drafts import RuleDraft

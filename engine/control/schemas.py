@@ -7,9 +7,9 @@ import trio
 from msgspec import Struct
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from engine.control.actor import Actor, Auditor, differences
+from engine.control.audit import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.showing import Projection
+from engine.control.ports import Projection
 from engine.drafts import DESCRIPTION_LENGTH, Document
 from engine.ingest.event_json import check_type
 from engine.model.documents import invalid

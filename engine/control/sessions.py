@@ -13,7 +13,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.control.commands import Commands, written
 from engine.core.vocabulary import CredentialKind, Scope
 from engine.model.configuration import AuditEntry

@@ -11,11 +11,10 @@ import msgspec
 import trio
 from pydantic import Field
 
-from engine.control.actor import Actor, Auditor, differences
+from engine.control.audit import Actor, Auditor, differences
 from engine.control.commands import Commands, written
-from engine.control.ports import DestinationStore, TransformStore
-from engine.control.rooms import Rooms
-from engine.control.showing import Projection
+from engine.control.customers import Rooms
+from engine.control.ports import DestinationStore, Projection, TransformStore
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus
 from engine.drafts import Document, Name, Uuid

@@ -4,6 +4,7 @@ Pure functions over an event's `attachments`. What the caller wrote of an entry 
 for its source: the content is nowhere twice, and no receiver learns a URL that was meant for us.
 """
 
+import json
 import re
 from typing import Annotated
 
@@ -25,6 +26,8 @@ _MEDIA_TYPE = re.compile(
 
 _Name = Annotated[str, Meta(max_length=NAME_CHARACTERS)]
 _Type = Annotated[str, Meta(max_length=TYPE_CHARACTERS)]
+_NULL = b"null"
+_OBJECT = ord("{")
 
 
 class AttachmentSource(Struct, forbid_unknown_fields=True):
@@ -58,8 +61,6 @@ _attachments = msgspec.json.Decoder(list[Attachment])
 _entries = msgspec.json.Decoder(list[dict[str, Raw]])
 _source = msgspec.json.Decoder(dict[str, Raw])
 _json = msgspec.json.Encoder().encode
-_NULL = b"null"
-_OBJECT = ord("{")
 
 
 def read_attachments(raw: bytes) -> list[Attachment]:
@@ -165,3 +166,17 @@ def is_file_id(uri: str) -> bool:
 
 def _invalid(path: str, message: str) -> Refusal:
     return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+
+
+def payload_of(file: FileRecord) -> bytes:
+    """Return the record as JSON. Metadata keeps its bytes."""
+    shown = {
+        "id": file.id,
+        "fileName": file.file_name,
+        "contentType": file.content_type,
+        "fileType": file.file_type,
+        "sizeBytes": file.size,
+        "sha256": None if file.sha256 is None else file.sha256.hex(),
+    }
+    head = json.dumps(shown, ensure_ascii=False, separators=(",", ":")).encode()
+    return b'%s,"metadata":%s}' % (head[:-1], file.metadata or b"null")

@@ -14,9 +14,8 @@ from msgspec import Struct, structs
 
 from engine.core.records import Event
 from engine.core.vocabulary import ErrorCategory
-from engine.files.attachments import files_named
+from engine.files.attachments import files_named, payload_of
 from engine.files.fetching import Sources
-from engine.files.payload import payload_of
 from engine.files.ports import FileStore
 from engine.files.urls import FileUrls
 from engine.model.file_records import FileRecord, FileState

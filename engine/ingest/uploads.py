@@ -13,8 +13,8 @@ from msgspec import Struct, structs
 
 from engine.core.records import Event
 from engine.core.vocabulary import DeliveryKind, Origin
+from engine.files.attachments import payload_of
 from engine.files.depot import Depot, Kept
-from engine.files.payload import payload_of
 from engine.files.ports import FileStore
 from engine.ingest.file_draft import FileFields
 from engine.ingest.ingest import Ingest, Spawn

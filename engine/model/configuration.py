@@ -16,9 +16,8 @@ from engine.core.vocabulary import (
     Scope,
     SigningAlgorithm,
 )
-from engine.model.active_schema import ActiveSchema
 from engine.model.quotas import CustomerAccount
-from engine.model.read_models import EnvironmentModel, Rule, Workspace
+from engine.model.read_models import ActiveSchema, EnvironmentModel, Rule, Workspace
 from engine.model.workspace_settings import WorkspaceSettings
 
 

@@ -11,6 +11,7 @@ from random import Random
 
 MAX_FANOUT = 0xFFF
 _COUNTER_LIMIT = 0xFFF
+SHARDS = 256
 
 
 class Identity:
@@ -78,3 +79,8 @@ def delivery_id(event: str, ordinal: int) -> str:
 def created_at_ms(identifier: str) -> int:
     """Return the instant in an id, in milliseconds since the epoch."""
     return int(identifier[:8] + identifier[9:13], 16)
+
+
+def shard_of(destination: str) -> int:
+    """Return the shard of a destination id: the last byte of its UUID, which is random."""
+    return int(destination[-2:], 16)

@@ -1,9 +1,52 @@
-"""Instants as text: ISO 8601 in UTC with milliseconds and Z, the one form that the API speaks."""
+"""Instants as callers write and read them: ISO 8601 outside, milliseconds since the epoch inside.
 
+A date-time is read with any offset. It is written in UTC with milliseconds and Z, the one form that the
+API speaks.
+"""
+
+import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LAST_MS = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MILLISECOND  # that can be written
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)", re.ASCII
+)
+
+
+def _instant(value: object) -> object:
+    """Return an ISO 8601 date-time with an offset as milliseconds since the epoch."""
+    if not isinstance(value, str) or _INSTANT.fullmatch(value) is None:
+        raise ValueError("must be a date-time with an offset, such as 2026-11-20T12:00:00.000Z")
+    try:
+        instant = datetime.fromisoformat(value.replace(",", ".").upper().replace(" ", "T"))
+        # With its offset it may be in a year that cannot be written.
+        instant = instant.astimezone(UTC)
+        # rounded up: `from` and `to` speak of whole milliseconds, which is what ids have
+        return min(-((_EPOCH - instant) // _MILLISECOND), _LAST_MS)
+    except (ValueError, OverflowError):
+        raise ValueError("is not an instant") from None
+
+
+def at_ms(value: object) -> int | None:
+    """Return an instant in milliseconds since the epoch, None for what is none."""
+    try:
+        found = _instant(value)
+    except ValueError:
+        return None
+    return found if isinstance(found, int) else None
+
+
+Instant = Annotated[
+    int,
+    BeforeValidator(_instant),
+    Field(json_schema_extra={"type": "string", "format": "date-time"}),
+]
 
 
 @lru_cache(64)

@@ -273,3 +273,13 @@ class Models:
     def _reroute(self, environment: int, customer: str | None = None) -> None:
         key = (environment, customer)
         self._routing_versions[key] = self._routing_versions.get(key, 0) + 1
+
+
+class ActiveSchema(Struct, frozen=True, gc=False):
+    """What the hot path needs of a type's active version."""
+
+    id: str
+    environment: int
+    event_type: str
+    weight: int
+    document: bytes  # the JSON Schema

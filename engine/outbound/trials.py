@@ -10,7 +10,7 @@ from engine.core.records import Event
 from engine.drafts import Document, Uuid
 from engine.model.configuration import TransformScript
 from engine.model.documents import invalid
-from engine.model.instant import at_ms
+from engine.model.instants import at_ms
 from engine.model.read_models import Customer
 from engine.outbound.ports import Failure, Script, Transformed, Trying
 from engine.runtime.slots import Slots

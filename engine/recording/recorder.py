@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from engine.ports import (
     BacklogMark,
     ContentionError,

@@ -26,12 +26,10 @@ from engine.ports import (
 )
 from engine.replay.ahead import LANE, WINDOW, Ahead
 from engine.replay.course import Course, in_turn
-from engine.replay.entry import ChunkEntry, replay_of
 from engine.replay.job import Leg, ReplayJob
-from engine.replay.pace import SPAN_S, allowed, paced_until
-from engine.replay.passage import Way, choose, passage
+from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
+from engine.replay.passage import ChunkEntry, Way, choose, passage, replay_of
 from engine.replay.ports import Chunk, ReplayStore
-from engine.replay.rests import LONG_STEP_S, RETRY_S, TOO_SLOW, Rests
 from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for

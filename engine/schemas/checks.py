@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from engine.model.active_schema import ActiveSchema
 from engine.model.errors import Refusal
-from engine.model.read_models import Models
+from engine.model.read_models import ActiveSchema, Models
 from engine.runtime.slices import no_pause
 from engine.schemas.compiled import CompiledSchema
 

@@ -19,10 +19,15 @@ from engine.model.json_members import deepest, without_surrogates
 from engine.runtime.slices import no_pause
 from engine.schemas.numbers import Prices, long_divisors, may_hold_long, named_in, price, prices
 from engine.schemas.outline import outline
-from engine.schemas.patterns import PATTERN_SIZE, PATTERNS_SIZE, compiling_size, patterns_of
-from engine.schemas.places import DIALECT, read_places
-from engine.schemas.texts import text_price, text_prices
-from engine.schemas.walk import objects_of
+from engine.schemas.patterns import (
+    PATTERN_SIZE,
+    PATTERNS_SIZE,
+    compiling_size,
+    patterns_of,
+    text_price,
+    text_prices,
+)
+from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from engine.schemas.walk import objects_of, values_of
+from engine.schemas.places import objects_of, values_of
 
 # Of one long number, whatever the schema says of it: to convert it, and to tell whether it is an integer.
 BASE = 15

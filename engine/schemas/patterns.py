@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engine.schemas.walk import objects_of
+from msgspec import Struct
+
+from engine.schemas.places import objects_of
 
 PATTERN_SIZE = 5_000  # of one: some milliseconds to compile
 PATTERNS_SIZE = 20_000  # of a schema's together
@@ -21,6 +23,13 @@ CLASS = re.compile(r"\[\^?(?:\\.|[^\]\\])*\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _WRITTEN_OUT = dict.fromkeys("dDwWc", 10) | dict.fromkeys("sS", 70)  # to how many characters
 _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
+A_UNIT = (
+    8  # characters at one place that take as long as a unit of the weight, a tenth of a microsecond
+)
+_FLAGS = re.compile(r"\(\?[a-zA-Z-]*[a-zA-Z]")  # with them `^` can mean every line; `(?:` has none
+# Keywords whose subschemas speak of the value itself, or of items that stand below the same name.
+_SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+_ITEMS = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 def pattern_size(pattern: str) -> int:
@@ -70,3 +79,136 @@ def patterns_of(schema: Any) -> Iterator[str]:
             yield pattern
         if isinstance(named := value.get("patternProperties"), dict):
             yield from named
+
+
+class TextPrices(Struct, frozen=True):
+    """What patterns take."""
+
+    rate: int  # places for each character
+    names: frozenset[str] | None  # the members whose texts are matched, None: all text is
+
+
+def alive(pattern: str) -> int:
+    """Return at how many places of a pattern a matcher can be at once, at the most.
+
+    Only behind the first element of variable length is it at more than one; without a `^` that is the
+    beginning. What is malformed has some number.
+    """
+    anchored = pattern.startswith("^") and pattern[1:2] not in tuple("*+?{")
+    if not anchored or _FLAGS.search(pattern) is not None:
+        return _elements(pattern)[0]
+    places, before, alternatives = _elements(pattern[1:])
+    return places if alternatives else max(1, places - before)
+
+
+def _elements(pattern: str) -> tuple[int, int, bool]:
+    """Return the places of a pattern, those before its first element of variable length, and whether it
+    has alternatives that are in no group."""
+    # Of each open group: its places, and whether its length varies or it has alternatives.
+    groups: list[tuple[int, bool]] = []
+    places, varies, alternatives = 0, False, False
+    before: int | None = None
+    at = 0
+    while at < len(pattern):
+        sign = pattern[at]
+        atom, atom_varies, group = 1, False, False
+        if sign == "(":
+            groups.append((places, varies))
+            places, varies, at = 0, False, at + 1
+            continue
+        if sign == "|":
+            varies, alternatives = True, alternatives or not groups
+            at += 1
+            continue
+        if sign == ")" and groups:
+            atom, atom_varies, group = places, varies, True
+            places, varies = groups.pop()
+            at += 1
+        elif sign == "[" and (found := CLASS.match(pattern, at)):
+            at = found.end()
+        else:
+            at += 2 if sign == "\\" else 1
+        most, repeats, at = _repeated(pattern, at)
+        if (atom_varies or repeats) and not groups and before is None:
+            # Of one character that is repeated only one copy is followed.
+            before = places if group else places + most - 1
+        varies = varies or atom_varies or repeats
+        places += atom * most
+    while groups:
+        outer, _ = groups.pop()
+        places += outer
+    return places, places if before is None else before, alternatives
+
+
+def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
+    """Return how often what ends at a place is repeated, whether that varies, and where it ends."""
+    most, varies = 1, False
+    while at < len(pattern):
+        if pattern[at] in "*+?":
+            varies, at = True, at + 1
+        elif repeat := REPEAT.match(pattern, at):
+            least, open_, last = int(repeat[1]), repeat[2], repeat[3]
+            most *= max(1, int(last) if last else least + bool(open_))
+            varies, at = varies or bool(open_), repeat.end()
+        else:
+            break
+    return most, varies, at
+
+
+def text_prices(schema: Any, weight: int) -> TextPrices:
+    """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
+    found: list[
+        tuple[str, str | None]
+    ] = []  # patterns, each with the name of the member, if it has one
+    refers = again = False
+    waiting: list[tuple[Any, str | None]] = [(schema, None)]
+    while waiting:
+        value, name = waiting.pop()
+        if isinstance(value, list):
+            waiting += ((each, name) for each in value)
+        if not isinstance(value, dict):
+            continue
+        refers = refers or "$ref" in value or "$dynamicRef" in value
+        again = again or "unevaluatedProperties" in value or "unevaluatedItems" in value
+        if isinstance(pattern := value.get("pattern"), str):
+            found.append((pattern, name))
+        if isinstance(named := value.get("patternProperties"), dict):
+            found += ((each, None) for each in named)
+        for keyword, inner in value.items():
+            if keyword == "properties" and isinstance(inner, dict):
+                waiting += ((each, key) for key, each in inner.items())
+            elif keyword == "dependentSchemas" and isinstance(inner, dict):
+                waiting += ((each, name) for each in inner.values())
+            else:
+                waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
+    if not found:
+        return TextPrices(0, frozenset())
+    # All patterns of one value weigh no more than the schema: `engine.schemas.weight` has what each does.
+    dearest = max(alive(each) / (2 + pattern_size(each) // 16) for each, _ in found)
+    rate = max(1, int(dearest * weight))
+    names = frozenset(name for _, name in found if name is not None)
+    if refers:
+        return TextPrices(rate, None)
+    once = sum(alive(each) for each, _ in found) * (2 if again else 1)
+    every = len(names) == 0 or any(name is None for _, name in found)
+    return TextPrices(min(rate, once), None if every else names)
+
+
+def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
+    """Return what the patterns cost on the text of a payload, in units of the weight. Texts are only
+    looked for where the whole payload's length costs above `most`."""
+    price = len(payload) * asked.rate // A_UNIT
+    names = asked.names
+    if price <= most or names is None:
+        return price
+    characters = 0
+    waiting: list[tuple[Any, bool]] = [(value, False)]
+    while waiting:
+        each, matched = waiting.pop()
+        if isinstance(each, dict):
+            waiting += ((inner, name in names) for name, inner in each.items())
+        elif isinstance(each, list):
+            waiting += ((inner, matched) for inner in each)
+        elif matched and isinstance(each, str):
+            characters += len(each) if each.isascii() else len(each.encode(errors="replace"))
+    return characters * asked.rate // A_UNIT

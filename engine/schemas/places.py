@@ -3,6 +3,7 @@
 A document is read once; whatever it cannot resolve within itself is remote, and is refused.
 """
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
@@ -150,3 +151,20 @@ def _target(place: Place, keyword: str, reference: str, index: _Index) -> Place:
     if target is None:
         raise invalid(f"{place.path}.{keyword}", "names no subschema of this document")
     return target
+
+
+def values_of(document: Any) -> Iterator[Any]:
+    """Yield a value and everything within it; names of members are not values."""
+    waiting = [document]
+    while waiting:
+        value = waiting.pop()
+        yield value
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+
+
+def objects_of(document: Any) -> Iterator[dict[str, Any]]:
+    """Yield the objects among them: of a schema its subschemas, and others such as an `enum` has."""
+    return (value for value in values_of(document) if isinstance(value, dict))

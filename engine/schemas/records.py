@@ -5,8 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.model.active_schema import ActiveSchema
 from engine.model.configuration import AuditEntry
+from engine.model.read_models import ActiveSchema
 
 
 class SchemaStatus(Enum):

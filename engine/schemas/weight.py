@@ -12,8 +12,7 @@ from engine.model.documents import invalid
 from engine.model.json_members import MAX_DEPTH
 from engine.schemas.numbers import is_short
 from engine.schemas.patterns import pattern_size
-from engine.schemas.places import Place
-from engine.schemas.walk import values_of
+from engine.schemas.places import Place, values_of
 
 MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values

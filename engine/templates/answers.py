@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.templates.filters import path
-from engine.wire.judgement import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
+from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
 MESSAGE_LENGTH = 200  # of what a service says; the whole is in the attempt's record
 # What the status line says is no more than where it begins: other failures are the wire's to explain.

@@ -23,8 +23,7 @@ from engine.outbound.ports import Failure, Transformed
 from engine.runtime.reactor import READ, WRITE, Reactor
 from engine.runtime.timers import Timer, Timers
 from engine.transforms import seal, worker
-from engine.transforms.answers import ANSWER_BYTES, failure, result_of
-from engine.transforms.job import Cost, Job
+from engine.transforms.job import ANSWER_BYTES, Cost, Job, failure, result_of
 
 WALL_S = 0.250  # from the beginning of a run
 # A run that had less than its CPU by then waits for the machine, which is not the script's fault. It gets

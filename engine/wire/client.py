@@ -22,9 +22,8 @@ from engine.wire.body import outbound_body
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
 from engine.wire.exchange import Exchange
-from engine.wire.handshakes import Handshakes
 from engine.wire.idle import IdleConnections
-from engine.wire.openings import Openings
+from engine.wire.openings import Handshakes, Openings
 from engine.wire.pool import Pool
 from engine.wire.resolver import Lookup, Resolver, system_lookup
 from engine.wire.tls import shared_context

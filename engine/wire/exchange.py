@@ -11,8 +11,7 @@ from typing import Protocol
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.timers import Timer, Timers
-from engine.wire.failure import WireError
-from engine.wire.judgement import RETRY_AFTER_STATUSES, judge, retry_after_s
+from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, judge, retry_after_s
 from engine.wire.origin import Origin
 from engine.wire.response import Answer
 

@@ -15,10 +15,8 @@ from msgspec import Struct
 from engine.core.destination import Target
 from engine.core.vocabulary import ErrorCategory
 from engine.model.errors import Refusal
-from engine.wire.download import Download
-from engine.wire.failure import WireError
-from engine.wire.fetch_stream import FetchStream
-from engine.wire.judgement import RETRY_AFTER_STATUSES, retry_after_s
+from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, retry_after_s
+from engine.wire.fetch_stream import Download, FetchStream
 from engine.wire.target import parse_target
 from engine.wire.wiring import Wiring
 

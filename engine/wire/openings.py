@@ -5,14 +5,22 @@ deadline, and whoever opens thousands at once fills the queues of the network fo
 served in turn by workspace. Of one destination its pool opens a few at a time.
 """
 
+import time
+from collections.abc import Callable
 from typing import Protocol
+
+import trio
 
 from engine.runtime.lines import Lines, fair
 from engine.runtime.tally import Tally
+from engine.runtime.timers import Timer, Timers
 
 # Of what is free: a workspace whose receivers all hang has half of the places, and each more of that kind
 # takes half of the rest at most. A place is free again after a round trip or two where receivers answer.
 PORTION = 1
+# After a step as many times its duration are left to others, so that handshakes have a quarter of the
+# loop at most: 500 a second. One that comes alone is not kept waiting.
+REST = 3.0
 
 
 class Waiting(Protocol):
@@ -68,3 +76,54 @@ class Openings:
 
     def _may(self, workspace: str) -> bool:
         return fair(self._held.of(workspace), self.limit - self.used, PORTION)
+
+
+class Shaking(Protocol):
+    """A connection in its handshake."""
+
+    def shake(self) -> None:
+        """Work on what has come."""
+
+
+class Handshakes:
+    """Owner of the turns."""
+
+    def __init__(self, timers: Timers, elapsed: Callable[[], float] = time.perf_counter) -> None:
+        self._timers = timers
+        self._elapsed = elapsed
+        self._lines: Lines[Shaking] = Lines()
+        self._timer: Timer | None = None
+        self._at_it = False
+        self._until = 0.0  # of trio's clock: when the next step may be
+        self.steps = 0  # since the start
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a step."""
+        return len(self._lines)
+
+    def ask(self, shaking: Shaking, workspace: str) -> None:
+        """Have `shake` called once, later; harmless for who waits already."""
+        self._lines.add(workspace, shaking)
+        if self._timer is None and not self._at_it:
+            self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)
+
+    def leave(self, shaking: Shaking, workspace: str) -> None:
+        """Leave the line; harmless when not in it."""
+        self._lines.drop(workspace, shaking)
+
+    def _turn(self) -> None:
+        self._timer = None
+        found = self._lines.next()
+        if found is None:
+            return
+        self._at_it = True
+        began = self._elapsed()
+        try:
+            found[1].shake()
+        finally:
+            self._at_it = False
+            self.steps += 1
+            self._until = trio.current_time() + (self._elapsed() - began) * REST
+            if self._lines:
+                self._timer = self._timers.call_at(self._until, self._turn)

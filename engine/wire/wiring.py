@@ -10,8 +10,7 @@ from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
-from engine.wire.handshakes import Handshakes
-from engine.wire.openings import Openings
+from engine.wire.openings import Handshakes, Openings
 from engine.wire.origin import Origins
 from engine.wire.resolver import Resolver
 

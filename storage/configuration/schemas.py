@@ -2,8 +2,8 @@
 
 from asyncpg import Record
 
-from engine.model.active_schema import ActiveSchema
 from engine.model.configuration import AuditEntry
+from engine.model.read_models import ActiveSchema
 from engine.schemas.records import (
     SchemaBounds,
     SchemaFilter,

@@ -2,7 +2,7 @@
 
 from trio.testing import MockClock
 
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from engine.ports import DirtyDestination
 from tests.actors.fakes import running
 

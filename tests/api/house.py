@@ -28,7 +28,7 @@ from api.shares import shares_of
 from api.table import ROUTES, openapi_json
 from engine.actors.reports import AT_REST, DestinationReport, Totals
 from engine.control.commands import Commands
-from engine.control.customers import CustomerAccounts
+from engine.control.customers import CustomerAccounts, Rooms
 from engine.control.destinations import Destinations
 from engine.control.dlq import DeadLetters
 from engine.control.inference import Inference
@@ -38,7 +38,6 @@ from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.replays import Replays
-from engine.control.rooms import Rooms
 from engine.control.rules import RoutingRules
 from engine.control.schemas import EventSchemas
 from engine.control.sessions import PURPOSE, EmbedSessions, SessionTokens

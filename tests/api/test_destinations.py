@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from engine.core.vocabulary import DestinationStatus, Ordering
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from storage.database.bridge import Bridge
 from tests.api.house import HOOK, Caller, House
 

@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from engine.control.actor import Actor
+from engine.control.audit import Actor
 from engine.control.commands import MAX_WAITING, Commands
 from engine.control.dlq import WITHIN_S, Bulk, DeadLetters
 from engine.core.records import Delivery

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.control.origins import normalised
+from engine.control.workspace_settings import normalised
 
 
 @pytest.mark.parametrize(

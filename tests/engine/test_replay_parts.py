@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.control.replay_draft import ReplayDraft
+from engine.control.replays import ReplayDraft
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.model.documents import read
@@ -25,7 +25,7 @@ from engine.replay.job import Leg, ReplayJob, Selection, shifted
 from engine.replay.pace import Meter, allowed, paced_until
 from engine.replay.passage import PARKED, passage, waits
 from engine.replay.ports import Stretch, Waiting
-from engine.replay.progress import progress
+from engine.replay.views import progress
 from tests.core.making import a_delivery
 
 ID = "01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10"

@@ -18,8 +18,8 @@ from engine.model.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.replay.ahead import LANE, LEAST, WINDOW
 from engine.replay.job import Leg, ReplayJob, Selection
+from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
-from engine.replay.rests import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.runner import ReplayRunner
 from tests.core.making import a_delivery, a_destination
 

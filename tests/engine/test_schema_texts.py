@@ -7,8 +7,7 @@ import pytest
 
 from engine.model.errors import Refusal
 from engine.schemas.compiled import CompiledSchema, judged
-from engine.schemas.patterns import PATTERN_SIZE, compiling_size
-from engine.schemas.texts import alive, text_prices
+from engine.schemas.patterns import PATTERN_SIZE, alive, compiling_size, text_prices
 
 UUID = "^[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$"
 INSTANT = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$"

@@ -7,9 +7,8 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from engine.model.active_schema import ActiveSchema
 from engine.model.errors import Refusal
-from engine.model.read_models import Models
+from engine.model.read_models import ActiveSchema, Models
 from engine.schemas.checks import ActiveSchemas, Compiler, SchemaCheck
 from engine.schemas.compiled import ALTERNATIVES_WORK, MAX_WORK, CompiledSchema, judged
 from engine.schemas.outline import outline

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.control.inference import DEPTHS, _proposal
 from engine.model.errors import Refusal
 from engine.schemas.compiled import CompiledSchema, decode
-from engine.schemas.sight import MAX_NAMES, Room, Sight
+from engine.schemas.observation import MAX_NAMES, Room, Sight
 from tests.engine.schemas import random_value
 
 TEXTS = st.sampled_from(

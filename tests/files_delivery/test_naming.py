@@ -5,7 +5,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from engine.files.naming import NAME_BYTES, OCTETS, disposition, harmless_name, inert_type
+from engine.files.downloads import NAME_BYTES, OCTETS, disposition, harmless_name, inert_type
 
 NAMES = [
     (None, "file"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.files.ranges import Part, UnsatisfiableError, is_known, part_of
+from engine.files.downloads import Part, UnsatisfiableError, is_known, part_of
 
 TAG = '"abc"'
 WHOLE = Part(0, 1000, whole=True)

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from engine.control import rules as control
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.plans.plans import BUILT_IN
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from engine.control import rules as control
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.model.quotas import CustomerTally
 from storage.database.bridge import Bridge
 from tests.api.house import Caller

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus, Environment, Scope

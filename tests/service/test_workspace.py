@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.control.actor import Actor, Auditor
+from engine.control.audit import Actor, Auditor
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.workspace_settings import WorkspaceSettings

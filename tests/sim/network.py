@@ -16,8 +16,8 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.ports import Transmission
 from engine.wire.body import outbound_body
+from engine.wire.failure import judge
 from engine.wire.head import WebhookHead
-from engine.wire.judgement import judge
 from tests.sim.receivers import Receivers, Reception
 from tests.sim.trace import Arrived, Replied
 

@@ -13,14 +13,14 @@ from api.composition.groups import ALWAYS, child
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.control.actor import Actor
+from engine.control.audit import Actor
 from engine.control.commands import Commands
+from engine.control.customers import Rooms
 from engine.control.destinations import Destinations
 from engine.control.dlq import DeadLetters
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.replays import Replays
-from engine.control.rooms import Rooms
 from engine.control.rules import RoutingRules
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 from msgspec import Struct
 
-from engine.control.replay_draft import ReplayDraft
+from engine.control.replays import ReplayDraft
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
 from engine.drafts import DestinationDraft, RuleDraft
 from engine.log.delivery_log import DeliveryFilter

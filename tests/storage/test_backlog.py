@@ -8,7 +8,7 @@ import pytest
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DlqStatus
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from engine.ports import BacklogMark, BacklogRow, ReadBack, SnapshotWrite
 from storage.backlog import reading as backlog
 from storage.backlog.reading import BACKLOG, PostgresBacklog

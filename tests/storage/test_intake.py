@@ -13,7 +13,7 @@ from engine.core.vocabulary import (
     Origin,
     Priority,
 )
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from engine.ports import (
     ContentionError,
     NewCustomer,

@@ -6,7 +6,7 @@ import pytest
 import trio
 from structlog.testing import capture_logs
 
-from engine.model.shards import SHARDS
+from engine.model.identity import SHARDS
 from storage import ownership as ownership_module
 from storage.database.bridge import Bridge, Pool
 from storage.database.connection import Connection

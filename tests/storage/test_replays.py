@@ -7,10 +7,10 @@ from structlog.testing import capture_logs
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, ReplayStatus
 from engine.model.configuration import AuditEntry
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
-from engine.replay.entry import replay_of
 from engine.replay.job import Leg, ReplayJob, Selection
+from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from storage.database.profiles import UPKEEP
 from storage.ownership import Ownership

@@ -9,8 +9,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, ErrorCategory
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.configuration import AuditEntry
-from engine.model.identity import created_at_ms
-from engine.model.shards import shard_of
+from engine.model.identity import created_at_ms, shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
 from engine.recording.requeue import Requeued, Witness
 from storage.audit.entries import values

@@ -12,8 +12,7 @@ from engine.core.vocabulary import (
     DlqStatus,
     ErrorCategory,
 )
-from engine.model.identity import Identity, created_at_ms, delivery_id
-from engine.model.shards import shard_of
+from engine.model.identity import Identity, created_at_ms, delivery_id, shard_of
 from engine.ports import (
     Acceptance,
     DirtyDestination,

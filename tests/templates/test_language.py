@@ -12,7 +12,7 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.templates import filters
 from engine.templates.answers import AnswerRules
-from engine.templates.fitting import ELLIPSIS, MEASURES
+from engine.templates.filters import ELLIPSIS, MEASURES
 from engine.templates.language import LeafError
 from engine.templates.message import event_of
 from engine.templates.structure import EACH_LIMIT, Structure

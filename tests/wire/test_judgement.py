@@ -3,7 +3,7 @@
 import pytest
 
 from engine.core.vocabulary import ErrorCategory as Error
-from engine.wire.judgement import RETRY_AFTER_LIMIT_S, judge, retry_after_s
+from engine.wire.failure import RETRY_AFTER_LIMIT_S, judge, retry_after_s
 
 NOW = 1_700_000_000.5  # Tue, 14 Nov 2023 22:13:20 GMT
 

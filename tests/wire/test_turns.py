@@ -7,8 +7,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from engine.runtime.lines import Lines, fair
 from engine.runtime.timers import Timers
 from engine.wire.descriptors import Descriptors
-from engine.wire.handshakes import REST, Handshakes
-from engine.wire.openings import Openings
+from engine.wire.openings import REST, Handshakes, Openings
 
 
 def test_workspaces_are_served_in_turn_and_each_in_its_order() -> None:

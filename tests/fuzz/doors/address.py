@@ -3,7 +3,7 @@
 import contextlib
 from urllib.parse import urlsplit
 
-from engine.control.origins import normalised
+from engine.control.workspace_settings import normalised
 from engine.files.data_uri import read_data_uri
 from engine.model.errors import Refusal
 from engine.wire.head import render_head
@@ -55,7 +55,12 @@ def _written(tls: bool, authority: bytes, path: bytes) -> str:
 DOOR = Door(
     "address",
     check,
-    ("engine.wire.target", "engine.wire.head", "engine.control.origins", "engine.files.data_uri"),
+    (
+        "engine.wire.target",
+        "engine.wire.head",
+        "engine.control.workspace_settings",
+        "engine.files.data_uri",
+    ),
     (
         b"http://example.com/hooks?a=b#c",
         b"HTTPS://[2001:db8::1]:8443/",

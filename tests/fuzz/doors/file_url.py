@@ -2,8 +2,14 @@
 
 import re
 
-from engine.files.naming import disposition, inert_type
-from engine.files.ranges import Part, UnsatisfiableError, is_known, part_of
+from engine.files.downloads import (
+    Part,
+    UnsatisfiableError,
+    disposition,
+    inert_type,
+    is_known,
+    part_of,
+)
 from engine.files.urls import PATH, FileUrls, Reading
 from tests.fuzz.door import Door
 

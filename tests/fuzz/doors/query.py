@@ -108,7 +108,7 @@ def _told(refusal: Refusal) -> None:
 DOOR = Door(
     "query",
     check,
-    ("api.queries", "api.pages", "api.gate", "api.ingestion", "api.envelope", "engine.model.instant"),
+    ("api.queries", "api.pages", "api.gate", "api.ingestion", "api.envelope", "engine.model.instants"),
     (
         CURSOR.encode(),
         b"cursor=" + CURSOR.encode() + b"&limit=20",

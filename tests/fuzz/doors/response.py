@@ -1,8 +1,7 @@
 """Answers of receivers and sources: one verdict in whatever pieces, bounded, and never cut unseen."""
 
-from engine.wire.download import Download
-from engine.wire.failure import WireError
-from engine.wire.judgement import RETRY_AFTER_LIMIT_S, retry_after_s
+from engine.wire.failure import RETRY_AFTER_LIMIT_S, WireError, retry_after_s
+from engine.wire.fetch_stream import Download
 from engine.wire.response import BODY_LIMIT, FIELDS_LIMIT, FRAMING_LIMIT, HEADERS_KEPT, Answer
 from tests.fuzz.door import Door, cut, split
 

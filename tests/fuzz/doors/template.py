@@ -14,8 +14,8 @@ from engine.templates.definition import Definition
 from engine.templates.language import LeafError
 from engine.templates.message import LARGEST_BODY
 from engine.templates.structure import Structure
+from engine.wire.failure import RETRY_AFTER_LIMIT_S
 from engine.wire.head import render_head
-from engine.wire.judgement import RETRY_AFTER_LIMIT_S
 from engine.wire.target import parse_target
 from tests.fuzz.door import Door
 

@@ -9,8 +9,8 @@ from engine.core.vocabulary import (
     DestinationStatus,
 )
 from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.identity import shard_of
 from engine.model.read_models import Workspace
-from engine.model.shards import shard_of
 from engine.ports import DirtyDestination
 from engine.recording.requeue import Requeued, Witness
 from tests.sim.conformance.destinations import destination_record

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationStatus
-from engine.model.shards import shard_of
+from engine.model.identity import shard_of
 from engine.ports import BacklogMark, ReadBack
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, event, failure, success

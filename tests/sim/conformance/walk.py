@@ -17,9 +17,8 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.model.configuration import AuditEntry, DestinationRecord
-from engine.model.identity import Identity, delivery_id
+from engine.model.identity import Identity, delivery_id, shard_of
 from engine.model.read_models import Workspace
-from engine.model.shards import shard_of
 from engine.ports import (
     BacklogMark,
     DirtyDestination,

@@ -10,7 +10,7 @@ from engine.recording import recorder
 from engine.recording.recorder import Recorder
 from engine.recording.requeue import RequeueEntry
 from engine.replay import runner
-from engine.replay.entry import ChunkEntry
+from engine.replay.passage import ChunkEntry
 from engine.replay.runner import ReplayRunner
 from engine.routing.router import Router
 from engine.wire.signing import Signer

@@ -5,8 +5,8 @@ from functools import partial
 
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.identity import shard_of
 from engine.model.quotas import CustomerTally
-from engine.model.shards import shard_of
 from engine.ports import PoisonError
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import StoredBacklog

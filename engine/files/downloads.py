@@ -7,6 +7,8 @@ import re
 import unicodedata
 from urllib.parse import quote
 
+from msgspec import Struct
+
 NAME_BYTES = 180  # of UTF-8: file systems take 255, and a browser adds " (1)" and ".crdownload"
 _SUFFIX_BYTES = 20  # of these kept for the suffix, when a name is shortened
 _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # of any system's file names; `%` some browsers decode
@@ -40,6 +42,11 @@ _INERT = frozenset(
 )
 _MEDIA = re.compile(r"(?:audio|video)/[a-z0-9][a-z0-9.-]{0,63}")  # no +xml
 _CHARSET = re.compile(r';\s*charset="?([a-z0-9_-]{1,40})"?\s*(?:;|$)')
+_RANGE = re.compile(
+    r"bytes=[ \t]*(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})[ \t]*",
+    re.IGNORECASE | re.ASCII,
+)
+_TAG = re.compile(r'(?:W/)?("[\x21\x23-\x7e\x80-\xff]*")')
 
 
 def disposition(file_name: str | None) -> str:
@@ -78,3 +85,48 @@ def _shortened(name: str) -> str:
         stem, dot, suffix = name, "", ""
     room = NAME_BYTES - len((dot + suffix).encode())
     return stem.encode()[:room].decode("utf-8", "ignore").rstrip(" .") + dot + suffix
+
+
+class UnsatisfiableError(Exception):
+    """The range lies beyond the end."""
+
+
+class Part(Struct, frozen=True):
+    """The bytes from `start` up to `end`. `whole`: the answer is a 200, not a part of something."""
+
+    start: int
+    end: int
+    whole: bool
+
+
+def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> Part:
+    """Return what a Range header asks for, of a file of `size` bytes whose entity tag is `tag`.
+
+    `condition` is If-Range: with another file's tag, or a date, which no file has, the whole is sent.
+    So it is for several ranges, and for what is malformed. Raises UnsatisfiableError.
+    """
+    whole = Part(0, size, whole=True)
+    if wanted is None or (condition is not None and condition.strip() != tag):
+        return whole
+    match = _RANGE.fullmatch(wanted.strip())
+    if match is None or not (match["first"] or match["last"]):
+        return whole
+    if not match["first"]:
+        count = int(match["last"])
+        if count == 0:
+            raise UnsatisfiableError
+        return Part(max(0, size - count), size, whole=False) if size else whole
+    first = int(match["first"])
+    if match["last"] and int(match["last"]) < first:
+        return whole  # malformed, says the RFC
+    if first >= size:
+        raise UnsatisfiableError
+    end = min(size, int(match["last"]) + 1) if match["last"] else size
+    return Part(first, end, whole=False)
+
+
+def is_known(if_none_match: str | None, tag: str) -> bool:
+    """Whether a reader has the file already, as its If-None-Match says."""
+    if if_none_match is None:
+        return False
+    return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)
