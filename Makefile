@@ -21,7 +21,7 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test prove check bench chaos sim fuzz lock clean
+.PHONY: help setup run demo dist test prove check bench chaos sim fuzz lock clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,14 @@ run: $(VENV)/.runtime  ## start a server on an embedded PostgreSQL in ./data
 demo: $(VENV)/.runtime  ## show it at work, against the server that `make run` started
 	@ANGARIUM_DATA_DIR="$${ANGARIUM_DATA_DIR:-$(DATA)}" exec $(BIN)/angarium demo
 
+# --- packages: wheels and sdists of server and client
+
+dist: $(VENV)/.runtime  ## build wheels and sdists of server and client into dist/
+	@rm -rf dist
+	@cd clients/python && ../../$(BIN)/python -m hatchling build -t sdist -t wheel -d ../../dist
+	@$(BIN)/python -m hatchling build -t sdist -t wheel -d dist
+	@ls -l dist
+
 # --- working on it
 
 test: $(VENV)/.dev  ## run all tests but the long proofs (PYTEST_ARGS="-k word" for some)
@@ -94,5 +102,5 @@ lock:  ## pin the dependencies anew (needs uv)
 	$(LOCK) --upgrade requirements/dev.in --output-file requirements/dev.lock
 
 clean:  ## remove environments and caches, never ./data
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
+	rm -rf dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

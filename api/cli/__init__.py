@@ -11,7 +11,8 @@ from api.cli.errors import explain
 
 
 class Entry(NamedTuple):
-    """Where a command is, and what it is for: said here, so that `--help` imports none of them."""
+    """Where a command is, below this package, and what it is for: said here, so that `--help` imports
+    none of them."""
 
     module: str
     short_help: str
@@ -19,44 +20,42 @@ class Entry(NamedTuple):
 
 # On the machine of the server, with its data or beside it.
 LOCAL = {
-    "serve": Entry("api.cli.serve", "Run the service."),
-    "demo": Entry("api.cli.demo", "Show it at work (needs a running server)."),
-    "keys": Entry("api.cli.keys", "Make, list, rotate and revoke keys."),
-    "workspaces": Entry("api.cli.workspaces", "Make and list workspaces (tenants)."),
-    "master-key": Entry("api.cli.master_key", "Replace the key that encrypts secrets at rest."),
-    "backup": Entry("api.cli.backup", "Make a backup while the server runs."),
-    "restore": Entry("api.cli.restore", "Make a data folder of a backup."),
-    "listen": Entry("api.cli.listen", "Print and verify webhooks on a port."),
-    "doctor": Entry("api.cli.doctor", "Say what is wrong with a setup."),
-    "version": Entry("api.cli.version", "Show the versions of Angarium and of what it stands on."),
+    "serve": Entry(".serve", "Run the service."),
+    "demo": Entry(".demo", "Show it at work (needs a running server)."),
+    "keys": Entry(".keys", "Make, list, rotate and revoke keys."),
+    "workspaces": Entry(".workspaces", "Make and list workspaces (tenants)."),
+    "master-key": Entry(".master_key", "Replace the key that encrypts secrets at rest."),
+    "backup": Entry(".backup", "Make a backup while the server runs."),
+    "restore": Entry(".restore", "Make a data folder of a backup."),
+    "listen": Entry(".listen", "Print and verify webhooks on a port."),
+    "doctor": Entry(".doctor", "Say what is wrong with a setup."),
+    "version": Entry(".version", "Show the versions of Angarium and of what it stands on."),
 }
 # From anywhere, over HTTP, with a key.
 REMOTE = {
-    "auth": Entry("api.cli.remote.auth", "Show who a key is."),
-    "events": Entry("api.cli.remote.events", "Send and look up events."),
-    "files": Entry("api.cli.remote.files", "Upload files, look them up, download them."),
-    "destinations": Entry("api.cli.remote.destinations", "Receivers: make, change, test, watch."),
-    "templates": Entry("api.cli.remote.templates", "Services that destinations can be made for."),
-    "rules": Entry("api.cli.remote.rules", "Routing rules: which events go where."),
-    "deliveries": Entry("api.cli.remote.deliveries", "Look up deliveries, and follow new ones."),
-    "dlq": Entry("api.cli.remote.dlq", "Deliveries that died: retry or discard them."),
-    "replay": Entry("api.cli.remote.replay", "Send past deliveries again."),
-    "schemas": Entry("api.cli.remote.schemas", "What events of a type must look like."),
-    "transforms": Entry("api.cli.remote.transforms", "What destinations are sent, by scripts."),
-    "throughput": Entry("api.cli.remote.throughput", "An environment's rates, now."),
-    "audit": Entry("api.cli.remote.audit", "Who changed what, when."),
-    "customers": Entry("api.cli.remote.customers", "End-customers' quotas, and what they have."),
-    "workspace": Entry(
-        "api.cli.remote.workspace", "Customers' portals, and what customers may do."
-    ),
-    "embed": Entry("api.cli.remote.embed", "Sessions for end-customers' browsers."),
+    "auth": Entry(".remote.auth", "Show who a key is."),
+    "events": Entry(".remote.events", "Send and look up events."),
+    "files": Entry(".remote.files", "Upload files, look them up, download them."),
+    "destinations": Entry(".remote.destinations", "Receivers: make, change, test, watch."),
+    "templates": Entry(".remote.templates", "Services that destinations can be made for."),
+    "rules": Entry(".remote.rules", "Routing rules: which events go where."),
+    "deliveries": Entry(".remote.deliveries", "Look up deliveries, and follow new ones."),
+    "dlq": Entry(".remote.dlq", "Deliveries that died: retry or discard them."),
+    "replay": Entry(".remote.replay", "Send past deliveries again."),
+    "schemas": Entry(".remote.schemas", "What events of a type must look like."),
+    "transforms": Entry(".remote.transforms", "What destinations are sent, by scripts."),
+    "throughput": Entry(".remote.throughput", "An environment's rates, now."),
+    "audit": Entry(".remote.audit", "Who changed what, when."),
+    "customers": Entry(".remote.customers", "End-customers' quotas, and what they have."),
+    "workspace": Entry(".remote.workspace", "Customers' portals, and what customers may do."),
+    "embed": Entry(".remote.embed", "Sessions for end-customers' browsers."),
 }
 COMMANDS = LOCAL | REMOTE
 
 
 def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
-        ctx.invoke(import_module(COMMANDS["version"].module).command)
+        ctx.invoke(import_module(COMMANDS["version"].module, __package__).command)
         ctx.exit()
 
 
@@ -72,7 +71,7 @@ class Program(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = import_module(entry.module).command
+        command: click.Command = import_module(entry.module, __package__).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -123,5 +122,6 @@ def main(ctx: click.Context) -> None:
     if "NO_COLOR" in os.environ:
         ctx.color = False
     if ctx.invoked_subcommand in LOCAL:
-        # standard output is for answers; `serve` sets its own
-        import_module("api.logs").configure("console", "warning")
+        from api import logs
+
+        logs.configure("console", "warning")  # standard output is for answers; `serve` sets its own

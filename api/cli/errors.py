@@ -21,6 +21,8 @@ UNREACHABLE = 3
 NOT_FOUND = 4
 NOT_ALLOWED = 5
 INTERRUPTED = 130
+# Where a wheel has our packages: "angarium_server." before each name; nothing in a checkout.
+_INSTALLED = __name__.removesuffix("api.cli.errors")
 
 
 class Trouble(click.ClickException):
@@ -82,7 +84,7 @@ def explain(error: BaseException) -> NoReturn:
         raise Trouble(f"the server refused: {cause}") from None
     if _is(cause, "engine.ports.StoreAwayError"):
         raise UnreachableTrouble(f"the database cannot be reached: {cause}") from None
-    if _is(cause, "engine.ports.StoreError") or type(cause).__module__.startswith("storage."):
+    if _is(cause, "engine.ports.StoreError") or _name(type(cause)).startswith("storage."):
         raise Trouble(str(cause)) from None  # storage's errors are written for operators
     if isinstance(cause, BrokenPipeError):
         _let_go_of_output()
@@ -126,7 +128,12 @@ def settings_trouble(error: Any) -> str:
 
 def _is(error: BaseException, name: str) -> bool:
     """Whether an error is of a class, by its full name, or of one derived from it."""
-    return any(f"{kind.__module__}.{kind.__qualname__}" == name for kind in type(error).__mro__)
+    return any(_name(kind) == name for kind in type(error).__mro__)
+
+
+def _name(kind: type) -> str:
+    """Return the full name of a class, as it is in a checkout."""
+    return f"{kind.__module__.removeprefix(_INSTALLED)}.{kind.__qualname__}"
 
 
 def _telling_cause(error: BaseException) -> BaseException:

@@ -56,7 +56,8 @@ class Account:
         """
         if not self.switches:
             return
-        for folder in path.resolve().parents:
+        # A link on the way (an installer that links packages instead of copying them) has both.
+        for folder in dict.fromkeys((*path.absolute().parents, *path.resolve().parents)):
             mode = folder.stat()
             if mode.st_uid == self.uid:
                 needed = stat.S_IXUSR

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +44,15 @@ class Ended:
     err: str
 
 
-async def angarium(*arguments: str, env: Mapping[str, str], cwd: Path | None = None) -> Ended:
+async def angarium(
+    *arguments: str,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    command: Sequence[str] = COMMAND,
+) -> Ended:
     """Run a command to its end."""
     done = await trio.run_process(
-        [*COMMAND, *arguments],
+        [*command, *arguments],
         env=dict(env),
         cwd=cwd,
         capture_stdout=True,
@@ -82,11 +87,14 @@ class Program:
 
 @asynccontextmanager
 async def running(
-    *arguments: str, env: Mapping[str, str], cwd: Path | None = None
+    *arguments: str,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    command: Sequence[str] = COMMAND,
 ) -> AsyncIterator[Program]:
     """Run a command beside the block, and end it with SIGTERM, or by force where that is ignored."""
     process = await trio.lowlevel.open_process(
-        [*COMMAND, *arguments],
+        [*command, *arguments],
         env=dict(env),
         cwd=cwd,
         stdout=subprocess.PIPE,

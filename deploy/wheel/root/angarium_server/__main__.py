@@ -1,0 +1,5 @@
+"""The command line as a module: `python -m angarium_server`."""
+
+from api.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""Tests of what is installed: wheels, images, units and charts."""

@@ -1,0 +1,135 @@
+"""The wheels, installed into an empty environment and used from outside of the checkout."""
+
+import json
+import os
+import subprocess
+import tarfile
+import zipfile
+from importlib.metadata import Distribution, PathDistribution
+from pathlib import Path
+
+import pytest
+
+from tests.cli.programs import angarium, running
+from tests.packages.environments import Environment, build, built, empty_environment
+
+EVERY_MODULE = """
+import importlib, json, pkgutil, sys, warnings
+import angarium_server
+warnings.simplefilter("ignore")  # of other packages, by the version of Python
+names = [each.name for each in pkgutil.walk_packages(angarium_server.__path__, "angarium_server.")]
+for name in names:
+    if not name.endswith("__main__"):
+        importlib.import_module(name)
+ours = {"api", "engine", "storage", "angarium"}
+print(json.dumps([len(names), sorted(ours & {name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The wheels of the server and of the client, in this order."""
+    return built(tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def installed(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """An environment that had nothing, with the server."""
+    folder = tmp_path_factory.mktemp("empty")
+    environment = empty_environment(folder, [metadata(wheels[0])])
+    came = environment.install(wheels[0])
+    assert came == {"angarium_server", "angarium-0.1.0.dist-info"}
+    return environment
+
+
+def metadata(wheel: Path) -> Distribution:
+    """Return what a wheel says of itself."""
+    return PathDistribution(
+        zipfile.Path(wheel) / f"{'-'.join(wheel.name.split('-')[:2])}.dist-info"
+    )
+
+
+def test_both_wheels_install_with_one_command(wheels: list[Path], tmp_path: Path) -> None:
+    environment = empty_environment(tmp_path, [metadata(wheel) for wheel in wheels])
+    names = {name for name in environment.install(*wheels) if not name.endswith(".dist-info")}
+    assert names == {"angarium_server", "angarium"}
+    assert {path.name for path in environment.folder.joinpath("bin").glob("ang*")} == {"angarium"}
+    said = environment.run("-c", "import angarium; print(angarium.__file__)", cwd=tmp_path)
+    assert said.startswith(str(environment.folder))
+
+
+def test_a_wheel_built_from_the_sdist_is_the_same(wheels: list[Path], tmp_path: Path) -> None:
+    for wheel in wheels:
+        name = "-".join(wheel.name.split("-")[:2])
+        with tarfile.open(wheel.with_name(f"{name}.tar.gz")) as archive:
+            archive.extractall(tmp_path, filter="data")
+        build(tmp_path / name, tmp_path)
+        assert contents(tmp_path / wheel.name) == contents(wheel)
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_every_module_is_imported_below_the_one_package(
+    installed: Environment, tmp_path: Path
+) -> None:
+    number, elsewhere = json.loads(installed.run("-c", EVERY_MODULE, cwd=tmp_path))
+    assert number > 400
+    assert elsewhere == [], "imported from the top level"
+
+
+async def test_an_installed_server_delivers_its_first_event(
+    installed: Environment, tmp_path: Path
+) -> None:
+    command = [str(installed.folder / "bin" / "angarium")]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"}
+    env["ANGARIUM_EGRESS_ALLOW"] = "127.0.0.0/8"
+    secret = tmp_path / "hook.secret"
+
+    async def told(*arguments: str) -> str:
+        done = await angarium(*arguments, env=env, cwd=tmp_path, command=command)
+        assert done.code == 0, done.err
+        return done.out.strip()
+
+    async with (
+        running("serve", "--bind", "127.0.0.1:0", env=env, cwd=tmp_path, command=command) as server,
+        running("listen", "0", "--secret-file", str(secret), env=env, command=command) as listener,
+    ):
+        printed = await server.wait_for("Next, in another terminal")
+        env["ANGARIUM_URL"] = printed.split("listens on ")[1].split()[0]
+        receiver = (await listener.wait_for("Ctrl-C stops")).split("Listening on ")[1].split()[0]
+        env["ANGARIUM_KEY"] = await told(
+            *("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
+        )
+        made = json.loads(
+            await told("destinations", "create", "First", receiver, "--secret-file", str(secret))
+        )
+        await told("rules", "create", "All", made["id"], "order.*")
+        script = tmp_path / "same.js"
+        script.write_text("function transform(event) { return {first: event.data.order}; }")
+        transform = json.loads(await told("transforms", "create", made["id"], str(script)))
+        await told("transforms", "publish", transform["id"])
+        await told("events", "send", "order.created", "--data", '{"order": 42}')
+        said = await listener.wait_for("signature verified")
+        assert '"first": 42' in said
+        refused = await angarium(
+            *("events", "send", "Not a type"), env=env, cwd=tmp_path, command=command
+        )
+        assert (refused.code, "Traceback" in refused.err) == (1, False), refused.err
+        assert "the server refused" in refused.err
+
+
+def test_the_module_is_the_command(installed: Environment, tmp_path: Path) -> None:
+    said = installed.run("-m", "angarium_server", "version", cwd=tmp_path)
+    assert said.startswith("angarium 0.1.0\n")
+    broken = subprocess.run(
+        [installed.python, "-I", "-m", "angarium_server", "serve", "--bind", "nowhere"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert broken.returncode == 2
+    assert "ANGARIUM_BIND" in broken.stderr
