@@ -9,11 +9,11 @@ from pydantic import BaseModel
 
 from api.gate import Admission
 from api.services import Services
-from engine.control.audit import Actor
+from engine.control.audit import Principal
 from engine.core.vocabulary import Environment
 from engine.model.documents import is_uuid
 from engine.model.errors import Refusal
-from engine.model.read_models import Customer, EnvironmentModel
+from engine.model.read_models import EnvironmentModel, SessionCustomer
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -101,7 +101,7 @@ class Call:
         return self.admission
 
     @property
-    def customer(self) -> Customer | None:
+    def customer(self) -> SessionCustomer | None:
         """Whose embed session calls; None for keys, which see all of their environment."""
         return None if self.admission is None else self.admission.credential.customer
 
@@ -130,10 +130,10 @@ class Call:
         return self.environment.name
 
     @property
-    def actor(self) -> Actor:
+    def actor(self) -> Principal:
         """Who acts, for the audit log."""
         credential = self.admitted.credential
-        return Actor(
+        return Principal(
             kind=credential.kind.name,
             id=credential.key_id if self.customer is None else self.customer.account,
             workspace=credential.workspace,

@@ -10,30 +10,30 @@ from api.budget import BodyBudget, Streams
 from api.gate import Gate
 from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
-from engine.control.commands import Commands
-from engine.control.customers import CustomerAccounts
-from engine.control.destinations import Destinations
-from engine.control.dlq import DeadLetters
+from engine.control.commands import CommandQueue
+from engine.control.customers import CustomerCommands
+from engine.control.destinations import DestinationCommands
+from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
-from engine.control.keys import Keys
+from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
 from engine.control.ports import CustomerStore, DestinationStore, RuleStore, TransformStore
-from engine.control.replays import Replays
-from engine.control.rules import RoutingRules
-from engine.control.schemas import EventSchemas
-from engine.control.sessions import EmbedSessions
-from engine.control.transforms import TransformScripts
-from engine.control.workspace_settings import SettingsOfWorkspaces
+from engine.control.replays import ReplayCommands
+from engine.control.rules import RuleCommands
+from engine.control.schemas import SchemaCommands
+from engine.control.sessions import SessionCommands
+from engine.control.transforms import TransformCommands
+from engine.control.workspace_settings import SettingsCommands
 from engine.files.depot import Depot
 from engine.files.library import FileLibrary
 from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
 from engine.ingest.uploads import Uploads
 from engine.log.delivery_log import DeliveryLog, EventLog
-from engine.log.observability import Analytics, AuditLog
+from engine.log.observability import AnalyticsStore, AuditLog
 from engine.model.read_models import Models
-from engine.outbound.ports import Templates
+from engine.outbound.ports import TemplateStage
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
 from engine.plans.plans import Horizon, Plans
@@ -80,27 +80,27 @@ class Services:
 
     gate: Gate
     models: Models
-    commands: Commands
-    destinations: Destinations
-    rules: RoutingRules
+    commands: CommandQueue
+    destinations: DestinationCommands
+    rules: RuleCommands
     inspections: Inspections
-    keys: Keys
+    keys: KeyCommands
     last_use: LastUse
-    sessions: EmbedSessions
-    workspace_settings: SettingsOfWorkspaces
+    sessions: SessionCommands
+    workspace_settings: SettingsCommands
     portal_url: str | None  # where the end-customers' portal is
-    dead_letters: DeadLetters
-    replays: Replays
+    dead_letters: DeadLetterCommands
+    replays: ReplayCommands
     replay_store: JobStore
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
     destination_store: DestinationStore
     rule_store: RuleStore
     catalog: Catalog
-    templates: Templates
-    schemas: EventSchemas
+    templates: TemplateStage
+    schemas: SchemaCommands
     schema_store: SchemaStore
     inference: Inference
-    transforms: TransformScripts
+    transforms: TransformCommands
     transform_store: TransformStore
     trials: Trials
     remake: Remake
@@ -111,13 +111,13 @@ class Services:
     event_log: EventLog
     horizon: Horizon
     plans: Plans
-    analytics: Analytics
+    analytics: AnalyticsStore
     audit_log: AuditLog
     throughput: Throughput
     watch: LoopWatch
     directory: Directory
     judge: Judge  # whose time previews take
-    customers: CustomerAccounts
+    customers: CustomerCommands
     customer_store: CustomerStore
     hops_of: HopsOf  # of the events that a request with such headers brings
     ingestion: Blueprint  # the two routes of `api.ingestion_routes`

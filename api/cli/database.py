@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 import trio
 
 from api.cli.errors import Trouble
-from engine.control.keys import Keys
+from engine.control.keys import KeyCommands
 from engine.model.identity import Identity
 from engine.plans.file import plans_of
 from engine.settings import Settings
@@ -25,13 +25,13 @@ MIGRATING_S = 30.0  # a server that starts at this very moment may be applying m
 
 
 @asynccontextmanager
-async def open_keys(settings: Settings) -> AsyncIterator[Keys]:
+async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
     """Lend the commands on workspaces and keys. Raises StoreError, EmbeddedError,
     PlansFileError or Trouble."""
     async with database(settings) as url, open_bridge(url) as bridge:
         await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))
-        yield Keys(
+        yield KeyCommands(
             Workspaces(bridge.pool), KeyTable(bridge.pool), Identity(), time.time, plans=plans
         )
 

@@ -13,7 +13,7 @@ from api.cli.errors import SettingsTrouble, Trouble
 from api.cli.keys import output_option
 from api.cli.options import DATABASE, settings_flags, settings_from
 from api.cli.printing import json_text, say
-from engine.control.audit import Actor, Auditor
+from engine.control.audit import Auditor, Principal
 from engine.control.sessions import TTL_MOST_S
 from engine.model.configuration import AuditEntry
 from engine.model.identity import Identity
@@ -167,7 +167,7 @@ def _entries(workspaces: Sequence[str], old: bytes, new: bytes) -> list[AuditEnt
     changes = {"key": {"from": old.hex(), "to": new.hex()}}
     return [
         auditor.entry(
-            Actor(kind="CLI", id="cli", workspace=workspace),
+            Principal(kind="CLI", id="cli", workspace=workspace),
             "master_key.rotate",
             new.hex(),
             changes,

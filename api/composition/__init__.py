@@ -32,9 +32,9 @@ from api.ingestion import Ingestion
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.control.commands import Commands
-from engine.control.customers import Rooms
-from engine.control.keys import Keys, NewKey
+from engine.control.commands import CommandQueue
+from engine.control.customers import QuotaCheck
+from engine.control.keys import KeyCommands, NewKey
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
@@ -158,15 +158,15 @@ class Server:
 
         self.projection = ModelProjection(self.models, self.directory.configure, self.catalog)
         self.projection.most_concurrency = settings.auto_concurrency_max
-        self.commands = Commands()
+        self.commands = CommandQueue()
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.keyring = Keyring(self, box)
         self.changes = Changes(bridge, self._changed, self.keyring.reload)
         self.freshness = Freshness(lambda: self.changes.confirmed_at)
-        self.rooms = Rooms(self.tables.customers, self.models, self.plans)
+        self.rooms = QuotaCheck(self.tables.customers, self.models, self.plans)
         self.destinations, self.rules = routing_of(self)
         self.destinations.on_disabled = witness.disabled
-        self.keys = Keys(
+        self.keys = KeyCommands(
             self.tables.tenants,
             self.tables.keys,
             self.identity,

@@ -7,15 +7,15 @@ from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
-from engine.control.customers import CustomerAccounts
-from engine.control.dlq import DeadLetters
+from engine.control.customers import CustomerCommands
+from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
-from engine.control.replays import Replays
-from engine.control.schemas import EventSchemas
-from engine.control.sessions import EmbedSessions
-from engine.control.transforms import TransformScripts
-from engine.control.workspace_settings import SettingsOfWorkspaces
+from engine.control.replays import ReplayCommands
+from engine.control.schemas import SchemaCommands
+from engine.control.sessions import SessionCommands
+from engine.control.transforms import TransformCommands
+from engine.control.workspace_settings import SettingsCommands
 from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
@@ -43,7 +43,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     events = VisibleEvents(PostgresEvents(pages), horizon)
     rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
-    schemas = EventSchemas(tables.schemas, server.commands, server.projection, server.identity)
+    schemas = SchemaCommands(tables.schemas, server.commands, server.projection, server.identity)
     return Services(
         gate=gate,
         models=models,
@@ -61,14 +61,14 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         ),
         keys=server.keys,
         last_use=server.last_use,
-        sessions=EmbedSessions(
+        sessions=SessionCommands(
             Accounts(server.bridge.pool), server.tokens, server.commands, server.identity, now
         ),
-        workspace_settings=SettingsOfWorkspaces(
+        workspace_settings=SettingsCommands(
             tables.settings, server.commands, server.projection, server.identity, now
         ),
         portal_url=server.settings.portal_url,
-        dead_letters=DeadLetters(
+        dead_letters=DeadLetterCommands(
             deliveries,
             PostgresDeadLetters(pages),
             server.requeue,
@@ -76,7 +76,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.commands,
             server.identity,
         ),
-        replays=Replays(
+        replays=ReplayCommands(
             jobs,
             tables.destinations,
             server.commands,
@@ -94,7 +94,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         schemas=schemas,
         schema_store=tables.schemas,
         inference=Inference(events, tables.schemas, schemas),
-        transforms=TransformScripts(
+        transforms=TransformCommands(
             tables.transforms,
             tables.destinations,
             server.transforms,
@@ -119,7 +119,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             ),
         ),
         bodies=ingestion.bodies,
-        customers=CustomerAccounts(
+        customers=CustomerCommands(
             tables.customers, server.commands, server.projection, server.identity, now
         ),
         customer_store=tables.customers,

@@ -3,9 +3,9 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from engine.control.audit import Actor
-from engine.control.destinations import Destinations
-from engine.control.rules import RoutingRules
+from engine.control.audit import Principal
+from engine.control.destinations import DestinationCommands
+from engine.control.rules import RuleCommands
 from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 SWEPT = 1_000  # archived destinations of one start; the next start sweeps further ones
 
 
-def routing_of(server: "Server") -> tuple[Destinations, RoutingRules]:
+def routing_of(server: "Server") -> tuple[DestinationCommands, RuleCommands]:
     """Return the commands on destinations and on rules."""
     tables, now = server.tables, server.clock.now
-    destinations = Destinations(
+    destinations = DestinationCommands(
         tables.destinations,
         server.commands,
         server.projection,
@@ -28,7 +28,7 @@ def routing_of(server: "Server") -> tuple[Destinations, RoutingRules]:
         server.rooms,
         server.catalog,
     )
-    rules = RoutingRules(
+    rules = RuleCommands(
         tables.rules,
         tables.destinations,
         server.commands,
@@ -43,13 +43,13 @@ def routing_of(server: "Server") -> tuple[Destinations, RoutingRules]:
     return destinations, rules
 
 
-async def _sweep(server: "Server", rules: RoutingRules) -> None:
+async def _sweep(server: "Server", rules: RuleCommands) -> None:
     """Remove the rules that archived destinations still have: a server was killed before it did."""
     with suppress(StoreAwayError, Refusal):
         for number, destination in await server.tables.rules.left_behind(SWEPT):
             environment = server.models.environments.get(number)
             if environment is not None:
-                actor = Actor(
+                actor = Principal(
                     kind="SYSTEM",
                     id="archived-destination",
                     workspace=environment.workspace,

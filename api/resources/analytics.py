@@ -15,7 +15,7 @@ from api.resources.destinations import required
 from api.routes import READ, Embed, Route
 from api.shapes.observability import Analytics, GranularityName, PeriodName
 from engine.core.counters import percentiles_ms
-from engine.log.observability import Tally, nothing, total_of
+from engine.log.observability import CounterSums, nothing, total_of
 from engine.model.instants import iso
 
 MINUTE_MS = 60_000
@@ -98,23 +98,23 @@ async def _parts(
     yield b"]," + sums[1:]
 
 
-def _point(at: int, tally: Tally | None) -> bytes:
+def _point(at: int, tally: CounterSums | None) -> bytes:
     # Most points of a long series are empty; what they are is known but for their instant.
     return b'{"at":"%b",%b' % (_at(at).encode(), _EMPTY if tally is None else _inside(tally))
 
 
 def _points(
-    tallies: dict[int, Tally], start: int, end: int, size: int
-) -> Iterable[tuple[int, Tally | None]]:
+    tallies: dict[int, CounterSums], start: int, end: int, size: int
+) -> Iterable[tuple[int, CounterSums | None]]:
     for number in range(start // size, (end - 1) // size + 1):
         yield max(start, number * size), tallies.get(number)
 
 
-def _inside(tally: Tally) -> bytes:
+def _inside(tally: CounterSums) -> bytes:
     return orjson.dumps(_shown(tally))[1:]
 
 
-def _shown(tally: Tally) -> dict[str, Any]:
+def _shown(tally: CounterSums) -> dict[str, Any]:
     return {
         "attempts": tally.attempts,
         "delivered": tally.delivered,

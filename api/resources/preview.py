@@ -16,7 +16,7 @@ from engine.core.vocabulary import Priority
 from engine.drafts import RULE_PATTERNS, Document, FilterSource, Name, NullIs, Pattern, Uuid
 from engine.ingest.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
 from engine.model.errors import Detail, Refusal
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from engine.routing.preview import Judgement, Preview, Reached, preview
 
 TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
@@ -80,7 +80,7 @@ def event_of(call: Call) -> Event:
     )
 
 
-def _trial(call: Call) -> Rule | None:
+def _trial(call: Call) -> RuleModel | None:
     draft = call.body_as(PreviewInput).rule
     if draft is None:
         return None
@@ -92,7 +92,7 @@ def _trial(call: Call) -> Rule | None:
             or not call.sees(destination.customer_account)
         ):
             raise Refusal("not_found", "rule.destinationId: no such destination")
-    return Rule(
+    return RuleModel(
         id=TRIAL,
         environment=call.number,
         destination=draft.destination_id or TRIAL,

@@ -15,14 +15,14 @@ from engine.control.views import rule_view
 from engine.drafts import RuleDraft, RulePatch
 from engine.model.configuration import FilterErrors
 from engine.model.errors import Refusal
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from engine.model.workspace_settings import Ability
 
 TAG = "Routing rules"
 LISTING = "/routing-rules"
 
 
-async def views(call: Call, rules: Sequence[Rule]) -> list[dict[str, Any]]:
+async def views(call: Call, rules: Sequence[RuleModel]) -> list[dict[str, Any]]:
     """Return rules as callers see them, with what is known of their filters' failures."""
     filtered = [rule.id for rule in rules if rule.filter is not None]
     recorded: dict[str, FilterErrors] = {}
@@ -35,7 +35,7 @@ async def views(call: Call, rules: Sequence[Rule]) -> list[dict[str, Any]]:
     ]
 
 
-async def view(call: Call, rule: Rule) -> dict[str, Any]:
+async def view(call: Call, rule: RuleModel) -> dict[str, Any]:
     """Return a rule as callers see it."""
     return (await views(call, [rule]))[0]
 
@@ -53,7 +53,7 @@ async def listing(call: Call) -> Answer:
     below = position(LISTING, call.number, query.cursor)
     account = None if call.customer is None else call.customer.account
 
-    async def take(below: str | None, limit: int) -> Sequence[Rule]:
+    async def take(below: str | None, limit: int) -> Sequence[RuleModel]:
         return await call.services.rule_store.page(
             call.number, query.destination_id, query.enabled, below, limit, account
         )

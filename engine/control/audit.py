@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from engine.model.configuration import AuditEntry
 from engine.model.identity import Identity
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 
 
-class Actor(Struct, frozen=True, kw_only=True):
+class Principal(Struct, frozen=True, kw_only=True):
     """Whoever asks for a change: a key, the command line, or the service itself.
 
     `environment` is the number of the one that is acted in, None for what concerns all of them. With a
@@ -23,7 +23,7 @@ class Actor(Struct, frozen=True, kw_only=True):
     workspace: str
     environment: int | None = None
     request_id: str | None = None
-    customer: Customer | None = None
+    customer: SessionCustomer | None = None
 
     def sees(self, account: str | None) -> bool:
         """Whether what is tied to a customer's account (None: to none) exists for it."""
@@ -38,7 +38,7 @@ class Auditor:
 
     def entry(
         self,
-        actor: Actor,
+        actor: Principal,
         action: str,
         object_id: str,
         changes: Mapping[str, Any] | None = None,

@@ -29,7 +29,7 @@ class _Job(Generic[T]):
         self.error: Exception | None = None
 
 
-class Commands:
+class CommandQueue:
     """The one place where configuration is written. Owner of the order: `turn`."""
 
     def __init__(self) -> None:

@@ -7,8 +7,8 @@ import trio
 from msgspec import structs
 from pydantic import Field
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
 from engine.control.ports import CustomerStore, Projection
 from engine.drafts import Document, Name, NullIs
 from engine.model.errors import Refusal
@@ -57,13 +57,13 @@ def quotas_document(quotas: Quotas) -> dict[str, Any]:
     }
 
 
-class CustomerAccounts:
+class CustomerCommands:
     """What is said of all customers' accounts, written."""
 
     def __init__(
         self,
         store: CustomerStore,
-        commands: Commands,
+        commands: CommandQueue,
         projection: Projection,
         identity: Identity,
         now: Callable[[], float],
@@ -82,7 +82,7 @@ class CustomerAccounts:
         return account
 
     async def replace(
-        self, actor: Actor, environment: int, external_id: str, draft: CustomerDraft
+        self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
         """Write what is said of an account; return the version that holds now. Raises Refusal 404."""
         given = draft.quotas
@@ -117,7 +117,7 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
     return {"name": account.name, "quotas": quotas_document(account.quotas)}
 
 
-class Rooms:
+class QuotaCheck:
     """Owner of nothing. Keys of the workspace are not asked: what they add counts, and is not refused."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
@@ -125,7 +125,7 @@ class Rooms:
         self._models = models
         self._plans = plans
 
-    async def of(self, actor: Actor, environment: int, quota: Quota) -> CustomerTally | None:
+    async def of(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
         """Return the tally at which a session's customer has room for one more, None where a key asks.
 
         Raises Refusal `plan_limit` where the customer has as many as it may.

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import trio
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
-from engine.control.customers import Rooms
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
+from engine.control.customers import QuotaCheck
 from engine.control.ports import DestinationStore, Projection
 from engine.control.rotation import Make, first_keys, shown_secret
 from engine.control.shaping import Draft, drafted, patched, receiver_of
@@ -36,22 +36,22 @@ ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug
 _PLAN_ENDS = "the plan {plan.name} has at most {plan.destinations} destinations in an environment"
 
 Change = Callable[[DestinationRecord], DestinationRecord]
-Archived = Callable[[Actor, int, str], Awaitable[None]]  # its environment and id
+Archived = Callable[[Principal, int, str], Awaitable[None]]  # its environment and id
 Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, GONE or CALLER
 
 
-class Destinations:
+class DestinationCommands:
     """The destinations of all environments, written."""
 
     def __init__(
         self,
         store: DestinationStore,
-        commands: Commands,
+        commands: CommandQueue,
         projection: Projection,
         identity: Identity,
         now: Callable[[], float],
         plans: Plans,
-        rooms: Rooms,
+        rooms: QuotaCheck,
         catalog: Catalog,
         make_key: Make = new_key,
     ) -> None:
@@ -69,7 +69,7 @@ class Destinations:
         self._now = now
 
     async def create(
-        self, actor: Actor, environment: int, draft: Draft
+        self, actor: Principal, environment: int, draft: Draft
     ) -> tuple[DestinationRecord, str | None]:
         """Add a destination; return it with the secret that is shown once (None for Ed25519).
 
@@ -112,7 +112,7 @@ class Destinations:
         return await self._commands.run(command)
 
     async def update(
-        self, actor: Actor, environment: int, identifier: str, patch: Mapping[str, Any]
+        self, actor: Principal, environment: int, identifier: str, patch: Mapping[str, Any]
     ) -> tuple[DestinationRecord, str | None]:
         """Apply a merge patch; return the next version, with the new secret if one was asked for."""
         changes = {name: value for name, value in patch.items() if name != "rotateSecret"}
@@ -126,15 +126,21 @@ class Destinations:
         )
         return record, shown_secret(record.signing[0]) if rotate else None
 
-    async def enable(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
+    async def enable(
+        self, actor: Principal, environment: int, identifier: str
+    ) -> DestinationRecord:
         """Send what waits, and what comes."""
         return await self._set(actor, environment, identifier, DestinationStatus.ACTIVE)
 
-    async def disable(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
+    async def disable(
+        self, actor: Principal, environment: int, identifier: str
+    ) -> DestinationRecord:
         """Hold deliveries as PENDING."""
         return await self._set(actor, environment, identifier, DestinationStatus.DISABLED)
 
-    async def archive(self, actor: Actor, environment: int, identifier: str) -> DestinationRecord:
+    async def archive(
+        self, actor: Principal, environment: int, identifier: str
+    ) -> DestinationRecord:
         """End a destination for good: what waits is discarded, its rules are removed. Harmless when it
         is archived already."""
         record = await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
@@ -144,7 +150,7 @@ class Destinations:
     async def disable_gone(self, destination: Destination, *, quiet: bool = False) -> None:
         """Disable a destination whose receiver answered 410. Waits for a store that is away. A `quiet`
         one is not announced: an announcement was what it answered so."""
-        actor = Actor(
+        actor = Principal(
             kind="SYSTEM",
             id="receiver-gone",
             workspace=destination.workspace,
@@ -165,7 +171,7 @@ class Destinations:
     # --- one change of one destination
 
     async def _set(
-        self, actor: Actor, environment: int, identifier: str, status: DestinationStatus
+        self, actor: Principal, environment: int, identifier: str, status: DestinationStatus
     ) -> DestinationRecord:
         def change(present: DestinationRecord) -> DestinationRecord:
             if present.status is status:
@@ -183,7 +189,7 @@ class Destinations:
 
     async def _change(
         self,
-        actor: Actor,
+        actor: Principal,
         environment: int,
         identifier: str,
         action: str,
@@ -216,7 +222,7 @@ class Destinations:
         return await self._commands.run(command)
 
     def _tell_disabled(
-        self, actor: Actor, before: DestinationRecord, after: DestinationRecord
+        self, actor: Principal, before: DestinationRecord, after: DestinationRecord
     ) -> None:
         if before.status is DestinationStatus.ACTIVE:
             reason = "GONE" if actor.kind == "SYSTEM" else "CALLER"
@@ -247,7 +253,7 @@ class Destinations:
         )
 
     async def _account(
-        self, actor: Actor, environment: int, draft: Draft
+        self, actor: Principal, environment: int, draft: Draft
     ) -> tuple[str | None, str | None]:
         """Return the customer that a draft names, as (customerExternalId, customerAccountId): in an embed
         session its own, whom it need not name."""
@@ -279,7 +285,7 @@ def _audited(record: DestinationRecord) -> dict[str, Any]:
     return {**destination_document(record), "status": record.status.name}
 
 
-async def _without_rules(actor: Actor, environment: int, destination: str) -> None:
+async def _without_rules(actor: Principal, environment: int, destination: str) -> None:
     """Do nothing: where there are no rules."""
 
 

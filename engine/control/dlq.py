@@ -10,15 +10,15 @@ from typing import Any, Protocol
 import trio
 from msgspec import Struct
 
-from engine.control.audit import Actor, Auditor
-from engine.control.commands import Commands, written
+from engine.control.audit import Auditor, Principal
+from engine.control.commands import CommandQueue, written
 from engine.core.records import Delivery
 from engine.core.vocabulary import DlqStatus
 from engine.intake.entrance import Entry
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.ports import PoisonError, StoreAwayError
 from engine.recording.requeue import (
     CHUNK,
@@ -51,14 +51,14 @@ class Bulk(Struct, frozen=True):
     remaining: int
 
 
-class Admission(Protocol):
+class EntrancePort(Protocol):
     """What lets entries in."""
 
     async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
         """Have an entry written; see `engine.intake.entrance.Entrance`."""
 
 
-class DeadLetters:
+class DeadLetterCommands:
     """The dead-letter queues of all environments, written."""
 
     def __init__(
@@ -66,8 +66,8 @@ class DeadLetters:
         log: DeliveryLog,
         queue: DeadLetterStore,
         store: RequeueStore,
-        entrance: Admission,
-        commands: Commands,
+        entrance: EntrancePort,
+        commands: CommandQueue,
         identity: Identity,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
@@ -82,7 +82,7 @@ class DeadLetters:
         self._counts = Turns(AT_ONCE, EACH)
 
     async def entry(
-        self, environment: int, identifier: str, own: Customer | None
+        self, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry | None:
         """Return what is in the queue, None where the delivery is not. `own` is the customer whose
         browser asks, who reaches nothing else. Raises Refusal 404 where there is no such delivery."""
@@ -92,7 +92,7 @@ class DeadLetters:
         return entry if entry.dlq_status is DlqStatus.IN_DLQ else None
 
     async def retry(
-        self, actor: Actor, environment: int, identifier: str, own: Customer | None
+        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> None:
         """Have one delivery tried anew. Raises Refusal 404 where it is not in the queue, 409 where its
         event is gone."""
@@ -115,14 +115,14 @@ class DeadLetters:
         raise Refusal("conflict", "the delivery cannot be sent again: its event was removed")
 
     async def retry_all(
-        self, actor: Actor, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
+        self, actor: Principal, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
     ) -> Bulk:
         """Have all that a filter selects tried anew, the oldest first; `shown` is the filter as the
         audit log has it."""
         return await self._all(actor, environment, which, shown, "retry", RequeueEntry)
 
     async def discard_all(
-        self, actor: Actor, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
+        self, actor: Principal, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
     ) -> Bulk:
         """Give up for good all that a filter selects."""
         return await self._all(actor, environment, which, shown, "discard", DiscardEntry)
@@ -139,7 +139,7 @@ class DeadLetters:
 
     async def _all(
         self,
-        actor: Actor,
+        actor: Principal,
         environment: int,
         which: DeliveryFilter,
         shown: Mapping[str, Any],

@@ -9,15 +9,15 @@ import trio
 from msgspec import Struct
 from pydantic import Field
 
-from engine.control.audit import Actor
-from engine.control.schemas import EventSchemas, EventType, SchemaDraft, judge
+from engine.control.audit import Principal
+from engine.control.schemas import EventType, SchemaCommands, SchemaDraft, judge
 from engine.drafts import Document
 from engine.log.delivery_log import EventFilter, EventLog
 from engine.model.errors import Refusal
 from engine.model.instants import Instant
 from engine.runtime.turns import Turns
 from engine.schemas.compiled import decode
-from engine.schemas.observation import Room, Sight
+from engine.schemas.observation import Observation, ObservationRoom
 from engine.schemas.records import SchemaRecord, SchemaStore
 
 SAMPLE = 100
@@ -53,19 +53,19 @@ class Inferred(Struct, frozen=True):
 class Inference:
     """Looks at recent events."""
 
-    def __init__(self, events: EventLog, store: SchemaStore, schemas: EventSchemas) -> None:
+    def __init__(self, events: EventLog, store: SchemaStore, schemas: SchemaCommands) -> None:
         self._events = events
         self._store = store
         self._schemas = schemas
         self._turns = Turns(AT_ONCE, EACH)
 
-    async def infer(self, actor: Actor, environment: int, draft: InferenceDraft) -> Inferred:
+    async def infer(self, actor: Principal, environment: int, draft: InferenceDraft) -> Inferred:
         """Return the schema of a type's newest events. Raises Refusal 404 where there are none."""
         async with self._turns.turn(environment):
             payloads = await self._sample(environment, draft)
             if not payloads:
                 raise Refusal("not_found", "no events of this type were received lately")
-            sight, room = Sight(), Room()
+            sight, room = Observation(), ObservationRoom()
             for payload in payloads:
                 for _ in sight.look(decode(payload), room):
                     await trio.lowlevel.checkpoint()

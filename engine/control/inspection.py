@@ -9,7 +9,7 @@ from collections.abc import Callable
 import trio
 from msgspec import Struct
 
-from engine.control.commands import Commands
+from engine.control.commands import CommandQueue
 from engine.control.ports import DestinationStore
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Event, Outcome
@@ -17,7 +17,7 @@ from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, DestinationSta
 from engine.log.delivery_log import DeliveryLog
 from engine.model.errors import Refusal
 from engine.model.identity import Identity, created_at_ms, delivery_id
-from engine.model.read_models import Customer, Models
+from engine.model.read_models import Models, SessionCustomer
 from engine.ports import Sender, Transmission
 from engine.runtime.slots import Slots
 
@@ -43,7 +43,7 @@ class Inspections:
         store: DestinationStore,
         log: DeliveryLog,
         sender: Sender,
-        commands: Commands,
+        commands: CommandQueue,
         identity: Identity,
     ) -> None:
         self._models = models
@@ -55,7 +55,7 @@ class Inspections:
         self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "tests", retry_after_s=5)
 
     async def test(
-        self, environment: int, identifier: str, customer: Customer | None = None
+        self, environment: int, identifier: str, customer: SessionCustomer | None = None
     ) -> Inspection:
         """Send a sample and record it, for the `customer` whose session asks. Raises Refusal 404, 409
         (archived) or 503 (too many tests)."""
@@ -67,7 +67,7 @@ class Inspections:
             raise Refusal("conflict", "the destination is archived")
         return await self._commands.run_beside(lambda: self._test(destination, customer))
 
-    async def _test(self, destination: Destination, customer: Customer | None) -> Inspection:
+    async def _test(self, destination: Destination, customer: SessionCustomer | None) -> Inspection:
         with self._slots.taken(destination.workspace, customer):
             delivery = self._sample(destination)
             outcome = await self._send(Transmission(destination, delivery, 1))

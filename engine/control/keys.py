@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from engine.control.audit import Actor, Auditor, differences
+from engine.control.audit import Auditor, Principal, differences
 from engine.control.commands import written
 from engine.control.ports import KeyStore, NoProjection, Projection, TenantStore
 from engine.core.vocabulary import CredentialKind, Environment, Scope
@@ -23,7 +23,7 @@ from engine.model.documents import invalid, is_uuid
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.instants import iso
-from engine.model.read_models import EnvironmentModel, Workspace, digest_of
+from engine.model.read_models import EnvironmentModel, WorkspaceModel, digest_of
 from engine.plans.plans import BUILT_IN
 from engine.ports import StoreError
 
@@ -60,7 +60,7 @@ class Reach(Struct, frozen=True):
     mcp: bool
 
 
-class Keys:
+class KeyCommands:
     """Workspaces and keys, written. In a server the projection shows them at once."""
 
     def __init__(
@@ -91,8 +91,8 @@ class Keys:
         _check_name(name)
         if plan not in self._plans:
             raise invalid("plan", f"must be one of {', '.join(self._plans)}")
-        workspace = Workspace(self._identity.other(), name, plan)
-        by = Actor(kind=actor, id=actor.lower(), workspace=workspace.id)
+        workspace = WorkspaceModel(self._identity.other(), name, plan)
+        by = Principal(kind=actor, id=actor.lower(), workspace=workspace.id)
         changes = differences({}, {"name": name, "plan": plan})
         entry = self._auditor.entry(by, "workspace.create", workspace.id, changes)
         tenant = await self._tenants.create(workspace, entry)
@@ -108,7 +108,7 @@ class Keys:
         for _ in range(_ATTEMPTS):
             workspace = (await self.workspace(name)).workspace
             if workspace.plan != plan:
-                by = Actor(kind="CLI", id="cli", workspace=workspace.id)
+                by = Principal(kind="CLI", id="cli", workspace=workspace.id)
                 changes = differences({"plan": workspace.plan}, {"plan": plan})
                 entry = self._auditor.entry(by, "workspace.set_plan", workspace.id, changes)
                 if not await self._tenants.set_plan(workspace, plan, entry):
@@ -155,7 +155,7 @@ class Keys:
         environment: Environment | None,
         name: str,
         *,
-        actor: Actor | None = None,
+        actor: Principal | None = None,
     ) -> NewKey:
         """Add a key of one environment, or an MCP key where that is None. Raises Refusal 400."""
         place = next((e for e in tenant.environments if e.name is environment), None)
@@ -168,7 +168,7 @@ class Keys:
         environment: EnvironmentModel | None,
         name: str,
         *,
-        actor: Actor | None = None,
+        actor: Principal | None = None,
     ) -> NewKey:
         """The same where workspace and environment are known by their ids."""
         _check_name(name)
@@ -205,7 +205,7 @@ class Keys:
         )
 
     async def rotate(
-        self, key_id: str, *, actor: Actor | None = None, reach: Reach | None = None
+        self, key_id: str, *, actor: Principal | None = None, reach: Reach | None = None
     ) -> NewKey:
         """Give a key a new secret; the one in force lives 24 hours more.
 
@@ -225,7 +225,7 @@ class Keys:
         raise Refusal("conflict", "the key is being changed by others: try again")
 
     async def revoke(
-        self, key_id: str, *, actor: Actor | None = None, reach: Reach | None = None
+        self, key_id: str, *, actor: Principal | None = None, reach: Reach | None = None
     ) -> None:
         """End a key with all its secrets. Raises Refusal 404 where it is unknown or revoked already."""
         for _ in range(_ATTEMPTS):
@@ -250,7 +250,7 @@ class Keys:
                 raise
             return []  # another process starts on the same database and was first
         environment = next(e for e in tenant.environments if e.name is Environment.DEVELOPMENT)
-        by = Actor(
+        by = Principal(
             kind="SYSTEM",
             id="first-start",
             workspace=tenant.workspace.id,
@@ -276,13 +276,13 @@ class Keys:
 
     def _entry(
         self,
-        actor: Actor | None,
+        actor: Principal | None,
         action: str,
         key: KeyRecord,
         changes: Mapping[str, Any],
         previous: str | None = None,
     ) -> AuditEntry:
-        by = actor or Actor(kind="CLI", id="cli", workspace=key.workspace)
+        by = actor or Principal(kind="CLI", id="cli", workspace=key.workspace)
         # It belongs to where the key does, which for an MCP key is no single environment.
         by = msgspec.structs.replace(by, environment=key.environment)
         return self._auditor.entry(by, f"api_key.{action}", key.id, changes, previous)

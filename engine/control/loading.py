@@ -9,7 +9,7 @@ from time import perf_counter
 import structlog
 import trio
 
-from engine.control.commands import Commands
+from engine.control.commands import CommandQueue
 from engine.control.ports import ConfigurationStore
 from engine.control.projection import ModelProjection
 from engine.model.documents import is_uuid
@@ -27,7 +27,7 @@ class Loader:
         self,
         store: ConfigurationStore,
         projection: ModelProjection,
-        commands: Commands,
+        commands: CommandQueue,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
         """`clock`: by which rows hold the loop, in seconds."""

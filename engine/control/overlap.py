@@ -7,7 +7,7 @@ VISITS = 500_000  # of patterns, some 100 ms; past them the answer is yes, to be
 _OWN = "angarium."
 
 
-class _Pattern(NamedTuple):
+class _SegmentPattern(NamedTuple):
     """`segments`, of which None is any; `tail`: at least one more follows."""
 
     rule: str
@@ -31,11 +31,11 @@ def too_many_at_once(new: Iterable[str], others: Mapping[str, Iterable[str]], at
     return False
 
 
-def _read(rule: str, pattern: str) -> _Pattern:
+def _read(rule: str, pattern: str) -> _SegmentPattern:
     segments = pattern.split(".")
     tail = segments[-1] == "*"
     kept = segments[:-1] if tail else segments
-    return _Pattern(rule, tuple(None if each == "*" else each for each in kept), tail)
+    return _SegmentPattern(rule, tuple(None if each == "*" else each for each in kept), tail)
 
 
 class _Search:
@@ -45,16 +45,16 @@ class _Search:
         self._at_most = at_most
         self._visits = VISITS
 
-    def found(self, live: list[_Pattern], depth: int) -> bool:
+    def found(self, live: list[_SegmentPattern], depth: int) -> bool:
         """Whether a type that goes on from here, met by all that are `live`, meets too many rules."""
         if not self._enough(live):
             return False
         self._visits -= len(live)
         if self._visits < 0:
             return True
-        ending: list[_Pattern] = []
-        anyway: list[_Pattern] = []  # met by a type that goes on, whatever comes next
-        by_literal: dict[str, list[_Pattern]] = {}
+        ending: list[_SegmentPattern] = []
+        anyway: list[_SegmentPattern] = []  # met by a type that goes on, whatever comes next
+        by_literal: dict[str, list[_SegmentPattern]] = {}
         open_ = False
         for pattern in live:
             length = len(pattern.segments)
@@ -76,7 +76,7 @@ class _Search:
             return True
         return self.found(anyway, depth + 1)
 
-    def _enough(self, patterns: list[_Pattern]) -> bool:
+    def _enough(self, patterns: list[_SegmentPattern]) -> bool:
         if len(patterns) <= self._at_most:
             return False
         rules = {each.rule for each in patterns}

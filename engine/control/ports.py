@@ -23,7 +23,7 @@ from engine.model.configuration import (
     TransformScript,
 )
 from engine.model.quotas import CustomerAccount, CustomerTally, Used
-from engine.model.read_models import ActiveSchema, Rule, Workspace
+from engine.model.read_models import ActiveSchema, RuleModel, WorkspaceModel
 from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.records import SchemaStore
 
@@ -31,10 +31,10 @@ from engine.schemas.records import SchemaStore
 class TenantStore(Protocol):
     """Workspaces and their environments."""
 
-    async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
+    async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
         """Add a workspace with its three environments; None when the name is taken."""
 
-    async def set_plan(self, workspace: Workspace, plan: str, audit: AuditEntry) -> bool:
+    async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
         """Put a workspace on another plan, if its present one is what `workspace` says."""
 
     async def find(self, name: str) -> Tenant | None:
@@ -178,7 +178,7 @@ class RuleStore(Protocol):
 
     async def create(
         self,
-        rule: Rule,
+        rule: RuleModel,
         at_most: int,
         audit: AuditEntry,
         tally: int | None = None,
@@ -187,11 +187,13 @@ class RuleStore(Protocol):
         """Add a rule, unless its destination is archived, the environment has `at_most` rules or is past
         `tally`, or the customer's account is past its own."""
 
-    async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
+    async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version, if the present one is its predecessor and the environment not past
         `tally`."""
 
-    async def remove_all(self, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+    async def remove_all(
+        self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
+    ) -> list[str]:
         """Remove the versions that are given, of one environment, each with its entry; return the ids of
         those that were removed."""
 
@@ -211,13 +213,13 @@ class RuleStore(Protocol):
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
         """Add to what is recorded, for rules that still have the filter that failed."""
 
-    async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
+    async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove the version that is given."""
 
-    async def get(self, environment: int, rule: str) -> Rule | None:
+    async def get(self, environment: int, rule: str) -> RuleModel | None:
         """Return a rule."""
 
-    async def find(self, rule: str) -> Rule | None:
+    async def find(self, rule: str) -> RuleModel | None:
         """Return a rule of whatever environment: for read models only."""
 
     async def page(
@@ -228,7 +230,7 @@ class RuleStore(Protocol):
         before: str | None,
         limit: int,
         account: str | None = None,
-    ) -> list[Rule]:
+    ) -> list[RuleModel]:
         """Return rules with an id below `before`, newest first; with `account`, those of destinations
         that are tied to it."""
 
@@ -243,7 +245,7 @@ class SettingsStore(Protocol):
         """Write the next version, if the present one is its predecessor."""
 
 
-class Known(Protocol):
+class KnownVersions(Protocol):
     """Which versions of destinations and rules need not be read; 0 of what is not known."""
 
     def destination_version(self, destination: str) -> int:
@@ -284,7 +286,7 @@ class ConfigurationStore(Protocol):
     def settings(self) -> SettingsStore:
         """Settings of workspaces."""
 
-    async def load(self, known: Known | None = None) -> Configuration:
+    async def load(self, known: KnownVersions | None = None) -> Configuration:
         """Read everything, as of one instant; what is `known` may be left out."""
 
 
@@ -300,7 +302,7 @@ class Projection(Protocol):
     def destination(self, record: DestinationRecord) -> None:
         """A destination has a new version."""
 
-    def rule(self, rule: Rule) -> None:
+    def rule(self, rule: RuleModel) -> None:
         """A rule has a new version."""
 
     def rule_removed(self, rule: str) -> None:
@@ -328,7 +330,7 @@ class NoProjection:
     def destination(self, record: DestinationRecord) -> None:
         """Do nothing."""
 
-    def rule(self, rule: Rule) -> None:
+    def rule(self, rule: RuleModel) -> None:
         """Do nothing."""
 
     def rule_removed(self, rule: str) -> None:

@@ -11,7 +11,7 @@ from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
 from engine.model.errors import Refusal
 from engine.model.headers import Headers
 from engine.model.quotas import CustomerAccount
-from engine.model.read_models import ActiveSchema, Credential, Models, Rule
+from engine.model.read_models import ActiveSchema, Credential, Models, RuleModel
 from engine.model.workspace_settings import WorkspaceSettings
 from engine.schemas.checks import ActiveSchemas
 from engine.templates.catalog import Catalog
@@ -91,7 +91,7 @@ class ModelProjection:
         self._models.put_destination(destination)
         self._configure(destination)
 
-    def rule(self, rule: Rule) -> None:
+    def rule(self, rule: RuleModel) -> None:
         """Route by this version of a rule."""
         if self.rule_version(rule.id) < rule.version:
             self._models.put_rule(rule)

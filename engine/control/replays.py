@@ -7,8 +7,8 @@ import msgspec
 import trio
 from pydantic import Field
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
 from engine.control.ports import DestinationStore
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, DestinationStatus, ReplayStatus
 from engine.drafts import (
@@ -23,9 +23,9 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import Identity, created_at_ms
 from engine.model.instants import Instant
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.plans.plans import Horizon
-from engine.replay.job import UNFINISHED, ReplayJob, Selection
+from engine.replay.job import UNFINISHED, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document
 
@@ -66,7 +66,7 @@ class ReplayDraft(Document):
         description="At most so many a second are enqueued. Null: as quickly as the receivers take them.",
     )  # fmt: skip
 
-    def selection(self) -> Selection:
+    def selection(self) -> ReplaySelection:
         """Return it as the engine knows it. Raises Refusal 400 where it is too wide or says nothing."""
         bounds = (self.destination_id, self.customer_account_id, self.delivery_ids, self.from_)
         if all(bound is None for bound in bounds):
@@ -77,7 +77,7 @@ class ReplayDraft(Document):
         if self.from_ is not None and self.to is not None and self.from_ > self.to:
             raise invalid("from", "is after to")
         ids, statuses = self.delivery_ids, self.statuses
-        return Selection(
+        return ReplaySelection(
             destination=self.destination_id,
             account=self.customer_account_id,
             event_types=None
@@ -92,7 +92,7 @@ class ReplayDraft(Document):
         )
 
 
-class Runner(Protocol):
+class JobRunner(Protocol):
     """What runs the jobs."""
 
     def nudge(self) -> None:
@@ -102,15 +102,15 @@ class Runner(Protocol):
         """Announce that a job has ended."""
 
 
-class Replays:
+class ReplayCommands:
     """The replay jobs of all environments, written."""
 
     def __init__(
         self,
         store: JobStore,
         destinations: DestinationStore,
-        commands: Commands,
-        runner: Runner,
+        commands: CommandQueue,
+        runner: JobRunner,
         identity: Identity,
         now: Callable[[], float],
         horizon: Horizon,
@@ -125,7 +125,7 @@ class Replays:
         self._now = now
 
     async def create(
-        self, actor: Actor, environment: int, draft: ReplayDraft, own: Customer | None
+        self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
     ) -> ReplayJob:
         """Add a job; `own` is the customer whose browser asks, who reaches nothing else.
 
@@ -163,7 +163,7 @@ class Replays:
         return await self._counted(job) if job.dry_run else job
 
     async def cancel(
-        self, actor: Actor, environment: int, identifier: str, own: Customer | None
+        self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
         """End a job: nothing more is enqueued. Raises Refusal 404, and 400 for one that has ended."""
 
@@ -185,7 +185,9 @@ class Replays:
 
         return await self._commands.run_beside(command)
 
-    async def get(self, environment: int, identifier: str, own: Customer | None) -> ReplayJob:
+    async def get(
+        self, environment: int, identifier: str, own: SessionCustomer | None
+    ) -> ReplayJob:
         """Return a job. Raises Refusal 404."""
         job = await self._store.get(environment, identifier)
         if job is None or (own is not None and job.selection.account != own.account):
@@ -206,8 +208,8 @@ class Replays:
     # --- what a selection names
 
     async def _judged(
-        self, environment: int, selection: Selection, own: Customer | None
-    ) -> Selection:
+        self, environment: int, selection: ReplaySelection, own: SessionCustomer | None
+    ) -> ReplaySelection:
         """Return the selection with the account that all of it belongs to, if there is one."""
         account = selection.account
         if own is not None:
@@ -239,7 +241,7 @@ class Replays:
         return msgspec.structs.replace(selection, account=account)
 
 
-def _check_named(selection: Selection, named: list[Named], account: str | None) -> None:
+def _check_named(selection: ReplaySelection, named: list[Named], account: str | None) -> None:
     present = {each.id: each for each in named}
     for place, identifier in enumerate(selection.deliveries or ()):
         path = f"deliveryIds[{place}]"

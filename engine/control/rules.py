@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import trio
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
-from engine.control.customers import Rooms
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
+from engine.control.customers import QuotaCheck
 from engine.control.overlap import too_many_at_once
 from engine.control.ports import DestinationStore, Projection, RuleStore
 from engine.control.views import rule_document
@@ -19,7 +19,7 @@ from engine.model.documents import invalid, merged, read
 from engine.model.errors import Refusal
 from engine.model.identity import Identity, created_at_ms
 from engine.model.quotas import Quota
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
 
 # That one event can meet, of one customer's destinations, and as many of those tied to no customer: each
@@ -38,19 +38,19 @@ ATTEMPTS = 5  # as with destinations
 BUSY = "the rules are being changed by others: try again"
 
 
-class RoutingRules:
+class RuleCommands:
     """The routing rules of all environments, written."""
 
     def __init__(
         self,
         store: RuleStore,
         destinations: DestinationStore,
-        commands: Commands,
+        commands: CommandQueue,
         projection: Projection,
         identity: Identity,
         now: Callable[[], float],
         plans: Plans,
-        rooms: Rooms,
+        rooms: QuotaCheck,
     ) -> None:
         self._plans = plans
         self._rooms = rooms
@@ -63,7 +63,7 @@ class RoutingRules:
         self._now = now
         self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
 
-    async def create(self, actor: Actor, environment: int, draft: RuleDraft) -> Rule:
+    async def create(self, actor: Principal, environment: int, draft: RuleDraft) -> RuleModel:
         """Add a rule. Raises Refusal 404 or 409 for its destination, 402 where the plan, or the quota of
         the customer whose session asks, has no room for another, 400 past the number of filters, or of
         the patterns' characters."""
@@ -92,27 +92,27 @@ class RoutingRules:
 
     async def update(
         self,
-        actor: Actor,
+        actor: Principal,
         environment: int,
         identifier: str,
         patch: Mapping[str, Any],
-    ) -> Rule:
+    ) -> RuleModel:
         """Apply a merge patch; return the next version."""
 
-        def change(present: Rule) -> RuleDraft:
+        def change(present: RuleModel) -> RuleDraft:
             return read(RuleDraft, merged(rule_document(present), patch))
 
         return await self._change(actor, environment, identifier, "update", change)
 
-    async def enable(self, actor: Actor, environment: int, identifier: str) -> Rule:
+    async def enable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
         """Route by it."""
         return await self._switch(actor, environment, identifier, enabled=True)
 
-    async def disable(self, actor: Actor, environment: int, identifier: str) -> Rule:
+    async def disable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
         """Route by it no more, for now."""
         return await self._switch(actor, environment, identifier, enabled=False)
 
-    async def remove(self, actor: Actor, environment: int, identifier: str) -> None:
+    async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
         """Remove a rule. Raises Refusal 404 when there is none."""
 
         async def command() -> None:
@@ -128,7 +128,7 @@ class RoutingRules:
 
         await self._commands.run(command)
 
-    async def remove_all_of(self, actor: Actor, environment: int, destination: str) -> None:
+    async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
         """Remove the rules of an archived destination, which gets no new ones: a few at a time, beside
         other commands, since there may be as many as the plan has."""
 
@@ -151,13 +151,13 @@ class RoutingRules:
 
     async def _switch(
         self,
-        actor: Actor,
+        actor: Principal,
         environment: int,
         identifier: str,
         *,
         enabled: bool,
-    ) -> Rule:
-        def change(present: Rule) -> RuleDraft:
+    ) -> RuleModel:
+        def change(present: RuleModel) -> RuleDraft:
             return read(RuleDraft, {**rule_document(present), "enabled": enabled})
 
         action = "enable" if enabled else "disable"
@@ -165,12 +165,12 @@ class RoutingRules:
 
     async def _change(
         self,
-        actor: Actor,
+        actor: Principal,
         environment: int,
         identifier: str,
         action: str,
-        change: Callable[[Rule], RuleDraft],
-    ) -> Rule:
+        change: Callable[[RuleModel], RuleDraft],
+    ) -> RuleModel:
         for _ in range(ATTEMPTS):
             present = await self._get(actor, environment, identifier)
             draft = change(present)
@@ -192,7 +192,7 @@ class RoutingRules:
             await trio.lowlevel.checkpoint()
         raise Refusal("conflict", BUSY)
 
-    async def _write(self, rule: Rule, write: Callable[[], Awaitable[bool]]) -> bool:
+    async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
         """Write a version whose decision was made before its turn: other tenants' commands do not wait
         for that, and the statement writes nothing where the decision does not hold any more."""
 
@@ -204,7 +204,9 @@ class RoutingRules:
 
         return await self._commands.run(command)
 
-    async def _tally(self, rule: Rule, present: Rule | None, account: str | None) -> int | None:
+    async def _tally(
+        self, rule: RuleModel, present: RuleModel | None, account: str | None
+    ) -> int | None:
         """Return the tally at which the rule's filter is one of few enough, None where that is no
         question. Raises Refusal where there are too many of the rule's customer, or of none."""
         if rule.filter is None:
@@ -236,7 +238,7 @@ class RoutingRules:
             )
         return known.tally
 
-    async def _get(self, actor: Actor, environment: int, identifier: str) -> Rule:
+    async def _get(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
         rule = await self._store.get(environment, identifier)
         if rule is not None and actor.customer is not None:
             destination = await self._destinations.get(environment, rule.destination)
@@ -246,7 +248,7 @@ class RoutingRules:
             raise Refusal("not_found", "no such routing rule")
         return rule
 
-    async def _account(self, actor: Actor, environment: int, identifier: str) -> str | None:
+    async def _account(self, actor: Principal, environment: int, identifier: str) -> str | None:
         """Return the account that a rule's destination is tied to. Raises Refusal 404 or 409."""
         destination = await self._destinations.get(environment, identifier)
         if destination is None or not actor.sees(destination.customer_account):
@@ -267,8 +269,8 @@ def _check_size(patterns: Sequence[str]) -> None:
 
 def _drafted(
     draft: RuleDraft, identifier: str, environment: int, version: int, updated_at_ms: int
-) -> Rule:
-    return Rule(
+) -> RuleModel:
+    return RuleModel(
         id=identifier,
         environment=environment,
         destination=draft.destination_id,

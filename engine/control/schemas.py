@@ -7,8 +7,8 @@ import trio
 from msgspec import Struct
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
 from engine.control.ports import Projection
 from engine.drafts import DESCRIPTION_LENGTH, Document
 from engine.ingest.event_json import check_type
@@ -93,13 +93,13 @@ def judge(draft: SchemaDraft) -> Judged:
     return Judged(document, example, weight)
 
 
-class EventSchemas:
+class SchemaCommands:
     """The event schemas of all environments, written."""
 
     def __init__(
         self,
         store: SchemaStore,
-        commands: Commands,
+        commands: CommandQueue,
         projection: Projection,
         identity: Identity,
     ) -> None:
@@ -110,7 +110,7 @@ class EventSchemas:
         self._auditor = Auditor(identity)
         self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
 
-    async def create(self, actor: Actor, environment: int, draft: SchemaDraft) -> SchemaRecord:
+    async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
         # In a thread, so that events are taken meanwhile; within its command nothing else could be.
         good = await trio.to_thread.run_sync(judge, draft, limiter=self._judges)
@@ -144,7 +144,7 @@ class EventSchemas:
 
         return await self._commands.run(command)
 
-    async def activate(self, actor: Actor, environment: int, identifier: str) -> SchemaRecord:
+    async def activate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
         """Hold events of the type to this version from now on. Raises Refusal 404 or 409."""
 
         async def command() -> SchemaRecord:
@@ -168,7 +168,7 @@ class EventSchemas:
 
         return await self._commands.run(command)
 
-    async def deprecate(self, actor: Actor, environment: int, identifier: str) -> SchemaRecord:
+    async def deprecate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
         """Hold events of the type to nothing any more. Raises Refusal 404 or 409."""
 
         async def command() -> SchemaRecord:

@@ -13,14 +13,14 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from engine.control.audit import Actor, Auditor
-from engine.control.commands import Commands, written
+from engine.control.audit import Auditor, Principal
+from engine.control.commands import CommandQueue, written
 from engine.core.vocabulary import CredentialKind, Scope
 from engine.model.configuration import AuditEntry
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.instants import iso
-from engine.model.read_models import Credential, Customer, Models
+from engine.model.read_models import Credential, Models, SessionCustomer
 from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
 
 PREFIX = b"anges_"
@@ -41,7 +41,7 @@ class NewSession(Struct, frozen=True):
 
     token: str
     expires_at_ms: int
-    customer: Customer
+    customer: SessionCustomer
 
 
 class AccountStore(Protocol):
@@ -62,7 +62,7 @@ class SessionTokens:
         self._models = models
         self.keys = TokenKeys(keys)
 
-    def sign(self, environment: int, customer: Customer, expires_at_ms: int) -> str:
+    def sign(self, environment: int, customer: SessionCustomer, expires_at_ms: int) -> str:
         """Return the token of a session."""
         account = UUID(customer.account).bytes
         head = _HEAD.pack(self.keys.signing, environment, expires_at_ms, account)
@@ -92,18 +92,18 @@ class SessionTokens:
             environment=environment,
             scope=Scope.MANAGE,  # over what is its customer's; which routes it gets they say themselves
             expires_at=expires_at_ms / 1000,
-            customer=Customer(str(UUID(bytes=account)), claims[_HEAD.size :].decode()),
+            customer=SessionCustomer(str(UUID(bytes=account)), claims[_HEAD.size :].decode()),
         )
 
 
-class EmbedSessions:
+class SessionCommands:
     """Opens sessions."""
 
     def __init__(
         self,
         accounts: AccountStore,
         tokens: SessionTokens,
-        commands: Commands,
+        commands: CommandQueue,
         identity: Identity,
         now: Callable[[], float],
     ) -> None:
@@ -115,7 +115,7 @@ class EmbedSessions:
         self._now = now
 
     async def create(
-        self, actor: Actor, environment: int, external_id: str, ttl_s: int
+        self, actor: Principal, environment: int, external_id: str, ttl_s: int
     ) -> NewSession:
         """Open a session of a customer, and the customer's account when it is new."""
         if not TTL_LEAST_S <= ttl_s <= TTL_MOST_S:
@@ -134,6 +134,6 @@ class EmbedSessions:
             await written(self._accounts.witness(environment, account, entry))
             return account
 
-        customer = Customer(await self._commands.run_beside(work), external_id)
+        customer = SessionCustomer(await self._commands.run_beside(work), external_id)
         token = self._tokens.sign(environment, customer, expires_at_ms)
         return NewSession(token, expires_at_ms, customer)

@@ -15,7 +15,7 @@ from engine.model.configuration import DestinationRecord
 from engine.model.documents import invalid, merged
 from engine.model.errors import Detail, Refusal
 from engine.model.headers import MASK, Headers
-from engine.outbound.ports import Failure, Templates
+from engine.outbound.ports import Failure, TemplateStage
 from engine.templates.catalog import Catalog
 from engine.templates.definition import Definition, Destined
 from engine.wire.head import USER_AGENT
@@ -150,7 +150,7 @@ def _refuse_masks(
             raise invalid(f"config.{name}", "the mask stands for no stored value")
 
 
-class Sketch(Struct, frozen=True):
+class RequestSketch(Struct, frozen=True):
     """A request as it would be sent, with masks for secrets."""
 
     url: str
@@ -158,22 +158,22 @@ class Sketch(Struct, frozen=True):
     body: str
 
 
-class Preview(Struct, frozen=True):
+class TemplateOutput(Struct, frozen=True):
     """What would be sent, or what stands against it."""
 
-    request: Sketch | None
+    request: RequestSketch | None
     errors: tuple[Detail, ...] = ()
 
 
 def previewed(
     definition: Definition,
-    templates: Templates,
+    templates: TemplateStage,
     given: Mapping[str, Any],
     body: bytes,
     event_type: str,
     stored: Template | None = None,
     headers: Headers = (),
-) -> Preview:
+) -> TemplateOutput:
     """Return what a template would send for an outbound body. `given` is a configuration, or with
     `stored` a merge patch of that; `headers` are the destination's own.
 
@@ -184,12 +184,12 @@ def previewed(
     known = {name: MASK if name in unknown else value for name, value in config.items()}
     errors = _errors(definition, known, {f"config.{name}" for name in unknown})
     if errors:
-        return Preview(None, errors)
+        return TemplateOutput(None, errors)
     shown = {name: None if name in definition.secrets else value for name, value in config.items()}
     text = json.dumps(shown).encode()
     rendered = templates.render(Template(definition.id, text, text), body, event_type)
     if isinstance(rendered, Failure):
-        return Preview(None, (Detail("event", rendered.message),))
+        return TemplateOutput(None, (Detail("event", rendered.message),))
     layers = (  # each name from the last that has it, as on the wire
         {"content-type": "application/json", "user-agent": USER_AGENT.decode()},
         own_headers.shown(headers),
@@ -198,7 +198,7 @@ def previewed(
     )
     url = definition.target(known).shown_url  # also of a host that only a secret tells
     body_text = rendered.body.decode("utf-8", "replace")
-    return Preview(Sketch(url, _layered(layers), body_text))
+    return TemplateOutput(RequestSketch(url, _layered(layers), body_text))
 
 
 def _config(

@@ -11,9 +11,9 @@ import msgspec
 import trio
 from pydantic import Field
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
-from engine.control.customers import Rooms
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
+from engine.control.customers import QuotaCheck
 from engine.control.ports import DestinationStore, Projection, TransformStore
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus
@@ -23,7 +23,7 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.quotas import Quota
-from engine.outbound.ports import Trying
+from engine.outbound.ports import ScriptRuns
 from engine.plans.plans import Plan, Plans
 
 T = TypeVar("T")
@@ -48,19 +48,19 @@ class TransformDraft(Document):
     ]
 
 
-class TransformScripts:
+class TransformCommands:
     """The transform scripts of all environments, written."""
 
     def __init__(
         self,
         store: TransformStore,
         destinations: DestinationStore,
-        transforms: Trying,
-        commands: Commands,
+        transforms: ScriptRuns,
+        commands: CommandQueue,
         projection: Projection,
         identity: Identity,
         plans: Plans,
-        rooms: Rooms,
+        rooms: QuotaCheck,
         now: Callable[[], float],
     ) -> None:
         self._rooms = rooms
@@ -75,7 +75,7 @@ class TransformScripts:
         self._now = now
 
     async def create(
-        self, actor: Actor, environment: int, draft: TransformDraft
+        self, actor: Principal, environment: int, draft: TransformDraft
     ) -> TransformScript:
         """Add the next version of a destination's script, as a draft.
 
@@ -121,7 +121,7 @@ class TransformScripts:
 
         return await self._commands.run(command)
 
-    async def publish(self, actor: Actor, environment: int, identifier: str) -> TransformScript:
+    async def publish(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
         """Make a version the live one. Raises Refusal 404, 402 or 409 (archived)."""
 
         async def attempt() -> TransformScript | None:
@@ -145,7 +145,9 @@ class TransformScripts:
 
         return await self._tried(attempt)
 
-    async def unpublish(self, actor: Actor, environment: int, identifier: str) -> TransformScript:
+    async def unpublish(
+        self, actor: Principal, environment: int, identifier: str
+    ) -> TransformScript:
         """Leave the destination without a script. Raises Refusal 404 or 409 (archived, or not live)."""
 
         async def attempt() -> TransformScript | None:
@@ -164,7 +166,7 @@ class TransformScripts:
 
         return await self._tried(attempt)
 
-    async def remove(self, actor: Actor, environment: int, identifier: str) -> None:
+    async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
         """Remove a version that is not live. Raises Refusal 404 or 409 (archived, or live)."""
 
         async def attempt() -> bool | None:
@@ -194,14 +196,14 @@ class TransformScripts:
 
         return await self._commands.run(command)
 
-    async def _get(self, actor: Actor, environment: int, identifier: str) -> TransformScript:
+    async def _get(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
         script = await self._store.get(environment, identifier)
         if script is None or not actor.sees(script.customer_account):
             raise Refusal("not_found", "no such transform script")
         return script
 
     async def _destination(
-        self, actor: Actor, environment: int, identifier: str
+        self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
         found = await self._destinations.get(environment, identifier)
         if found is None or not actor.sees(found.customer_account):

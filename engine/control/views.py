@@ -10,7 +10,7 @@ from engine.model.configuration import DestinationRecord, FilterErrors
 from engine.model.headers import shown
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 
 
 def destination_document(record: DestinationRecord) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def destination_view(
     }
 
 
-def rule_document(rule: Rule) -> dict[str, Any]:
+def rule_document(rule: RuleModel) -> dict[str, Any]:
     """Return the part of a rule that callers write."""
     return {
         "name": rule.name,
@@ -70,7 +70,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
 
 
 def rule_view(
-    rule: Rule, environment: Environment, errors: FilterErrors | None = None
+    rule: RuleModel, environment: Environment, errors: FilterErrors | None = None
 ) -> dict[str, Any]:
     """Return a rule whole, with what is known of its filter's failures."""
     return {

@@ -9,8 +9,8 @@ import trio
 from msgspec import structs
 from pydantic import AfterValidator, Field, StringConstraints
 
-from engine.control.audit import Actor, Auditor, differences
-from engine.control.commands import Commands, written
+from engine.control.audit import Auditor, Principal, differences
+from engine.control.commands import CommandQueue, written
 from engine.control.ports import Projection, SettingsStore
 from engine.drafts import Document, NullIs, patch_of
 from engine.model.documents import invalid, merged, read
@@ -105,7 +105,7 @@ Locale = Annotated[
         max_length=35,
     ),
 ]
-Origin = Annotated[
+AllowedOrigin = Annotated[
     str,
     StringConstraints(max_length=MAX_ORIGIN_LENGTH),
     AfterValidator(normalised),
@@ -176,7 +176,7 @@ class SettingsDraft(Document):
     """A workspace's settings."""
 
     branding: Annotated[Branding, NullIs({})] = Field(default_factory=Branding)
-    allowed_origins: Annotated[list[Origin], NullIs([])] = Field(
+    allowed_origins: Annotated[list[AllowedOrigin], NullIs([])] = Field(
         default_factory=list,
         max_length=MAX_ORIGINS,
         description="Origins that browsers may call from: https, or http for localhost and 127.0.0.1.",
@@ -208,13 +208,13 @@ def branding_document(settings: WorkspaceSettings) -> dict[str, Any]:
     return branding.model_dump(mode="json", by_alias=True)
 
 
-class SettingsOfWorkspaces:
+class SettingsCommands:
     """The settings of all workspaces, written."""
 
     def __init__(
         self,
         store: SettingsStore,
-        commands: Commands,
+        commands: CommandQueue,
         projection: Projection,
         identity: Identity,
         now: Callable[[], float],
@@ -225,7 +225,7 @@ class SettingsOfWorkspaces:
         self._auditor = Auditor(identity)
         self._now = now
 
-    async def update(self, actor: Actor, patch: Mapping[str, Any]) -> WorkspaceSettings:
+    async def update(self, actor: Principal, patch: Mapping[str, Any]) -> WorkspaceSettings:
         """Apply a merge patch; return the version that holds now. Raises Refusal 400."""
         workspace = actor.workspace
 

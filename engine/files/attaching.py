@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from engine.core.records import Event
 from engine.files.attachments import (
-    Attachment,
+    AttachmentDraft,
     as_files,
     is_file_id,
     metadata_of,
@@ -128,7 +128,7 @@ class Attaching:
             raise
 
     async def _keep(
-        self, event: Event, index: int, attachment: Attachment, attached: Attached
+        self, event: Event, index: int, attachment: AttachmentDraft, attached: Attached
     ) -> None:
         file = FileRecord(
             id=self._identity.other(),
@@ -153,7 +153,7 @@ class Attaching:
         attached.files.append(file)
 
     async def _inline(
-        self, file: FileRecord, attachment: Attachment, attached: Attached
+        self, file: FileRecord, attachment: AttachmentDraft, attached: Attached
     ) -> FileRecord:
         inline = attachment.inline()
         content = inline.content

@@ -37,7 +37,7 @@ class AttachmentSource(Struct, forbid_unknown_fields=True):
     uri: Annotated[str, Meta(min_length=1)]
 
 
-class Attachment(Struct, forbid_unknown_fields=True):
+class AttachmentDraft(Struct, forbid_unknown_fields=True):
     """One attachment as a caller wrote it."""
 
     source: AttachmentSource
@@ -57,18 +57,18 @@ class Attachment(Struct, forbid_unknown_fields=True):
         return read_data_uri(self.source.uri)
 
 
-_attachments = msgspec.json.Decoder(list[Attachment])
+_attachments = msgspec.json.Decoder(list[AttachmentDraft])
 _entries = msgspec.json.Decoder(list[dict[str, Raw]])
 _source = msgspec.json.Decoder(dict[str, Raw])
 _json = msgspec.json.Encoder().encode
 
 
-def read_attachments(raw: bytes) -> list[Attachment]:
+def read_attachments(raw: bytes) -> list[AttachmentDraft]:
     """Decode. Raises msgspec.DecodeError and UnicodeDecodeError."""
     return _attachments.decode(raw)
 
 
-def judge(attachments: list[Attachment]) -> None:
+def judge(attachments: list[AttachmentDraft]) -> None:
     """Refuse what cannot become files, naming the field; nothing is looked up."""
     if len(attachments) > ATTACHMENTS_MOST:
         raise _invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
@@ -97,7 +97,7 @@ def no_such_file(index: int) -> Refusal:
     return Refusal("not_found", f"{path}: no such file", (Detail(path, "no such file"),))
 
 
-def metadata_of(attachment: Attachment) -> bytes | None:
+def metadata_of(attachment: AttachmentDraft) -> bytes | None:
     """Return an entry's metadata as it came."""
     if attachment.metadata is UNSET:
         return None
@@ -137,7 +137,7 @@ def files_named(raw: bytes) -> list[str]:
     return named
 
 
-def _judge_source(attachment: Attachment, path: str) -> None:
+def _judge_source(attachment: AttachmentDraft, path: str) -> None:
     if attachment.source.kind not in SourceKind.__members__:  # a line's end passes the pattern
         raise _invalid(f"{path}.source.kind", "must be one of URL, FILE, INLINE")
     uri = attachment.source.uri

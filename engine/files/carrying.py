@@ -44,27 +44,27 @@ Key = tuple[int, str]
 Done = Callable[[Carried | Failure], None]
 
 
-class Ready(Struct, frozen=True):
+class ReadyFiles(Struct, frozen=True):
     """An event's files, all of them there. `payload`: the event's, where it tells of a file."""
 
     ids: tuple[str, ...]
     payload: bytes | None = None
 
 
-class Known(Struct, frozen=True):
+class KnownFiles(Struct, frozen=True):
     """What was found out of an event's files, until an instant of trio's clock."""
 
-    result: Ready | Failure
+    result: ReadyFiles | Failure
     until: float
 
     @property
     def size(self) -> int:
         """Bytes that count."""
-        return len(self.result.payload or b"") if isinstance(self.result, Ready) else 0
+        return len(self.result.payload or b"") if isinstance(self.result, ReadyFiles) else 0
 
 
 class FileCarrier:
-    """Implements `engine.outbound.ports.Files`. Owner of what is known for a while, and of who waits."""
+    """Implements `engine.outbound.ports.FileStage`. Owner of what is known, and of the waiters."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class FileCarrier:
         self._sources = sources
         self._urls = urls
         self._spawn = spawn
-        self._known: dict[Key, Known] = {}
+        self._known: dict[Key, KnownFiles] = {}
         self._known_bytes = 0
         self._waiting: dict[Key, list[tuple[Event, Done]]] = {}
 
@@ -102,12 +102,12 @@ class FileCarrier:
 
     async def _prepare(self, event: Event) -> None:
         key = (event.environment, event.id)
-        result: Ready | Failure
+        result: ReadyFiles | Failure
         keep_s = KNOWN_S
         try:
             files = [await self._ready(file) for file in await self._rows(event)]
             payload = None if event.file is None else payload_of(files[0])
-            result = Ready(tuple([file.id for file in files]), payload)
+            result = ReadyFiles(tuple([file.id for file in files]), payload)
         except SourceError as error:
             result = Failure(error.category, error.message)
             keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
@@ -118,7 +118,7 @@ class FileCarrier:
         except BaseException:  # the process ends: what was in flight is sent again after its start
             del self._waiting[key]
             raise
-        self._remember(key, Known(result, trio.current_time() + keep_s))
+        self._remember(key, KnownFiles(result, trio.current_time() + keep_s))
         for each, done in self._waiting.pop(key):
             try:
                 done(self._told(each, result))
@@ -149,7 +149,7 @@ class FileCarrier:
             except StoreAwayError:
                 await trio.sleep(AWAY_S)
 
-    def _remember(self, key: Key, known: Known) -> None:
+    def _remember(self, key: Key, known: KnownFiles) -> None:
         self._forget(key)
         while self._known and (
             len(self._known) >= KNOWN_EVENTS
@@ -167,7 +167,7 @@ class FileCarrier:
 
     # --- for each attempt
 
-    def _told(self, event: Event, result: Ready | Failure) -> Carried | Failure:
+    def _told(self, event: Event, result: ReadyFiles | Failure) -> Carried | Failure:
         if isinstance(result, Failure):
             return result
         if result.payload is not None and result.payload != event.payload:

@@ -19,7 +19,7 @@ from engine.files.ports import FileStore, UnfetchedStore
 from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, MIB, FilePurpose, FileRecord, FileState
 from engine.ports import StoreError
-from engine.wire.fetch import Fetcher, Source, SourceError
+from engine.wire.fetch import FetchedSource, Fetcher, SourceError
 
 LOOK_S = 5.0  # between two looks: nobody waits for these, and a look is an index of nothing
 AT_ONCE = 8  # a quarter of all fetches: those of deliveries go first
@@ -76,7 +76,7 @@ class Sources:
                 raise _too_large()
             return await self._kept(file, source)
 
-    async def _kept(self, file: FileRecord, source: Source) -> FileRecord:
+    async def _kept(self, file: FileRecord, source: FetchedSource) -> FileRecord:
         try:
             async with self._depot.keep(file.environment, source.chunks(), FILE_BYTES) as kept:
                 stored = structs.replace(

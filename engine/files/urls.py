@@ -22,7 +22,7 @@ TOKEN_CHARACTERS = (_CLAIMS.size + SIGNATURE_BYTES) * 4 // 3  # 80: no padding i
 _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder takes `+` and `/`, too
 
 
-class Reading(Struct, frozen=True):
+class FileGrant(Struct, frozen=True):
     """What a token allows."""
 
     environment: int
@@ -52,7 +52,7 @@ class FileUrls:
         whole = self.keys.signed(claims)
         return self._origin() + PATH + base64.urlsafe_b64encode(whole).decode()
 
-    def reading(self, token: str) -> Reading | None:
+    def reading(self, token: str) -> FileGrant | None:
         """Return what a token allows now: None when it is not ours, or its time is over."""
         if _TOKEN.fullmatch(token) is None:
             return None
@@ -62,4 +62,4 @@ class FileUrls:
         _, environment, file, expires_at = _CLAIMS.unpack(claims)
         if expires_at <= self._now():
             return None
-        return Reading(environment, str(UUID(bytes=file)))
+        return FileGrant(environment, str(UUID(bytes=file)))

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from engine.filters.errors import FilterError
-from engine.filters.syntax import Call, Literal, Node, children
+from engine.filters.syntax import FunctionCall, Literal, Node, children
 
 
 class Function(Struct, frozen=True):
@@ -43,7 +43,7 @@ def check(source: str, node: Node) -> None:
     """Refuse calls of unknown functions. Raises FilterError."""
     for child in children(node):
         check(source, child)
-    if not isinstance(node, Call):
+    if not isinstance(node, FunctionCall):
         return
     known = FUNCTIONS.get(node.function)
     if known is None:

@@ -15,8 +15,8 @@ from engine.filters.opaque import is_opaque, library_call
 from engine.filters.scope import Facts
 from engine.filters.syntax import (
     Binary,
-    Call,
     Field,
+    FunctionCall,
     Has,
     Index,
     ListOf,
@@ -43,7 +43,7 @@ from engine.filters.values import (
 _EXACT = 2**53  # below it doubles and integers are the same numbers
 
 
-class Compiler:
+class FilterCompiler:
     """One source's. It owns nothing but the text for messages."""
 
     def __init__(self, source: str) -> None:
@@ -90,7 +90,7 @@ class Compiler:
                 return self._map(node)
             case Binary():
                 return self._binary(node)
-            case Call():
+            case FunctionCall():
                 return self._call(node)
         raise AssertionError(f"no such node: {type(node).__name__}")
 
@@ -212,7 +212,7 @@ class Compiler:
             cost_of(node),
         )
 
-    def _call(self, node: Call) -> Evaluate:
+    def _call(self, node: FunctionCall) -> Evaluate:
         name = node.function
         if not FUNCTIONS[name].native or any(is_opaque(each) for each in node.arguments):
             return library_call(self._source, node, self.compile)

@@ -16,7 +16,7 @@ from engine.filters.patterns import TEXT, translated
 from engine.filters.scope import Facts
 from engine.filters.syntax import (
     Binary,
-    Call,
+    FunctionCall,
     Index,
     ListOf,
     Literal,
@@ -40,7 +40,7 @@ def is_opaque(node: Node) -> bool:
     match node:
         case Opaque():
             return True
-        case Call(function=function):
+        case FunctionCall(function=function):
             known = FUNCTIONS.get(function)
             if known is None or function == "dyn":
                 return any(map(is_opaque, node.arguments))
@@ -71,7 +71,7 @@ class _Writer:
         match node:
             case Opaque(source=source):
                 return source
-            case Call():
+            case FunctionCall():
                 return self.call(node)
             case Unary():
                 return f"-({self.write(node.operand)})"
@@ -86,7 +86,7 @@ class _Writer:
     def root(self, node: Node) -> str:
         """Return the topmost node, whose own value JSON has."""
         match node:
-            case Call():
+            case FunctionCall():
                 return self.call(node)
             case Binary():
                 return self.binary(node)
@@ -98,7 +98,7 @@ class _Writer:
         """Return an operator with what it stands between."""
         return f"({self.write(node.left)}) {node.operator} ({self.write(node.right)})"
 
-    def call(self, node: Call) -> str:
+    def call(self, node: FunctionCall) -> str:
         """Return a call."""
         first, *others = node.arguments
         if node.function == "matches":
@@ -182,7 +182,7 @@ def _sample(operand: Evaluate) -> Evaluate:
 
 
 def _matches(node: Node) -> bool:
-    if isinstance(node, Call) and node.function == "matches":
+    if isinstance(node, FunctionCall) and node.function == "matches":
         return True
     return any(_matches(child) for child in children(node))
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from engine.filters.errors import FilterError
 from engine.filters.syntax import (
     Binary,
-    Call,
     Field,
+    FunctionCall,
     Has,
     Index,
     ListOf,
@@ -200,7 +200,9 @@ class _Parser:
         arguments += self._arguments()
         depth = self._depth(at, arguments)
         method = target is not None
-        return Call(function=name, arguments=tuple(arguments), method=method, at=at, depth=depth)
+        return FunctionCall(
+            function=name, arguments=tuple(arguments), method=method, at=at, depth=depth
+        )
 
     def _arguments(self) -> list[Node]:
         self._expect("(")

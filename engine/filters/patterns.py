@@ -26,7 +26,7 @@ def translated(source: str, at: int, pattern: str) -> str:
     if len(pattern) > LENGTH:
         raise FilterError(source, at, f"a pattern has at most {LENGTH} characters")
     try:
-        written = _Pattern(pattern).read()
+        written = _PatternReader(pattern).read()
     except ValueError as error:
         raise FilterError(source, at, f"pattern: {error}") from None
     try:
@@ -36,7 +36,7 @@ def translated(source: str, at: int, pattern: str) -> str:
     return written
 
 
-class _Pattern:
+class _PatternReader:
     """One pattern on its way through."""
 
     def __init__(self, pattern: str) -> None:

@@ -4,7 +4,7 @@ from functools import lru_cache
 from weakref import WeakValueDictionary
 
 from engine.filters.checking import check
-from engine.filters.compiler import Compiler
+from engine.filters.compiler import FilterCompiler
 from engine.filters.errors import EvaluationError, FilterError
 from engine.filters.macros import Evaluate
 from engine.filters.parser import parse
@@ -53,7 +53,7 @@ def _compiled(source: str) -> Filter:
         raise FilterError(source, 0, f"a filter is at most {SOURCE_BYTES} bytes")
     tree = parse(source)
     check(source, tree)
-    return Filter(source, Compiler(source).compile(tree), frozenset(_fields(tree)))
+    return Filter(source, FilterCompiler(source).compile(tree), frozenset(_fields(tree)))
 
 
 def _fields(node: Node) -> set[str]:

@@ -63,7 +63,7 @@ class Index(Node, frozen=True):
     parts: ClassVar[tuple[str, ...]] = ("operand", "key")
 
 
-class Call(Node, frozen=True):
+class FunctionCall(Node, frozen=True):
     """A function: of a method call, the target is the first argument and `method` is set."""
 
     function: str

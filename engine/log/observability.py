@@ -10,7 +10,7 @@ from engine.core.vocabulary import ErrorCategory
 from engine.model.configuration import AuditEntry
 
 
-class Tally(Struct):
+class CounterSums(Struct):
     """Counters of one destination over some minutes.
 
     `attempts`, `failed` and `retried` count attempts by the minute in which they ended, `delivered` and
@@ -25,7 +25,7 @@ class Tally(Struct):
     latency: list[int]
     errors: list[int] | None = None  # failed attempts by their category's number less 1; None: none
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "CounterSums") -> None:
         """Add what another counted."""
         self.attempts += other.attempts
         self.delivered += other.delivered
@@ -46,12 +46,12 @@ class Tally(Struct):
         }
 
 
-def total_of(tallies: Sequence[Tally]) -> Tally:
+def total_of(tallies: Sequence[CounterSums]) -> CounterSums:
     """Return the sum of many: a column at a time, a tenth of what adding them one by one takes."""
     if not tallies:
         return nothing()
     errors = [each.errors for each in tallies if each.errors is not None]
-    return Tally(
+    return CounterSums(
         sum(each.attempts for each in tallies),
         sum(each.delivered for each in tallies),
         sum(each.failed for each in tallies),
@@ -62,17 +62,17 @@ def total_of(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def nothing() -> Tally:
+def nothing() -> CounterSums:
     """Return a tally of nothing."""
-    return Tally(0, 0, 0, 0, 0, [0] * BUCKETS)
+    return CounterSums(0, 0, 0, 0, 0, [0] * BUCKETS)
 
 
-class Analytics(Protocol):
+class AnalyticsStore(Protocol):
     """Reads of the counters. Instants are minutes since the epoch, `start` inclusive, `end` exclusive."""
 
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
-    ) -> Sequence[tuple[int, Tally]]:
+    ) -> Sequence[tuple[int, CounterSums]]:
         """Return what was counted by stretches of `size` minutes (counted from the epoch), in order:
         the stretch's number, and its tally; those in which nothing happened are left out."""
 

@@ -17,14 +17,14 @@ from engine.core.vocabulary import (
     SigningAlgorithm,
 )
 from engine.model.quotas import CustomerAccount
-from engine.model.read_models import ActiveSchema, EnvironmentModel, Rule, Workspace
+from engine.model.read_models import ActiveSchema, EnvironmentModel, RuleModel, WorkspaceModel
 from engine.model.workspace_settings import WorkspaceSettings
 
 
 class Tenant(Struct, frozen=True):
     """A workspace with its three environments."""
 
-    workspace: Workspace
+    workspace: WorkspaceModel
     environments: tuple[EnvironmentModel, ...]
 
 
@@ -164,7 +164,7 @@ class Configuration(Struct):
     tenants: list[Tenant]
     keys: list[KeyRecord]
     destinations: list[DestinationRecord]
-    rules: list[Rule]
+    rules: list[RuleModel]
     schemas: list[ActiveSchema]
     settings: list[WorkspaceSettings]
     rule_ids: list[str]  # of all that there are

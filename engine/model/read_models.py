@@ -21,7 +21,7 @@ from engine.model.workspace_settings import WorkspaceSettings
 NO_QUOTAS = Quotas()
 
 
-class Workspace(Struct, frozen=True):
+class WorkspaceModel(Struct, frozen=True):
     """A tenant. `plan` is `free`, `pro` or `scale`."""
 
     id: str
@@ -37,7 +37,7 @@ class EnvironmentModel(Struct, frozen=True):
     name: Environment
 
 
-class Customer(Struct, frozen=True):
+class SessionCustomer(Struct, frozen=True):
     """A customer's account, of one environment."""
 
     account: str
@@ -54,10 +54,10 @@ class Credential(Struct, frozen=True, kw_only=True):
     environment: EnvironmentModel | None
     scope: Scope
     expires_at: float | None = None  # of this secret, in seconds since the epoch
-    customer: Customer | None = None
+    customer: SessionCustomer | None = None
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class RuleModel(Struct, frozen=True, kw_only=True):
     """A routing rule. `event_types` are patterns: `*` is one segment, at the end one or more. `filter` is
     CEL source, which was checked when it was written."""
 
@@ -93,17 +93,17 @@ class Models:
     """All read models of this process."""
 
     def __init__(self) -> None:
-        self.workspaces: dict[str, Workspace] = {}
+        self.workspaces: dict[str, WorkspaceModel] = {}
         self.environments: dict[int, EnvironmentModel] = {}
         self.destinations: dict[str, Destination] = {}
-        self.rules: dict[str, Rule] = {}
+        self.rules: dict[str, RuleModel] = {}
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
         # By environment, then by the customer whose events may match: None for everybody's.
-        self._indexes: dict[int, dict[str | None, PatternIndex[Rule]]] = {}
+        self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
         # By destination: rules that came before it, since who it is tied to decides where they belong.
-        self._unplaced: dict[str, dict[str, Rule]] = {}
+        self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: dict[int, dict[str, Destination]] = {}
         self._routing_versions: dict[tuple[int, str | None], int] = {}
         self._checks: dict[tuple[int, str], PayloadCheck] = {}  # by environment and event type
@@ -113,7 +113,9 @@ class Models:
 
     # --- workspaces and environments
 
-    def put_workspace(self, workspace: Workspace, environments: Iterable[EnvironmentModel]) -> None:
+    def put_workspace(
+        self, workspace: WorkspaceModel, environments: Iterable[EnvironmentModel]
+    ) -> None:
         """Add or replace a workspace with its environments."""
         self.workspaces[workspace.id] = workspace
         for environment in environments:
@@ -194,7 +196,7 @@ class Models:
             self._place(rule, destination)
         self._reroute(destination.environment, destination.customer)
 
-    def put_rule(self, rule: Rule) -> None:
+    def put_rule(self, rule: RuleModel) -> None:
         """Add or replace a rule."""
         present = self.rules.get(rule.id)
         if present is not None and present.destination != rule.destination:
@@ -212,7 +214,7 @@ class Models:
         if rule is not None:
             self._displace(rule)
 
-    def _place(self, rule: Rule, destination: Destination) -> None:
+    def _place(self, rule: RuleModel, destination: Destination) -> None:
         """Index a rule; whom its destination is tied to never changes."""
         indexes = self._indexes.setdefault(rule.environment, {})
         index = indexes.get(destination.customer)
@@ -221,7 +223,7 @@ class Models:
         index.put(rule.id, rule.event_types, rule)
         self._reroute(rule.environment, destination.customer)
 
-    def _displace(self, rule: Rule) -> None:
+    def _displace(self, rule: RuleModel) -> None:
         destination = self.destinations.get(rule.destination)
         if destination is None:
             unplaced = self._unplaced[rule.destination]
@@ -252,12 +254,12 @@ class Models:
 
     # --- what routes are made of
 
-    def index_of(self, environment: int, customer: str | None) -> PatternIndex[Rule] | None:
+    def index_of(self, environment: int, customer: str | None) -> PatternIndex[RuleModel] | None:
         """The rules of destinations that are tied to a customer, or to none; None where no rule is."""
         indexes = self._indexes.get(environment)
         return None if indexes is None else indexes.get(customer)
 
-    def indexes_of(self, environment: int) -> Collection[PatternIndex[Rule]]:
+    def indexes_of(self, environment: int) -> Collection[PatternIndex[RuleModel]]:
         """All rules of an environment, in one index for each customer and one for everybody."""
         return self._indexes.get(environment, {}).values()
 

@@ -40,7 +40,7 @@ class Carried(Struct, frozen=True):
     headers: Headers
 
 
-class Files(Protocol):
+class FileStage(Protocol):
     """The files of events: of FILE events, and of those with attachments."""
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
@@ -72,7 +72,7 @@ class Transformed(Struct, frozen=True):
     duration_ms: float = 0.0
 
 
-class Transforms(Protocol):
+class TransformStage(Protocol):
     """Runs transform scripts, each run as if it were the first."""
 
     def run(
@@ -87,13 +87,13 @@ class Transforms(Protocol):
         `seed` what its random numbers come from: the same for all attempts, so that the result is."""
 
 
-class Trying(Protocol):
+class ScriptRuns(Protocol):
     """The same for whoever waits for the result."""
 
     async def perform(
         self, script: Script, body: bytes, now_ms: int, seed: str
     ) -> Transformed | Failure:
-        """Run a script over an outbound body, as `Transforms.run` does."""
+        """Run a script over an outbound body, as `TransformStage.run` does."""
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
         """Compile a source, for the account whose session asks; return what is wrong with it and where,
@@ -110,7 +110,7 @@ class Rendered(Struct, frozen=True):
     headers: Headers = ()
 
 
-class Templates(Protocol):
+class TemplateStage(Protocol):
     """The catalog, as far as attempts need it."""
 
     def render(

@@ -14,14 +14,14 @@ from engine.log.delivery_log import AttemptEntry, SentVersion
 from engine.model.configuration import TransformScript
 from engine.model.errors import Refusal
 from engine.model.headers import MASK
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.outbound.ports import (
     Failure,
     Headers,
     Script,
-    Templates,
+    ScriptRuns,
+    TemplateStage,
     Transformed,
-    Trying,
     layered,
 )
 from engine.runtime.slots import Slots
@@ -61,7 +61,7 @@ class Remade(Struct, frozen=True):
 class Remake:
     """Makes bodies again."""
 
-    def __init__(self, scripts: Scripts, transforms: Trying, templates: Templates) -> None:
+    def __init__(self, scripts: Scripts, transforms: ScriptRuns, templates: TemplateStage) -> None:
         self._scripts = scripts
         self._transforms = transforms
         self._templates = templates
@@ -74,7 +74,7 @@ class Remake:
         event: Event,
         attempt: AttemptEntry,
         version: SentVersion,
-        customer: Customer | None = None,
+        customer: SessionCustomer | None = None,
     ) -> Remade:
         """Return what an attempt sent for an event, for the `customer` whose session asks."""
         made = Transformed(outbound_body(event))

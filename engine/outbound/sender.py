@@ -15,12 +15,12 @@ from engine.outbound.held import HeldBytes
 from engine.outbound.ports import (
     Carried,
     Failure,
-    Files,
+    FileStage,
     Headers,
     Script,
-    Templates,
+    TemplateStage,
     Transformed,
-    Transforms,
+    TransformStage,
     layered,
 )
 from engine.ports import Sender, Transmission
@@ -41,9 +41,9 @@ class OutboundSender:
     def __init__(
         self,
         wire: Sender,
-        files: Files,
-        transforms: Transforms,
-        templates: Templates,
+        files: FileStage,
+        transforms: TransformStage,
+        templates: TemplateStage,
         timers: Timers,
         clock: Clock,
     ) -> None:

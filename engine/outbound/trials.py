@@ -11,8 +11,8 @@ from engine.drafts import Document, Uuid
 from engine.model.configuration import TransformScript
 from engine.model.documents import invalid
 from engine.model.instants import at_ms
-from engine.model.read_models import Customer
-from engine.outbound.ports import Failure, Script, Transformed, Trying
+from engine.model.read_models import SessionCustomer
+from engine.outbound.ports import Failure, Script, ScriptRuns, Transformed
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
@@ -47,7 +47,7 @@ def checked(draft: TrialDraft) -> TrialDraft:
 class Trials:
     """Runs scripts for whoever asks."""
 
-    def __init__(self, transforms: Trying) -> None:
+    def __init__(self, transforms: ScriptRuns) -> None:
         self._transforms = transforms
         self._slots = Slots(AT_ONCE, AT_ONCE_WORKSPACE, "trial runs", retry_after_s=1)
 
@@ -56,7 +56,7 @@ class Trials:
         workspace: str,
         script: TransformScript,
         event: Event,
-        customer: Customer | None = None,
+        customer: SessionCustomer | None = None,
     ) -> Trial:
         """Run a script over the body of an event exactly as a delivery would, for the `customer` whose
         session asks."""
@@ -70,7 +70,7 @@ class Trials:
         script: TransformScript,
         document: dict[str, Any],
         now_ms: int,
-        customer: Customer | None = None,
+        customer: SessionCustomer | None = None,
     ) -> Trial:
         """Run a script over a body as it was written, whose `timestamp` and `id`, where it has them, are
         the script's present and seed as they would be at a delivery."""

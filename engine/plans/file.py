@@ -64,7 +64,7 @@ class _Entry(BaseModel):
     customer_per_minute: Rate | None = None
 
 
-class _File(BaseModel):
+class _PlansFile(BaseModel):
     """The file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -86,7 +86,7 @@ def plans_of(settings: Settings) -> Mapping[str, Plan]:
 def read_plans(path: Path) -> Mapping[str, Plan]:
     """Return the built-in plans with what a file says. Raises PlansFileError."""
     try:
-        given = read(path, _File)
+        given = read(path, _PlansFile)
     except ValueError as error:
         raise PlansFileError(f"{path}: {error}") from error
     plans = dict(BUILT_IN)

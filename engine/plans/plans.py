@@ -157,7 +157,7 @@ class Horizon:
         return int(self._now() * 1000) - days * DAY_MS
 
 
-class Limits(Struct, frozen=True):
+class AccountLimits(Struct, frozen=True):
     """The limits that an account's sessions act by."""
 
     destinations: int
@@ -171,9 +171,9 @@ class Limits(Struct, frozen=True):
         return number
 
 
-def limits_of(plan: Plan, quotas: Quotas) -> Limits:
+def limits_of(plan: Plan, quotas: Quotas) -> AccountLimits:
     """Return the limits of an account: its own quotas, else its plan's, and never more than the plan."""
-    return Limits(
+    return AccountLimits(
         destinations=_limit(quotas.destinations, plan.customer_destinations, plan.destinations),
         rules=_limit(quotas.rules, plan.customer_rules, plan.rules),
         transforms=_limit(quotas.transforms, plan.customer_transforms, plan.transforms),

@@ -12,7 +12,7 @@ from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus
 from engine.core.window import size_of
 from engine.intake.pace import AHEAD
-from engine.replay.ports import Waiting
+from engine.replay.ports import WaitingReplay
 
 WINDOW = (
     256  # replays that wait at a destination: some 20 ms of a quick receiver, so that none is idle
@@ -76,7 +76,7 @@ class Ahead:
         for each in deliveries:
             self._add(each.id, _Item(each.destination, each.lane, size_of(each)), now)
 
-    def restore(self, destination: str, waiting: Iterable[Waiting], now: float) -> None:
+    def restore(self, destination: str, waiting: Iterable[WaitingReplay], now: float) -> None:
         """Count replays that were enqueued before this began."""
         for each in waiting:
             if each.id not in self._items:

@@ -12,7 +12,7 @@ UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus
 SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_RUN)
 
 
-class Selection(Struct, frozen=True, kw_only=True):
+class ReplaySelection(Struct, frozen=True, kw_only=True):
     """Which deliveries a job replays; what is None does not matter. All that is given must hold.
 
     Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
@@ -47,7 +47,7 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
     environment: int
     status: ReplayStatus
     dry_run: bool
-    selection: Selection
+    selection: ReplaySelection
     rate_per_second: float | None = None
     customer: str | None = None  # external id of the account in `selection`
     total: int = 0  # while it is PENDING, what has been counted so far

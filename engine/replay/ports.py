@@ -62,7 +62,7 @@ class Enqueued(Struct):
     ids: list[str] | None
 
 
-class Waiting(Struct, frozen=True):
+class WaitingReplay(Struct, frozen=True):
     """A replay that was enqueued and not attempted yet."""
 
     id: str
@@ -112,7 +112,7 @@ class ReplayStore(Protocol):
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""
 
-    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+    async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
         """Return what of a job waits at a destination and was never attempted."""
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:

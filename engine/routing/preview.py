@@ -18,7 +18,7 @@ from engine.core.vocabulary import DestinationStatus, Priority
 from engine.filters import EvaluationError, Facts, facts_of
 from engine.model.errors import Refusal
 from engine.model.identity import MAX_FANOUT
-from engine.model.read_models import Customer, Models, Rule
+from engine.model.read_models import Models, RuleModel, SessionCustomer
 from engine.routing.router import FILTER_STEPS, filter_of, matching_pattern
 
 SHOWN = 1_000  # rules of one preview: with their filters some 2 MB at the most
@@ -41,7 +41,7 @@ class Reason(Enum):
 class Judgement(Struct, frozen=True, kw_only=True):
     """One rule and an event. `filter_value` is None where there is no filter or it failed."""
 
-    rule: Rule
+    rule: RuleModel
     destination: Destination | None  # None for a rule that is tried without one
     pattern: str | None
     customer_matches: bool
@@ -55,7 +55,7 @@ class Reached(Struct, frozen=True):
 
     destination: Destination
     priority: Priority
-    rule: Rule
+    rule: RuleModel
 
 
 class Preview(Struct, frozen=True, kw_only=True):
@@ -73,8 +73,8 @@ class Preview(Struct, frozen=True, kw_only=True):
 def preview(
     models: Models,
     event: Event,
-    customer: Customer | None,
-    trial: Rule | None,
+    customer: SessionCustomer | None,
+    trial: RuleModel | None,
     pause: Callable[[], None],
 ) -> Preview:
     """Judge an event by all rules of its environment; with `customer`, by those of destinations that are
@@ -118,7 +118,7 @@ def preview(
     )
 
 
-def _once(portions: Iterable[list[Rule]]) -> Iterator[Rule]:
+def _once(portions: Iterable[list[RuleModel]]) -> Iterator[RuleModel]:
     """Yield each rule once, though several of its patterns name the type."""
     seen: defaultdict[int, set[str]] = defaultdict(set)
     for portion in portions:
@@ -132,8 +132,8 @@ def _once(portions: Iterable[list[Rule]]) -> Iterator[Rule]:
 
 
 def _indexes(
-    models: Models, event: Event, customer: Customer | None
-) -> Iterator[tuple[PatternIndex[Rule], bool]]:
+    models: Models, event: Event, customer: SessionCustomer | None
+) -> Iterator[tuple[PatternIndex[RuleModel], bool]]:
     """Yield the indexes that the caller sees, and of each whether the event may be for its rules."""
     if customer is not None:
         own = models.index_of(event.environment, customer.external_id)
@@ -159,7 +159,7 @@ class _Judge:
         self._pause = pause
         self._fields: dict[str, Any] | None = None
 
-    def judged(self, rule: Rule, destination: Destination | None) -> Judgement:
+    def judged(self, rule: RuleModel, destination: Destination | None) -> Judgement:
         event = self._event
         pattern = matching_pattern(rule.event_types, event.type)
         tied = None if destination is None else destination.customer
@@ -188,7 +188,7 @@ class _Judge:
             reason=reason,
         )
 
-    def _filtered(self, rule: Rule) -> tuple[bool | None, str | None]:
+    def _filtered(self, rule: RuleModel) -> tuple[bool | None, str | None]:
         compiled = filter_of(rule)
         if compiled is None:
             return None, None

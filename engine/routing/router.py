@@ -20,7 +20,7 @@ from engine.core.vocabulary import (
 )
 from engine.filters import EvaluationError, Facts, Filter, FilterError, compile_filter, facts_of
 from engine.model.identity import MAX_FANOUT
-from engine.model.read_models import Models, PayloadCheck, Rule
+from engine.model.read_models import Models, PayloadCheck, RuleModel
 from engine.routing.judging_time import JudgingTime
 from engine.routing.route_cache import RouteCache
 
@@ -39,13 +39,13 @@ class Choice(Struct, frozen=True):
     queue: DeliveryClass
 
 
-Failed = Callable[[Rule, str], None]  # a rule's filter said neither true nor false: why
+Failed = Callable[[RuleModel, str], None]  # a rule's filter said neither true nor false: why
 
 
 class Option(Struct, frozen=True):
     """One rule's way to a destination."""
 
-    rule: Rule
+    rule: RuleModel
     filter: Filter | None
     choice: Choice
 
@@ -217,7 +217,7 @@ class Router:
         return route
 
     def _candidates(
-        self, index: PatternIndex[Rule], event_type: str, steps: Steps
+        self, index: PatternIndex[RuleModel], event_type: str, steps: Steps
     ) -> Iterator[Candidate]:
         """Yield the destinations of a type, no more than `MAX_FANOUT` and one that every event goes to:
         an event that has so many is refused."""
@@ -226,8 +226,8 @@ class Router:
         if len(first) <= ORDERED:
             first.sort(key=lambda rule: rule.id)  # so that processes agree on deliveries' order
         # By destination: the best of its rules without a filter, and those that have one, which are few.
-        plain: dict[str, Rule | None] = {}
-        filtered: dict[str, dict[str, Rule]] = {}
+        plain: dict[str, RuleModel | None] = {}
+        filtered: dict[str, dict[str, RuleModel]] = {}
         for number, rule in enumerate(chain(first, matching), 1):
             if number % SLICE_STEPS == 0:
                 steps.spend(SLICE_STEPS)
@@ -256,7 +256,7 @@ def matching_pattern(patterns: Iterable[str], event_type: str) -> str | None:
     return None
 
 
-def filter_of(rule: Rule) -> Filter | None:
+def filter_of(rule: RuleModel) -> Filter | None:
     """Return a rule's filter. One that was written before the rules became stricter fails always."""
     if rule.filter is None:
         return None
@@ -271,13 +271,13 @@ def filter_of(rule: Rule) -> Filter | None:
         return Filter(rule.filter, refused, frozenset())
 
 
-def _rank(rule: Rule) -> tuple[int, bool, str]:
+def _rank(rule: RuleModel) -> tuple[int, bool, str]:
     """Return what rules of one destination are asked by: the least first."""
     return -rule.priority, rule.filter is not None, rule.id
 
 
 def _candidate(
-    destination: Destination, plain: Rule | None, filtered: Iterable[Rule], steps: Steps
+    destination: Destination, plain: RuleModel | None, filtered: Iterable[RuleModel], steps: Steps
 ) -> Candidate:
     rules = sorted(filtered, key=_rank)
     if plain is not None:
@@ -291,5 +291,5 @@ def _candidate(
     return Candidate(tuple(options))
 
 
-def _unheard(rule: Rule, message: str) -> None:
+def _unheard(rule: RuleModel, message: str) -> None:
     """Ignore a failure: where no one counts them."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.model.errors import Refusal
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.runtime.tally import Tally
 
 # Of the places of a workspace one in so many is for one customer's sessions, and one in so many for the
@@ -28,7 +28,7 @@ class Slots:
         self._customers = Tally()  # by account
 
     @contextmanager
-    def taken(self, workspace: str, customer: Customer | None = None) -> Iterator[None]:
+    def taken(self, workspace: str, customer: SessionCustomer | None = None) -> Iterator[None]:
         """Take a place while the block runs, for a `customer` where its session asks. Raises Refusal
         `overloaded` where there is none."""
         if (

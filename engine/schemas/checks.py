@@ -24,7 +24,7 @@ class SchemaCheck:
 
     __slots__ = ("_compiled", "_compiler", "schema")
 
-    def __init__(self, schema: ActiveSchema, compiler: "Compiler") -> None:
+    def __init__(self, schema: ActiveSchema, compiler: "SchemaCompiler") -> None:
         self.schema = schema
         self._compiler = compiler
         self._compiled: CompiledSchema | None = None
@@ -50,7 +50,7 @@ class SchemaCheck:
         self._compiled = None
 
 
-class Compiler:
+class SchemaCompiler:
     """Compiles, and lets those rest that were compiled longest ago. Owner: the trio thread."""
 
     def __init__(self, most_bytes: int = COMPILED_BYTES) -> None:
@@ -80,9 +80,9 @@ class Compiler:
 class ActiveSchemas:
     """Puts active versions into the read models."""
 
-    def __init__(self, models: Models, compiler: Compiler | None = None) -> None:
+    def __init__(self, models: Models, compiler: SchemaCompiler | None = None) -> None:
         self._models = models
-        self._compiler = compiler or Compiler()
+        self._compiler = compiler or SchemaCompiler()
         self._types: set[tuple[int, str]] = set()  # that have one
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:

@@ -29,21 +29,21 @@ _IDENTIFIER = re.compile(r"\d+|[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}")
 _KINDS = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 
-class Room:
+class ObservationRoom:
     """How many more places can be watched."""
 
     def __init__(self, sights: int = MAX_SIGHTS) -> None:
         self.left = sights
 
-    def sight(self) -> "Sight | None":
+    def sight(self) -> "Observation | None":
         """Return a new place, None where there is no room for it."""
         if self.left <= 0:
             return None
         self.left -= 1
-        return Sight()
+        return Observation()
 
 
-class Sight:
+class Observation:
     """One place. `seen` counts values by kind; the rest says what they had in common."""
 
     __slots__ = ("formats", "frozen", "items", "lost", "members", "rest", "seen", "values")
@@ -52,18 +52,18 @@ class Sight:
         self.seen: dict[str, int] = {}
         self.formats: set[str] | None = None  # None until a string was seen
         self.values: dict[str, int] | None = {}  # None when they are too many
-        self.members: dict[str, Sight] = {}
-        self.rest: Sight | None = None  # of a map: what all its values are
+        self.members: dict[str, Observation] = {}
+        self.rest: Observation | None = None  # of a map: what all its values are
         self.frozen = False  # members were passed over: no further ones can be told
-        self.items: Sight | None = None
+        self.items: Observation | None = None
         self.lost = False  # items were passed over
 
     # --- looking
 
-    def look(self, value: Any, room: Room) -> Iterator[None]:
+    def look(self, value: Any, room: ObservationRoom) -> Iterator[None]:
         """Take in a value with all that is in it; yields now and then."""
         # The innermost last; what is in a value is taken in before the next one beside it.
-        waiting: list[Iterator[tuple[Sight, Any]]] = [iter(((self, value),))]
+        waiting: list[Iterator[tuple[Observation, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
             for sight, each in waiting[-1]:
@@ -77,7 +77,9 @@ class Sight:
             else:
                 waiting.pop()
 
-    def _take(self, value: Any, room: Room) -> Iterator[tuple["Sight", Any]] | None:
+    def _take(
+        self, value: Any, room: ObservationRoom
+    ) -> Iterator[tuple["Observation", Any]] | None:
         kind = kind_of(value)
         self.seen[kind] = self.seen.get(kind, 0) + 1
         if kind == "string":
@@ -104,10 +106,12 @@ class Sight:
             if len(text) > ENUM_LENGTH or len(self.values) > ENUM_VALUES:
                 self.values = None
 
-    def _take_members(self, value: dict[str, Any], room: Room) -> list[tuple["Sight", Any]]:
+    def _take_members(
+        self, value: dict[str, Any], room: ObservationRoom
+    ) -> list[tuple["Observation", Any]]:
         if len(value) > MAX_NAMES and self.rest is None and not self.frozen:
             self.fold()
-        found: list[tuple[Sight, Any]] = []
+        found: list[tuple[Observation, Any]] = []
         for name, member in value.items():
             sight = self.rest or self.members.get(name)
             if sight is None:
@@ -118,7 +122,7 @@ class Sight:
             return self._as_map(found)
         return found
 
-    def _member(self, name: str, room: Room) -> "Sight | None":
+    def _member(self, name: str, room: ObservationRoom) -> "Observation | None":
         if self.frozen or len(name) > NAME_LENGTH:
             self.frozen = True
             return None
@@ -129,15 +133,15 @@ class Sight:
             self.members[name] = sight
         return sight
 
-    def _as_map(self, waiting: list[tuple["Sight", Any]]) -> list[tuple["Sight", Any]]:
+    def _as_map(self, waiting: list[tuple["Observation", Any]]) -> list[tuple["Observation", Any]]:
         rest = self.fold()
         return [] if rest is None else [(rest, value) for _, value in waiting]
 
     # --- putting together
 
-    def fold(self) -> "Sight | None":
+    def fold(self) -> "Observation | None":
         """Become a map; return what its values are, None where that is not known of all of them."""
-        rest = Sight()
+        rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
         self.members = {}
@@ -145,7 +149,7 @@ class Sight:
         self.frozen = self.frozen or self.rest is None
         return self.rest
 
-    def absorb(self, other: "Sight") -> None:
+    def absorb(self, other: "Observation") -> None:
         """Take in what was seen at another place."""
         for kind, count in other.seen.items():
             self.seen[kind] = self.seen.get(kind, 0) + count
@@ -158,11 +162,11 @@ class Sight:
         if self.lost:
             self.items = None
         elif other.items is not None:
-            self.items = self.items or Sight()
+            self.items = self.items or Observation()
             self.items.absorb(other.items)
         self._absorb_members(other)
 
-    def _absorb_values(self, other: "Sight") -> None:
+    def _absorb_values(self, other: "Observation") -> None:
         if self.values is None or other.values is None:
             self.values = None
             return
@@ -171,7 +175,7 @@ class Sight:
         if len(self.values) > ENUM_VALUES:
             self.values = None
 
-    def _absorb_members(self, other: "Sight") -> None:
+    def _absorb_members(self, other: "Observation") -> None:
         if self.rest is not None or other.rest is not None:
             self._absorb_map(other)
             return
@@ -179,15 +183,15 @@ class Sight:
             self.members = {name: s for name, s in self.members.items() if name in other.members}
         for name, sight in other.members.items():
             if name not in self.members and not self.frozen:
-                self.members[name] = Sight()
+                self.members[name] = Observation()
             if name in self.members:
                 self.members[name].absorb(sight)
         self.frozen = self.frozen or other.frozen
         if len(self.members) > MAX_NAMES:
             self.fold()
 
-    def _absorb_map(self, other: "Sight") -> None:
-        rest = Sight()
+    def _absorb_map(self, other: "Observation") -> None:
+        rest = Observation()
         for side in (self, other):
             for sight in (*side.members.values(), *([side.rest] if side.rest else ())):
                 rest.absorb(sight)

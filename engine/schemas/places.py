@@ -26,7 +26,7 @@ _SINGLE = (
 Steps = tuple[str, ...]
 
 
-class Place:
+class Subschema:
     """One subschema, by its way from the root. `parts` are those within it by keyword and name (or
     index), `refers` what it refers to."""
 
@@ -36,8 +36,8 @@ class Place:
         self.schema = schema
         self.steps = steps
         self.base = base
-        self.parts: dict[str, dict[str | int | None, Place]] = {}
-        self.refers: list[Place] = []
+        self.parts: dict[str, dict[str | int | None, Subschema]] = {}
+        self.refers: list[Subschema] = []
 
     @property
     def path(self) -> str:
@@ -49,17 +49,17 @@ class _Index:
     """What a reference can name."""
 
     def __init__(self) -> None:
-        self.resources: dict[str, Place] = {}
-        self.anchors: dict[tuple[str, str], Place] = {}
-        self.dynamic: dict[str, list[Place]] = {}
-        self.by_steps: dict[Steps, Place] = {}
-        self.referring: list[Place] = []
+        self.resources: dict[str, Subschema] = {}
+        self.anchors: dict[tuple[str, str], Subschema] = {}
+        self.dynamic: dict[str, list[Subschema]] = {}
+        self.by_steps: dict[Steps, Subschema] = {}
+        self.referring: list[Subschema] = []
 
 
-def read_places(schema: dict[str, Any] | bool) -> Place:
+def read_places(schema: dict[str, Any] | bool) -> Subschema:
     """Return the root of a schema that its meta-schema has accepted. Raises Refusal 400."""
     index = _Index()
-    root = Place(schema, (), "")
+    root = Subschema(schema, (), "")
     waiting = [root]
     while waiting:
         place = waiting.pop()
@@ -73,7 +73,7 @@ def read_places(schema: dict[str, Any] | bool) -> Place:
     return root
 
 
-def _enter(place: Place, schema: dict[str, Any], index: _Index) -> None:
+def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
     """Note what a subschema is called, and whether it refers."""
     dialect = schema.get("$schema")
     if dialect is not None and dialect.removesuffix("#") != DIALECT:
@@ -94,13 +94,13 @@ def _enter(place: Place, schema: dict[str, Any], index: _Index) -> None:
         index.referring.append(place)
 
 
-def _open(place: Place, schema: dict[str, Any]) -> list[Place]:
+def _open(place: Subschema, schema: dict[str, Any]) -> list[Subschema]:
     """Return the subschemas of one, which become its parts."""
-    found: list[Place] = []
+    found: list[Subschema] = []
 
     def part(keyword: str, name: str | int | None, value: Any) -> None:
         steps = (*place.steps, keyword) if name is None else (*place.steps, keyword, str(name))
-        inner = Place(value, steps, place.base)
+        inner = Subschema(value, steps, place.base)
         place.parts.setdefault(keyword, {})[name] = inner
         found.append(inner)
 
@@ -117,7 +117,7 @@ def _open(place: Place, schema: dict[str, Any]) -> list[Place]:
     return found
 
 
-def _resolve(place: Place, index: _Index) -> None:
+def _resolve(place: Subschema, index: _Index) -> None:
     assert isinstance(place.schema, dict)
     for keyword in ("$ref", "$dynamicRef"):
         reference = place.schema.get(keyword)
@@ -131,7 +131,7 @@ def _resolve(place: Place, index: _Index) -> None:
             place.refers += [each for each in others if each is not target]
 
 
-def _target(place: Place, keyword: str, reference: str, index: _Index) -> Place:
+def _target(place: Subschema, keyword: str, reference: str, index: _Index) -> Subschema:
     if reference.startswith("#"):
         address, fragment = place.base, reference[1:]
     else:
@@ -142,7 +142,7 @@ def _target(place: Place, keyword: str, reference: str, index: _Index) -> Place:
             f"{place.path}.{keyword}", "refers to another document, which is never fetched"
         )
     fragment = unquote(fragment)
-    target: Place | None = resource
+    target: Subschema | None = resource
     if fragment.startswith("/"):
         names = (each.replace("~1", "/").replace("~0", "~") for each in fragment[1:].split("/"))
         target = index.by_steps.get((*resource.steps, *names))

@@ -12,7 +12,7 @@ from engine.model.documents import invalid
 from engine.model.json_members import MAX_DEPTH
 from engine.schemas.numbers import is_short
 from engine.schemas.patterns import pattern_size
-from engine.schemas.places import Place, values_of
+from engine.schemas.places import Subschema, values_of
 
 MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
@@ -22,7 +22,7 @@ MAX_STEPS = 20_000  # of this very reckoning: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
 _ASIDE = ("$defs", "definitions", "contentSchema")  # apply only where something refers to them
 
-Counts = dict[Place, int]
+Counts = dict[Subschema, int]
 
 
 class _Fan:
@@ -51,16 +51,16 @@ class _Cost:
         self.items = _Fan()
 
 
-def weigh(root: Place) -> int:
+def weigh(root: Subschema) -> int:
     """Return the weight of a schema. Raises Refusal 400 past a bound, naming it."""
     _check_expansions(root)
     return _Scale().weigh(root)
 
 
-def _check_expansions(root: Place) -> None:
+def _check_expansions(root: Subschema) -> None:
     counts: Counts = {}
 
-    def within(place: Place) -> list[Place]:
+    def within(place: Subschema) -> list[Subschema]:
         inner = [
             part
             for keyword, parts in place.parts.items()
@@ -77,12 +77,12 @@ def _check_expansions(root: Place) -> None:
 
 
 def _post_order(
-    root: Place, following: Callable[[Place], list[Place]], *, cycles: bool = True
-) -> list[Place]:
+    root: Subschema, following: Callable[[Subschema], list[Subschema]], *, cycles: bool = True
+) -> list[Subschema]:
     """Return every place that is reached, after what follows it. Without `cycles`, one is refused."""
-    order: list[Place] = []
-    entered: dict[Place, bool] = {}  # to whether it was left again
-    waiting: list[tuple[Place, bool]] = [(root, False)]
+    order: list[Subschema] = []
+    entered: dict[Subschema, bool] = {}  # to whether it was left again
+    waiting: list[tuple[Subschema, bool]] = [(root, False)]
     while waiting:
         place, leaving = waiting.pop()
         if leaving:
@@ -104,14 +104,16 @@ def _post_order(
 class _Scale:
     def __init__(self) -> None:
         self._steps = 0
-        self._costs: dict[Place, _Cost] = {}
+        self._costs: dict[Subschema, _Cost] = {}
         # Comparing items means looking at everything below them, at every level that asks for it.
-        self._whole = Place(True, (), "")
+        self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
 
-    def weigh(self, root: Place) -> int:
-        entries: dict[Place, None] = {self._whole: None}  # in the order in which they were found
+    def weigh(self, root: Subschema) -> int:
+        entries: dict[Subschema, None] = {
+            self._whole: None
+        }  # in the order in which they were found
         waiting = [root]
         while waiting:
             entry = waiting.pop()
@@ -128,7 +130,7 @@ class _Scale:
                     self._step(len(counts))
         return self._deepest(root, list(entries))
 
-    def _deepest(self, root: Place, entries: list[Place]) -> int:
+    def _deepest(self, root: Subschema, entries: list[Subschema]) -> int:
         """Return the most that any value costs, whatever its depth."""
         level = {place: self._costs[place].own for place in entries}
         most = level[root]
@@ -141,7 +143,7 @@ class _Scale:
             raise invalid("schema", f"too much is examined of one value: {MAX_WEIGHT} is the most")
         return most
 
-    def _below(self, place: Place, level: dict[Place, int]) -> int:
+    def _below(self, place: Subschema, level: dict[Subschema, int]) -> int:
         cost = self._costs[place]
         return max(
             sum(level[each] * times for each, times in counts.items())
@@ -149,7 +151,7 @@ class _Scale:
             for counts in fan.classes()
         )
 
-    def _cost(self, place: Place) -> _Cost:
+    def _cost(self, place: Subschema) -> _Cost:
         schema = place.schema
         if isinstance(schema, bool):
             return _Cost(1)
@@ -168,7 +170,7 @@ class _Scale:
                 )
         return cost
 
-    def _fill(self, cost: _Cost, place: Place, schema: dict[str, Any]) -> None:
+    def _fill(self, cost: _Cost, place: Subschema, schema: dict[str, Any]) -> None:
         parts = place.parts
         for named, fan, rest in (
             (parts.get("properties", {}), cost.members, "additionalProperties"),
@@ -189,7 +191,7 @@ class _Scale:
         if "propertyNames" in parts:
             cost.members.named[None] = {parts["propertyNames"][None]: 1}
 
-    def _everywhere(self, fan: _Fan, parts: list[Place]) -> None:
+    def _everywhere(self, fan: _Fan, parts: list[Subschema]) -> None:
         for counts in fan.classes():
             self._step(len(parts))
             for part in parts:
@@ -220,7 +222,7 @@ class _Scale:
             )
 
 
-def _on_the_value(place: Place) -> list[Place]:
+def _on_the_value(place: Subschema) -> list[Subschema]:
     """Return the subschemas that the same value is held to."""
     inner = [part for keyword in _SAME for part in place.parts.get(keyword, {}).values()]
     return inner + place.refers

@@ -47,7 +47,7 @@ class Wait(BaseModel):
     epoch: bool = False
 
 
-class Rule(Sign):
+class AnswerRule(Sign):
     """A sign that a failure is of a category. `wait_s`: how long, where the answer does not say; `wait`:
     where it says so, instead of the template's places."""
 
@@ -66,7 +66,7 @@ class AnswerRules(BaseModel):
         str
     ] = []  # members that say what went wrong, the first that is there; "." is the body
     wait: list[Wait] = [Wait(header="retry-after")]
-    rules: list[Rule] = []  # the first that holds
+    rules: list[AnswerRule] = []  # the first that holds
 
     def judge(self, outcome: Outcome) -> Outcome:
         """Return an outcome as the service means it."""

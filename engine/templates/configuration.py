@@ -16,7 +16,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
-class Configuration:
+class ConfigurationSchema:
     """Judges and completes configurations. `schema` has a property a field, in the order to be shown."""
 
     __slots__ = ("_defaults", "_multiline", "_validator", "schema", "secrets")

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine.templates.address import Address, Destined
 from engine.templates.answers import AnswerRules
-from engine.templates.configuration import Configuration
+from engine.templates.configuration import ConfigurationSchema
 from engine.templates.message import Message
 
 __all__ = ["Definition", "Destined", "Example"]
@@ -34,7 +34,7 @@ class Definition:
     documentation: tuple[str, ...]  # addresses of what the service has published
     defaults: Mapping[str, Any]  # delivery options that suit the service, in the API's names
     example: Example
-    configuration: Configuration
+    configuration: ConfigurationSchema
     address: Address
     message: Message
     answer: AnswerRules

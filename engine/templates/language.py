@@ -38,7 +38,7 @@ _ALLOWED = (
 )  # fmt: skip
 
 
-class Environment(ImmutableSandboxedEnvironment):
+class LeafSandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which members of objects and items of lists are all that can be looked up."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
@@ -84,8 +84,8 @@ def _shown(value: Any) -> Any:
     return "" if value is OMIT else value if isinstance(value, StrictUndefined) else as_text(value)
 
 
-def _made() -> Environment:
-    environment = Environment(
+def _made() -> LeafSandbox:
+    environment = LeafSandbox(
         undefined=StrictUndefined, autoescape=False, finalize=_shown, keep_trailing_newline=True
     )
     environment.globals.clear()
@@ -98,7 +98,7 @@ def _made() -> Environment:
 ENVIRONMENT = _made()
 
 
-class _Judge(NodeVisitor):
+class _LeafJudge(NodeVisitor):
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names
 
@@ -118,7 +118,7 @@ def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
     """Return a leaf's syntax. Raises LeafError for what is not in the language."""
     try:
         tree = ENVIRONMENT.parse(leaf)
-        _Judge(names).visit(tree)
+        _LeafJudge(names).visit(tree)
     except TemplateSyntaxError as error:
         raise LeafError(f"{leaf!r}: {error.message}") from error
     except RecursionError:

@@ -17,7 +17,7 @@ from engine.outbound.ports import Failure
 from engine.runtime.toml_file import faults, read
 from engine.templates.address import Destined, address_of
 from engine.templates.answers import AnswerRules
-from engine.templates.configuration import Configuration
+from engine.templates.configuration import ConfigurationSchema
 from engine.templates.definition import Definition, Example
 from engine.templates.language import LeafError
 from engine.templates.message import LARGEST_BODY, Format, Message
@@ -67,7 +67,7 @@ class _Example(BaseModel):
     body: str  # JSON, or the text where the format is another
 
 
-class _File(BaseModel):
+class _TemplateFile(BaseModel):
     model_config = _STRICT
 
     name: Line
@@ -93,7 +93,7 @@ def read_template(path: Path, added: frozenset[str]) -> Definition:
             f"{path}: a template's id is its file's name: small letters, digits, -"
         )
     try:
-        definition = _definition(path.stem, read(path, _File), added)
+        definition = _definition(path.stem, read(path, _TemplateFile), added)
         _try(definition)
     except ValidationError as error:  # of its delivery options
         raise TemplateFileError(f"{path}: {faults(error)}") from None
@@ -102,7 +102,7 @@ def read_template(path: Path, added: frozenset[str]) -> Definition:
     return definition
 
 
-def _definition(identifier: str, entry: _File, added: frozenset[str]) -> Definition:
+def _definition(identifier: str, entry: _TemplateFile, added: frozenset[str]) -> Definition:
     configuration = _configuration(entry.config)
     DeliveryOptions.model_validate(entry.defaults)
     address = entry.address
@@ -132,7 +132,7 @@ def _definition(identifier: str, entry: _File, added: frozenset[str]) -> Definit
     )
 
 
-def _configuration(fields: Mapping[str, dict[str, Any]]) -> Configuration:
+def _configuration(fields: Mapping[str, dict[str, Any]]) -> ConfigurationSchema:
     if len(fields) > MOST_FIELDS:
         raise ValueError(f"config: more than {MOST_FIELDS} fields")
     required, multiline, schemas = [], [], {}
@@ -153,7 +153,7 @@ def _configuration(fields: Mapping[str, dict[str, Any]]) -> Configuration:
             if field["type"] != "string" or "default" in field:
                 raise ValueError(f"config.{name}: a secret is a string without a default")
         schemas[name] = field
-    return Configuration(schemas, required, multiline)
+    return ConfigurationSchema(schemas, required, multiline)
 
 
 def _bounded(place: str, field: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ _NO_SUCH = "the destination's template is not in the catalog any more"
 
 
 class Renderer:
-    """Implements `engine.outbound.ports.Templates`. Used on the trio thread only."""
+    """Implements `engine.outbound.ports.TemplateStage`. Used on the trio thread only."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog

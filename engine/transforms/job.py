@@ -32,7 +32,7 @@ ANSWER_BYTES = worker.OUTPUT + 256 * 1024
 _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were longer
 
 
-class Known(Struct, eq=False):
+class KnownScript(Struct, eq=False):
     """A source of one workspace, or of a customer's account in it, and what its runs have cost."""
 
     workspace: str
@@ -73,7 +73,7 @@ class Cost(Struct, frozen=True):
 class Job(Struct, eq=False):
     """A run of a script, or a check of a source. `answer` is called once, by `finish`."""
 
-    known: Known
+    known: KnownScript
     kind: bytes
     content: bytes  # what follows the number that the worker's link gives it
     since: float  # trio's clock
@@ -94,7 +94,9 @@ class Job(Struct, eq=False):
             self.answer(result)
 
 
-def run_of(known: Known, body: bytes, now_ms: int, seed: str, since: float, answer: Answer) -> Job:
+def run_of(
+    known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
+) -> Job:
     """Return the run of a script over a body."""
     # A trial's is whatever its caller has written: what is cut may end within a character.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
@@ -102,7 +104,7 @@ def run_of(known: Known, body: bytes, now_ms: int, seed: str, since: float, answ
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)
 
 
-def check_of(known: Known, since: float, answer: Answer) -> Job:
+def check_of(known: KnownScript, since: float, answer: Answer) -> Job:
     """Return the check of a source."""
     source = known.source.encode("utf-8", "surrogatepass")
     return Job(known, worker.CHECK, source, since, answer)

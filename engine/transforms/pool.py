@@ -18,9 +18,9 @@ from engine.model.errors import Refusal
 from engine.outbound.ports import Failure, Script, Transformed
 from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
-from engine.transforms.job import Cost, Job, Known, check_of, run_of
+from engine.transforms.job import Cost, Job, KnownScript, check_of, run_of
 from engine.transforms.link import Link
-from engine.transforms.waiting import Waiting
+from engine.transforms.waiting import JobQueue
 
 WINDOW_JOBS = 32  # that a worker has at a time: enough that it never waits for the engine, and
 WINDOW_S = 0.004  # the CPU that they are taken to need: what one that comes may wait behind
@@ -66,7 +66,7 @@ class TransformStatistics(Struct, frozen=True):
 
 
 class TransformPool:
-    """Implements `engine.outbound.ports.Transforms`. Owner of the workers and of what waits for them."""
+    """Implements `engine.outbound.ports.TransformStage`. Owner of the workers and of the waiting jobs."""
 
     def __init__(self, reactor: Reactor, timers: Timers, workers: int) -> None:
         """`workers`: processes at most. Half of them, at least one, are for scripts that are new or slow;
@@ -77,8 +77,8 @@ class TransformPool:
         self._size = workers
         self._links: list[Link | None] = [None] * workers  # the first of them take anything
         self._slow_last = [False] * workers
-        self._waiting = Waiting()
-        self._known: OrderedDict[tuple[str, str | None, str], Known] = OrderedDict()
+        self._waiting = JobQueue()
+        self._known: OrderedDict[tuple[str, str | None, str], KnownScript] = OrderedDict()
         self._known_bytes = 0
         self._kicked = False
         self._sweeping = False
@@ -114,7 +114,7 @@ class TransformPool:
 
         Raises Refusal 503 `overloaded` where it cannot be said in time.
         """
-        known = Known(workspace, source, customer)
+        known = KnownScript(workspace, source, customer)
         result = await self._await(
             lambda done: self._submit(check_of(known, trio.current_time(), done))
         )
@@ -178,12 +178,12 @@ class TransformPool:
 
     # --- jobs
 
-    def _known_of(self, script: Script) -> Known:
+    def _known_of(self, script: Script) -> KnownScript:
         source = script.source
         name = (script.workspace, script.customer, source)
         known = self._known.get(name)
         if known is None:
-            known = self._known[name] = Known(script.workspace, source, script.customer)
+            known = self._known[name] = KnownScript(script.workspace, source, script.customer)
             self._known_bytes += getsizeof(source)
             while len(self._known) > KNOWN or self._known_bytes > KNOWN_BYTES:
                 (_, _, forgotten), _ = self._known.popitem(last=False)

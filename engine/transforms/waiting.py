@@ -24,7 +24,7 @@ SHARE = 0.25  # of a core, beside what is free: the machine has others' work
 BURST_S = 0.5  # that may be owed before a workspace's slow scripts wait: ten of the worst
 
 
-class Line:
+class WorkspaceQueue:
     """Jobs of one workspace: its customers take turns, and those of no customer take theirs."""
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class Line:
         return job
 
 
-class Tenant(Struct, eq=False):
+class WorkspaceJobs(Struct, eq=False):
     """What waits for one workspace, and what it has had."""
 
     workspace: str
-    quick: Line
-    slow: Line
+    quick: WorkspaceQueue
+    slow: WorkspaceQueue
     bytes: int = 0
     credit_s: float = 0.0  # of its turn; below 0 it took more than its turn
     owed_s: float = 0.0  # of its share, at
@@ -115,13 +115,15 @@ class Tenant(Struct, eq=False):
         return not self.quick and not self.slow and self.debt_s(now) <= 0
 
 
-class Waiting:
+class JobQueue:
     """Owner of the queues: the pool. Quick scripts and others have turns of their own."""
 
     def __init__(self) -> None:
-        self._tenants: dict[str, Tenant] = {}
-        self._quick: deque[Tenant] = deque()  # with something in it, in the order of their turns
-        self._slow: deque[Tenant] = deque()
+        self._tenants: dict[str, WorkspaceJobs] = {}
+        self._quick: deque[WorkspaceJobs] = (
+            deque()
+        )  # with something in it, in the order of their turns
+        self._slow: deque[WorkspaceJobs] = deque()
         self.count = 0
 
     @property
@@ -139,7 +141,7 @@ class Waiting:
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
-            tenant = self._tenants[name] = Tenant(name, Line(), Line())
+            tenant = self._tenants[name] = WorkspaceJobs(name, WorkspaceQueue(), WorkspaceQueue())
         if not first and not tenant.has_room(job):
             return False
         quick = job.known.quick and not job.losses
@@ -160,8 +162,8 @@ class Waiting:
 
     def take_slow(self, now: float) -> Job | None:
         """Return the other job whose turn it is, of a workspace that is within its share."""
-        allowed: deque[Tenant] = deque()
-        held: deque[Tenant] = deque()
+        allowed: deque[WorkspaceJobs] = deque()
+        held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
             (held if tenant.debt_s(now) > BURST_S else allowed).append(tenant)
         if not allowed:
@@ -170,7 +172,7 @@ class Waiting:
         self._slow = allowed + held
         return job
 
-    def _take(self, ring: deque[Tenant], *, quick: bool) -> Job:
+    def _take(self, ring: deque[WorkspaceJobs], *, quick: bool) -> Job:
         for _ in range(len(ring)):
             if ring[0].credit_s > 0:
                 break

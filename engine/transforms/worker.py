@@ -71,7 +71,7 @@ class BrokenScriptError(Exception):
     """A source that does not compile."""
 
 
-class Runner:
+class ScriptContext:
     """A script in a context of its own: compiled once, called again and again."""
 
     __slots__ = ("_context", "_limited_s", "_run")
@@ -155,7 +155,7 @@ class Worker:
         self._library = library
         self._prelude = prelude
         self._sources: dict[bytes, str] = {}
-        self._runners: dict[bytes, Runner] = {}  # the one that was used last is the last
+        self._runners: dict[bytes, ScriptContext] = {}  # the one that was used last is the last
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
         self._size = self._measure()[0]  # when the last job was done
 
@@ -205,7 +205,7 @@ class Worker:
     def _check(self, frame: bytes) -> tuple[bytes, bytes]:
         source = frame[1 + FRAME.size :].decode("utf-8", "surrogatepass")
         try:
-            result, _ = Runner(self._library, self._prelude, source).run("", 0.0, "")
+            result, _ = ScriptContext(self._library, self._prelude, source).run("", 0.0, "")
         except BrokenScriptError as error:
             return _refused(str(error))
         except (self._library.JSException, UnicodeError, MemoryError) as error:
@@ -236,12 +236,12 @@ class Worker:
             return *_refused(TOO_LONG), began
         return *_framed(result), began
 
-    def _runner(self, key: bytes) -> Runner:
+    def _runner(self, key: bytes) -> ScriptContext:
         runner = self._runners.pop(key, None)
         if runner is None:
             if len(self._runners) >= CONTEXTS:
                 del self._runners[next(iter(self._runners))]
-            runner = Runner(self._library, self._prelude, self._sources[key])
+            runner = ScriptContext(self._library, self._prelude, self._sources[key])
         self._runners[key] = runner
         return runner
 

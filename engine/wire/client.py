@@ -21,10 +21,10 @@ from engine.settings import Settings
 from engine.wire.body import outbound_body
 from engine.wire.descriptors import Descriptors
 from engine.wire.egress import EgressGuard
-from engine.wire.exchange import Exchange
+from engine.wire.exchange import OutboundExchange
+from engine.wire.exchange_queue import ExchangeQueue
 from engine.wire.idle import IdleConnections
 from engine.wire.openings import Handshakes, Openings
-from engine.wire.pool import Pool
 from engine.wire.resolver import Lookup, Resolver, system_lookup
 from engine.wire.tls import shared_context
 from engine.wire.wiring import Wiring
@@ -92,7 +92,7 @@ class WireClient:
             openings_destination=settings.openings_destination,
             hops=hops,
         )
-        self._pools: dict[str, Pool] = {}
+        self._pools: dict[str, ExchangeQueue] = {}
         self._closed = False
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
@@ -127,7 +127,7 @@ class WireClient:
             self._wiring.timers.call_later(0, partial(done, outcome))
             return
         timeout_ms = destination.timeout_ms
-        exchange = Exchange(request, timeout_ms, now, instant + timeout_ms / 1000, done)
+        exchange = OutboundExchange(request, timeout_ms, now, instant + timeout_ms / 1000, done)
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:
@@ -186,20 +186,20 @@ class WireClient:
         await trio.lowlevel.checkpoint()
 
     def _configured(
-        self, pool: Pool | None, destination: Destination, origin: DeliveryOrigin
-    ) -> Pool:
+        self, pool: ExchangeQueue | None, destination: Destination, origin: DeliveryOrigin
+    ) -> ExchangeQueue:
         if pool is not None:
             pool.configure(destination)
             return pool
         if origin is _INSPECTION:
             # Maybe nobody will say when it may go: it is for this attempt, which leaves no connection, as
             # one beyond the limit leaves none.
-            pool = Pool(self._wiring, destination)
+            pool = ExchangeQueue(self._wiring, destination)
             pool.busy = destination.concurrency
             return pool
         if len(self._pools) >= POOLS_KEPT:
             self._make_room()
-        pool = self._pools[destination.id] = Pool(self._wiring, destination)
+        pool = self._pools[destination.id] = ExchangeQueue(self._wiring, destination)
         return pool
 
     def _make_room(self) -> None:

@@ -13,14 +13,14 @@ import trio
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.reactor import READ, WRITE
 from engine.runtime.timers import Timer
-from engine.wire.exchange import Exchange
+from engine.wire.exchange import OutboundExchange
 from engine.wire.failure import WireError, connection_error
-from engine.wire.origin import Origin
-from engine.wire.response import Answer
+from engine.wire.origin import ReceiverOrigin
+from engine.wire.response import Response
 from engine.wire.tls import TlsChannel
 
 if TYPE_CHECKING:
-    from engine.wire.pool import Pool
+    from engine.wire.exchange_queue import ExchangeQueue
 
 READ_BYTES = 65536  # more makes every recv() map and unmap memory
 AGE_S = 300.0  # so that a receiver that moved, or drains a node, is followed
@@ -28,7 +28,7 @@ AGE_S = 300.0  # so that a receiver that moved, or drains a node, is followed
 TLS_REPLIES_LIMIT = 64 * 1024
 
 
-class Connection:
+class OutboundConnection:
     """Its exchange's, and of the pool that has that; of `IdleConnections` while `exchange` is None."""
 
     __slots__ = (
@@ -52,15 +52,15 @@ class Connection:
         "pool",
     )
 
-    def __init__(self, pool: "Pool", origin: Origin, sock: socket.socket) -> None:
+    def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
         """It takes over the descriptor of `sock` and a place of `Openings`."""
         self.origin = origin
         self.pool = pool  # of the exchange that it has, or had last
         wiring = self._wiring = pool.wiring
         self._sock = sock
         self._recv = sock.recv
-        self.exchange: Exchange | None = None
-        self._answer = Answer()
+        self.exchange: OutboundExchange | None = None
+        self._answer = Response()
         self._unsent: memoryview | None = None  # of a request, or of TLS
         self._write_error: OSError | None = (
             None  # nothing more can be sent; an answer may still come
@@ -85,7 +85,7 @@ class Connection:
             return "reading the answer"
         return "waiting for the answer" if self._unsent is None else "sending the request"
 
-    def start(self, exchange: Exchange) -> None:
+    def start(self, exchange: OutboundExchange) -> None:
         """Send a request, at once as far as the socket takes it."""
         self.exchange = exchange
         exchange.holder = self
@@ -128,7 +128,7 @@ class Connection:
         else:
             self._fail(WireError(ErrorCategory.INTERNAL, "the attempt failed for a fault of ours"))
 
-    def abandon(self, exchange: Exchange) -> tuple[Answer, float]:
+    def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
         """Give an exchange up: the connection is of no use to anybody else."""
         self.exchange = None
         self.close()
@@ -309,7 +309,7 @@ class Connection:
         else:
             self._fail(connection_error(error or self._write_error))
 
-    def _cut(self, exchange: Exchange, error: OSError | None) -> None:
+    def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
         """The connection ended within an answer, which may be how that answer ends.
 
         Over TLS an end without a farewell counts too: the head, which decides, came whole.
@@ -327,7 +327,7 @@ class Connection:
 
     # --- ending
 
-    def _complete(self, exchange: Exchange, answer: Answer) -> None:
+    def _complete(self, exchange: OutboundExchange, answer: Response) -> None:
         now, tls = self._wiring.clock.now(), self._tls
         outcome = exchange.judged(answer, now)
         reusable = (

@@ -19,7 +19,7 @@ PORTION = 2
 EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
-class Waiting(Protocol):
+class DescriptorWaiter(Protocol):
     """Somebody who waits for a descriptor."""
 
     def granted(self) -> None:
@@ -46,7 +46,7 @@ class Descriptors:
         self._timers = timers
         self._idle = idle
         self._held = Tally()
-        self._lines: Lines[Waiting] = Lines()
+        self._lines: Lines[DescriptorWaiter] = Lines()
         self._rest: Timer | None = None
         self._serving = False
 
@@ -75,11 +75,11 @@ class Descriptors:
             return False
         return self._may(workspace) and self._take(workspace)
 
-    def wait(self, waiting: Waiting, workspace: str) -> None:
+    def wait(self, waiting: DescriptorWaiter, workspace: str) -> None:
         """Queue for a descriptor."""
         self._lines.add(workspace, waiting)
 
-    def leave(self, waiting: Waiting, workspace: str) -> None:
+    def leave(self, waiting: DescriptorWaiter, workspace: str) -> None:
         """Leave the queue; harmless when not in it."""
         self._lines.drop(workspace, waiting)
 

@@ -12,8 +12,8 @@ from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.timers import Timer, Timers
 from engine.wire.failure import RETRY_AFTER_STATUSES, WireError, judge, retry_after_s
-from engine.wire.origin import Origin
-from engine.wire.response import Answer
+from engine.wire.origin import ReceiverOrigin
+from engine.wire.response import Response
 
 
 class Holder(Protocol):
@@ -23,14 +23,14 @@ class Holder(Protocol):
     def phase(self) -> str:
         """What is being done, as words that go on from "while"."""
 
-    def abandon(self, exchange: "Exchange") -> tuple[Answer | None, float]:
+    def abandon(self, exchange: "OutboundExchange") -> tuple[Response | None, float]:
         """Let go of the exchange and of what it occupies.
 
         Return what has arrived of an answer, and the time in seconds since the epoch.
         """
 
 
-class Exchange:
+class OutboundExchange:
     """An attempt that was begun.
 
     Its deadline is watched by the connection that it is on, if that was kept from before, since such a
@@ -50,7 +50,7 @@ class Exchange:
     )
 
     holder: Holder
-    origin: Origin  # where its connection must go; the pool sets it
+    origin: ReceiverOrigin  # where its connection must go; the pool sets it
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Exchange:
         if self.timer is None:
             self.timer = timers.call_at(self.due, self.expire)
 
-    def judged(self, answer: Answer, now: float) -> Outcome:
+    def judged(self, answer: Response, now: float) -> Outcome:
         """Return the outcome of a whole answer, at `now` in seconds since the epoch."""
         status, headers, started_at = answer.status, answer.headers, self.started_at
         duration_ms = int((now - started_at) * 1000 + 0.5)
@@ -94,7 +94,7 @@ class Exchange:
             outcome.retry_after_s = retry_after_s(headers, time())
         return outcome
 
-    def failed(self, error: WireError, answer: Answer | None, now: float) -> Outcome:
+    def failed(self, error: WireError, answer: Response | None, now: float) -> Outcome:
         """Return the outcome of an attempt that got no whole answer, at `now`."""
         if answer is not None and answer.status:
             outcome = self.judged(answer, now)

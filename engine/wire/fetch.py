@@ -30,7 +30,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _WHOLE = frozenset({200, 203})  # a 206 was not asked for, and the others have no content
 
 
-class Limits(Struct, frozen=True):
+class FetchLimits(Struct, frozen=True):
     """How long a source may take. Bytes are bounded by who keeps them."""
 
     progress_s: float = 30.0  # without a byte: as long as a client's upload may pause
@@ -49,7 +49,7 @@ class SourceError(Exception):
         self.retry_after_s = retry_after_s
 
 
-class Source:
+class FetchedSource:
     """An answer whose body is to be read: `content_type` as the source says, `length` where it does."""
 
     def __init__(self, stream: FetchStream) -> None:
@@ -68,14 +68,14 @@ class Source:
 class Fetcher:
     """Owner of the turns at which sources are asked."""
 
-    def __init__(self, wiring: Wiring, limits: Limits | None = None) -> None:
+    def __init__(self, wiring: Wiring, limits: FetchLimits | None = None) -> None:
         self._wiring = wiring
-        self._limits = limits or Limits()
+        self._limits = limits or FetchLimits()
         self._turns = trio.Semaphore(AT_ONCE)
         self._of: dict[str, _Share] = {}
 
     @asynccontextmanager
-    async def get(self, url: str, workspace: str) -> AsyncIterator[Source]:
+    async def get(self, url: str, workspace: str) -> AsyncIterator[FetchedSource]:
         """Ask for a URL, following redirects; the block reads the source. All of it within the limits.
 
         Raises SourceError for whatever the source, or the way to it, does wrong, within the block too.
@@ -92,7 +92,7 @@ class Fetcher:
                 raise SourceError(ErrorCategory.TIMEOUT, words) from None
 
     @asynccontextmanager
-    async def _found(self, url: str, workspace: str) -> AsyncIterator[Source]:
+    async def _found(self, url: str, workspace: str) -> AsyncIterator[FetchedSource]:
         target = _target(url)
         for _ in range(REDIRECTS + 1):
             stream = FetchStream(self._wiring, target, workspace, self._limits.progress_s)
@@ -100,7 +100,7 @@ class Fetcher:
                 answer = await stream.ask()
                 if answer.status not in _REDIRECTS:
                     _judge(answer)
-                    yield Source(stream)
+                    yield FetchedSource(stream)
                     return
                 location = answer.header(b"location")
             url, target = _onwards(url, target, location)

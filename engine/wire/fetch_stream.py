@@ -18,8 +18,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError, connection_error
 from engine.wire.head import USER_AGENT, render_head
 from engine.wire.racing import Race
-from engine.wire.resolver import Answer as Resolution
-from engine.wire.response import HEAD_LIMIT, Answer, broken
+from engine.wire.resolver import Resolution
+from engine.wire.response import HEAD_LIMIT, Response, broken
 from engine.wire.tls import TlsChannel
 from engine.wire.wiring import Wiring
 
@@ -38,7 +38,7 @@ FRAMING_LIMIT = 128 * 1024
 _DIGITS = 18  # of a Content-Length; int() of a long numeral is quadratic
 
 
-class Download(Answer):
+class Download(Response):
     """An answer of any length. Whoever feeds it takes the pieces away before it feeds more."""
 
     __slots__ = ("_pieces",)

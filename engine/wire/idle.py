@@ -8,7 +8,7 @@ from engine.runtime.clock import Clock
 from engine.runtime.timers import Timer, Timers
 
 if TYPE_CHECKING:
-    from engine.wire.connection import Connection
+    from engine.wire.connection import OutboundConnection
 
 # Many servers end idle connections after 5 s; one that we end ourselves is never met half dead.
 IDLE_S = 4.0
@@ -23,22 +23,22 @@ class IdleConnections:
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
         self._clock = clock
-        self._since: dict[Connection, float] = {}  # in the order of its values
+        self._since: dict[OutboundConnection, float] = {}  # in the order of its values
         # Note that one was taken from its origin (at every attempt: hence without a frame).
-        self.taken: Callable[[Connection], None] = self._since.__delitem__
+        self.taken: Callable[[OutboundConnection], None] = self._since.__delitem__
         self._timer: Timer | None = None
 
     def __len__(self) -> int:
         return len(self._since)
 
-    def add(self, connection: "Connection", now: float) -> None:
+    def add(self, connection: "OutboundConnection", now: float) -> None:
         """Note that `connection` has fallen idle at `now` (seconds since the epoch): it can be taken."""
         self._since[connection] = now
         connection.origin.idle[connection] = None
         if self._timer is None:
             self._timer = self._timers.call_later(IDLE_S, self._sweep)
 
-    def drop(self, connection: "Connection") -> None:
+    def drop(self, connection: "OutboundConnection") -> None:
         """Note that `connection` closes; harmless for one in use."""
         if self._since.pop(connection, None) is not None:
             del connection.origin.idle[connection]

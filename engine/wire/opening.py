@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.timers import Timer
-from engine.wire.connection import Connection
+from engine.wire.connection import OutboundConnection
 from engine.wire.failure import WireError, connection_error
 from engine.wire.racing import Race
-from engine.wire.resolver import Answer as Resolution
-from engine.wire.resolver import Waiter
+from engine.wire.resolver import Resolution, Waiter
 
 if TYPE_CHECKING:
-    from engine.wire.exchange import Exchange
-    from engine.wire.pool import Pool
-    from engine.wire.response import Answer
+    from engine.wire.exchange import OutboundExchange
+    from engine.wire.exchange_queue import ExchangeQueue
+    from engine.wire.response import Response
 
 
 class Opening:
@@ -35,7 +34,7 @@ class Opening:
         "exchange",
     )
 
-    def __init__(self, pool: "Pool", exchange: "Exchange") -> None:
+    def __init__(self, pool: "ExchangeQueue", exchange: "OutboundExchange") -> None:
         self._pool = pool
         self._wiring = pool.wiring
         self._origin = exchange.origin
@@ -67,7 +66,7 @@ class Opening:
         else:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
-    def abandon(self, exchange: "Exchange") -> "tuple[Answer | None, float]":
+    def abandon(self, exchange: "OutboundExchange") -> "tuple[Response | None, float]":
         """Stop, whatever is being done."""
         self._stop()
         self._give_up()
@@ -105,7 +104,7 @@ class Opening:
     def _won(self, sock: socket.socket) -> None:
         self._race = None
         try:
-            connection = Connection(self._pool, self._origin, sock)
+            connection = OutboundConnection(self._pool, self._origin, sock)
         except (WireError, OSError) as error:
             sock.close()
             self._wiring.descriptors.give(self._origin.workspace)

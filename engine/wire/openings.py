@@ -23,7 +23,7 @@ PORTION = 1
 REST = 3.0
 
 
-class Waiting(Protocol):
+class OpeningWaiter(Protocol):
     """Somebody who waits for a place."""
 
     def placed(self) -> None:
@@ -36,7 +36,7 @@ class Openings:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._held = Tally()
-        self._lines: Lines[Waiting] = Lines()
+        self._lines: Lines[OpeningWaiter] = Lines()
 
     @property
     def used(self) -> int:
@@ -55,11 +55,11 @@ class Openings:
         self._held.add(workspace)
         return True
 
-    def wait(self, waiting: Waiting, workspace: str) -> None:
+    def wait(self, waiting: OpeningWaiter, workspace: str) -> None:
         """Queue for a place."""
         self._lines.add(workspace, waiting)
 
-    def leave(self, waiting: Waiting, workspace: str) -> None:
+    def leave(self, waiting: OpeningWaiter, workspace: str) -> None:
         """Leave the queue; harmless when not in it."""
         self._lines.drop(workspace, waiting)
 

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 from engine.core.destination import Target
 
 if TYPE_CHECKING:
-    from engine.wire.connection import Connection
+    from engine.wire.connection import OutboundConnection
 
 
 class Wanting(Protocol):
@@ -22,7 +22,7 @@ class Wanting(Protocol):
         """One has fallen idle at the origin: leave its line, and take one or let it be."""
 
 
-class Origin:
+class ReceiverOrigin:
     """Scheme, host and port, for one workspace. `idle` holds the connections that all its destinations
     there may take, the one that was left last at the end; `IdleConnections` keeps it."""
 
@@ -33,7 +33,9 @@ class Origin:
         self.tls = tls
         self.host = host
         self.port = port
-        self.idle: dict[Connection, None] = {}  # thousands may end at once, each in its place
+        self.idle: dict[
+            OutboundConnection, None
+        ] = {}  # thousands may end at once, each in its place
         self.line: dict[Wanting, None] | None = None  # who would take one; most have none, ever
 
     def want(self, who: Wanting) -> None:
@@ -59,15 +61,17 @@ class Origins:
     """Owner of the origins that a pool, an exchange or a connection knows."""
 
     def __init__(self) -> None:
-        self._known: WeakValueDictionary[tuple[str, bool, str, int], Origin] = WeakValueDictionary()
+        self._known: WeakValueDictionary[tuple[str, bool, str, int], ReceiverOrigin] = (
+            WeakValueDictionary()
+        )
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, workspace: str, target: Target) -> Origin:
+    def of(self, workspace: str, target: Target) -> ReceiverOrigin:
         """Return the origin of a target, the same object for all who ask."""
         key = workspace, target.tls, target.host, target.port
         origin = self._known.get(key)
         if origin is None:
-            origin = self._known[key] = Origin(*key)
+            origin = self._known[key] = ReceiverOrigin(*key)
         return origin

@@ -21,7 +21,7 @@ STAGGER_S = 0.25  # RFC 8305's recommended delay between attempts
 ADDRESSES_LIMIT = 8  # a name with hundreds of addresses must not cost hundreds of sockets
 
 
-class Candidate:
+class ConnectingSocket:
     """A socket that is connecting."""
 
     __slots__ = ("_race", "registration", "sock")
@@ -71,7 +71,7 @@ class Race:
         self._workspace = workspace
         self._won = won
         self._lost = lost
-        self._candidates: dict[Candidate, None] = {}
+        self._candidates: dict[ConnectingSocket, None] = {}
         self._error: OSError | None = None
         self._timer: Timer | None = None
 
@@ -109,7 +109,7 @@ class Race:
             # never at once: whoever began the race is still at work
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
-    def arrived(self, candidate: Candidate, *, hung_up: bool = False) -> None:
+    def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:
         """A candidate is connected or has failed."""
         if candidate not in self._candidates:
             return
@@ -146,14 +146,14 @@ class Race:
         elif not self._candidates:
             self._fail()
 
-    def _connect(self, family: socket.AddressFamily, host: str) -> Candidate:
+    def _connect(self, family: socket.AddressFamily, host: str) -> ConnectingSocket:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with suppress(BlockingIOError):  # it will be told by the reactor
                 sock.connect((host, self._port))
-            return Candidate(self, sock, self._wiring)
+            return ConnectingSocket(self, sock, self._wiring)
         except OSError:
             sock.close()
             raise
@@ -165,7 +165,7 @@ class Race:
         else:
             self._wiring.descriptors.wait(self, self._workspace)
 
-    def _drop(self, candidate: Candidate) -> None:
+    def _drop(self, candidate: ConnectingSocket) -> None:
         del self._candidates[candidate]
         self._wiring.reactor.close(candidate.registration, candidate.sock)
         self._wiring.descriptors.give(self._workspace)

@@ -23,7 +23,7 @@ FAILED_S = 2.0
 CACHE_NAMES = 4096
 
 Addresses = tuple[tuple[socket.AddressFamily, str], ...]
-Answer = Addresses | WireError
+Resolution = Addresses | WireError
 Lookup = Callable[[str], Addresses]
 
 
@@ -39,9 +39,9 @@ class Waiter:
     __slots__ = ("_forget", "callback")
 
     def __init__(
-        self, callback: Callable[[Answer], None], forget: Callable[["Waiter"], None]
+        self, callback: Callable[[Resolution], None], forget: Callable[["Waiter"], None]
     ) -> None:
-        self.callback: Callable[[Answer], None] | None = callback
+        self.callback: Callable[[Resolution], None] | None = callback
         self._forget = forget
 
     def cancel(self) -> None:
@@ -50,7 +50,7 @@ class Waiter:
             self.callback = None
             self._forget(self)
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: Resolution) -> None:
         """Call back, once."""
         callback, self.callback = self.callback, None
         if callback is not None:
@@ -73,19 +73,19 @@ class Resolver:
     def __init__(self, lookup: Lookup = system_lookup) -> None:
         self._lookup = lookup
         self._token = trio.lowlevel.current_trio_token()
-        self._cache: dict[str, tuple[float, Answer]] = {}
+        self._cache: dict[str, tuple[float, Resolution]] = {}
         self._questions: dict[str, Question] = {}
         self._queues: dict[str, dict[Question, None]] = {}  # by workspace, in turn
         self._active = Tally()  # threads
 
-    def known(self, host: str) -> Answer | None:
+    def known(self, host: str) -> Resolution | None:
         """Return a recent answer."""
         entry = self._cache.get(host)
         if entry is None or entry[0] <= trio.current_time():
             return None
         return entry[1]
 
-    def ask(self, host: str, workspace: str, callback: Callable[[Answer], None]) -> Waiter:
+    def ask(self, host: str, workspace: str, callback: Callable[[Resolution], None]) -> Waiter:
         """Look `host` up and call back on the trio thread, later. The workspace pays for the thread."""
         found = self._questions.get(host)
         question = self._questions[host] = Question(host) if found is None else found
@@ -175,7 +175,7 @@ class Resolver:
         for waiter in waiters:
             waiter.answer(answer)
 
-    def _remember(self, host: str, answer: Answer) -> None:
+    def _remember(self, host: str, answer: Resolution) -> None:
         self._cache.pop(host, None)
         while len(self._cache) >= CACHE_NAMES:
             del self._cache[next(iter(self._cache))]
@@ -183,7 +183,7 @@ class Resolver:
         self._cache[host] = (trio.current_time() + keep_s, answer)
 
 
-def _answer(result: outcome.Outcome[Addresses]) -> Answer:
+def _answer(result: outcome.Outcome[Addresses]) -> Resolution:
     try:
         addresses: Sequence[tuple[socket.AddressFamily, str]] = result.unwrap()
     except UnicodeError:

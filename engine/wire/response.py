@@ -33,7 +33,7 @@ class Parser(Protocol):
     def should_keep_alive(self) -> bool: ...
 
 
-class Answer:
+class Response:
     """The answer that is being received. `status` is 0 until its head has arrived."""
 
     __slots__ = (

@@ -15,13 +15,13 @@ from engine.wire.origin import Origins
 from engine.wire.resolver import Resolver
 
 if TYPE_CHECKING:
-    from engine.wire.connection import Connection
+    from engine.wire.connection import OutboundConnection
     from engine.wire.idle import IdleConnections
     from engine.wire.opening import Opening
 
 
 @dataclass(slots=True)
-class Counts:
+class WireCounts:
     """Counted since the start."""
 
     opened: int = 0
@@ -34,7 +34,7 @@ class Counts:
 class Alive:
     """What is ended with the client: each enters when it comes about, and leaves at its end."""
 
-    connections: "set[Connection]" = field(default_factory=set)
+    connections: "set[OutboundConnection]" = field(default_factory=set)
     openings: "set[Opening]" = field(default_factory=set)
 
 
@@ -56,4 +56,4 @@ class Wiring:
     hops: Hops | None = None  # what is said of them; None: nothing
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)
-    counts: Counts = field(default_factory=Counts)
+    counts: WireCounts = field(default_factory=WireCounts)

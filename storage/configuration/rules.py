@@ -10,7 +10,7 @@ from engine.core.vocabulary import Priority
 from engine.model.configuration import AuditEntry, FilteredRules, FilterErrors, FilterFailure
 from engine.model.identity import created_at_ms
 from engine.model.quotas import CustomerTally
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from storage.audit.changes import NOTIFY
 from storage.audit.entries import entry_arrays, entry_columns, values, witnessed
 from storage.configuration.customers import own_tally, tally_values
@@ -176,7 +176,7 @@ class Rules:
 
     async def create(
         self,
-        rule: Rule,
+        rule: RuleModel,
         at_most: int,
         audit: AuditEntry,
         tally: int | None = None,
@@ -186,7 +186,7 @@ class Rules:
         arguments = (*_columns(rule), at_most, tally, *tally_values(customer), *values(audit))
         return bool(await write(self._pool, _CREATE, *arguments))
 
-    async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
+    async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version, if the present one is its predecessor; see the port."""
         return bool(await write(self._pool, _REPLACE, *_columns(rule), tally, *values(audit)))
 
@@ -231,14 +231,16 @@ class Rules:
             [each.errors.last_message for each in failures],
         )
 
-    async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
+    async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove the version that is given."""
         rows = await write(
             self._pool, _REMOVE, rule.environment, rule.id, rule.version, *values(audit)
         )
         return bool(rows)
 
-    async def remove_all(self, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+    async def remove_all(
+        self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
+    ) -> list[str]:
         """Remove the versions that are given, of one environment; see the port."""
         entries = zip(*map(values, audits), strict=True)
         rows = await write(
@@ -256,14 +258,14 @@ class Rules:
         rows = await self._pool.fetch(_LEFT_BEHIND, limit)
         return [(row["environment"], row["destination"]) for row in rows]
 
-    async def get(self, environment: int, rule: str) -> Rule | None:
+    async def get(self, environment: int, rule: str) -> RuleModel | None:
         """Return a rule."""
         row = await self._pool.fetch_row(
             SELECT_RULES + " WHERE environment = $1 AND id = $2::uuid", environment, rule
         )
         return None if row is None else rule_record(row)
 
-    async def find(self, rule: str) -> Rule | None:
+    async def find(self, rule: str) -> RuleModel | None:
         """Return a rule of whatever environment."""
         row = await self._pool.fetch_row(SELECT_RULES + " WHERE id = $1::uuid", rule)
         return None if row is None else rule_record(row)
@@ -276,7 +278,7 @@ class Rules:
         before: str | None,
         limit: int,
         account: str | None = None,
-    ) -> list[Rule]:
+    ) -> list[RuleModel]:
         """Return rules with an id below `before`, newest first."""
         rows = await self._pool.fetch(
             _PAGE, environment, destination, enabled, before, limit, account
@@ -284,7 +286,7 @@ class Rules:
         return [rule_record(row) for row in rows]
 
 
-def _columns(rule: Rule) -> tuple[Any, ...]:
+def _columns(rule: RuleModel) -> tuple[Any, ...]:
     return (
         rule.environment,
         rule.id,
@@ -299,9 +301,9 @@ def _columns(rule: Rule) -> tuple[Any, ...]:
     )
 
 
-def rule_record(row: Record) -> Rule:
+def rule_record(row: Record) -> RuleModel:
     """Return a row of `SELECT_RULES` as a rule."""
-    return Rule(
+    return RuleModel(
         id=row["id"],
         environment=row["environment"],
         destination=row["destination"],

@@ -6,7 +6,7 @@ from typing import TypeVar
 import trio
 from asyncpg import Record
 
-from engine.control.ports import Known
+from engine.control.ports import KnownVersions
 from engine.model.configuration import Configuration
 from storage.configuration.customers import SELECT_CUSTOMERS, Customers, customer_account
 from storage.configuration.destinations import SELECT_DESTINATIONS, Destinations
@@ -44,7 +44,7 @@ class ConfigurationTables:
         self.settings = SettingsTable(pool)
         self.customers = Customers(pool)
 
-    async def load(self, known: Known | None = None) -> Configuration:
+    async def load(self, known: KnownVersions | None = None) -> Configuration:
         """Read everything, as of one instant, but for destinations and rules whose present version is
         known. Raises SecretBoxError where a secret cannot be opened."""
         async with self._pool.transaction("REPEATABLE READ") as reading:

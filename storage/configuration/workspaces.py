@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from engine.core.vocabulary import Environment
 from engine.model.configuration import AuditEntry, Tenant
-from engine.model.read_models import EnvironmentModel, Workspace
+from engine.model.read_models import EnvironmentModel, WorkspaceModel
 from storage.audit.entries import values, witnessed
 from storage.database.bridge import Pool
 from storage.database.writing import write
@@ -46,7 +46,7 @@ class Workspaces:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
+    async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
         """Add a workspace with its three environments; None when the name is taken."""
         created = await write(
             self._pool,
@@ -59,7 +59,7 @@ class Workspaces:
         )
         return await self.get(workspace.id) if created else None
 
-    async def set_plan(self, workspace: Workspace, plan: str, audit: AuditEntry) -> bool:
+    async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
         """Put a workspace on another plan, if its present one is what `workspace` says."""
         arguments = (workspace.id, plan, workspace.plan, *values(audit))
         return bool(await write(self._pool, _SET_PLAN, *arguments))
@@ -90,4 +90,4 @@ def _tenant(row: Record) -> Tenant:
         EnvironmentModel(number, workspace, Environment(name))
         for number, name in zip(row["numbers"], row["names"], strict=True)
     )
-    return Tenant(Workspace(workspace, row["name"], row["plan"]), environments)
+    return Tenant(WorkspaceModel(workspace, row["name"], row["plan"]), environments)

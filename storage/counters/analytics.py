@@ -8,7 +8,7 @@ from asyncpg import Record
 
 from engine.core.counters import BUCKETS
 from engine.core.vocabulary import ErrorCategory
-from engine.log.observability import Tally
+from engine.log.observability import CounterSums
 from storage.database.bridge import Pool
 
 HOUR = 60  # in minutes
@@ -63,7 +63,7 @@ UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_AFTER} GROUP BY 1"""
 
 
 class PostgresAnalytics:
-    """`engine.log.observability.Analytics` on the pool."""
+    """`engine.log.observability.AnalyticsStore` on the pool."""
 
     def __init__(self, pool: Pool, long_read: Callable[[int, str], None] | None = None) -> None:
         """`long_read` is told of destinations whose hours are worth rolling up."""
@@ -72,7 +72,7 @@ class PostgresAnalytics:
 
     async def tallies(
         self, environment: int, destination: str, start: int, end: int, size: int
-    ) -> Sequence[tuple[int, Tally]]:
+    ) -> Sequence[tuple[int, CounterSums]]:
         """Return what was counted by stretches of `size` minutes; see the port."""
         arguments = (environment, destination, start, end)
         if size == 1:
@@ -86,6 +86,6 @@ class PostgresAnalytics:
         return sorted((_tally(row) for row in rows), key=itemgetter(0))
 
 
-def _tally(row: Record) -> tuple[int, Tally]:
+def _tally(row: Record) -> tuple[int, CounterSums]:
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
-    return number, Tally(attempts, delivered, failed, retried, dead_lettered, latency, errors)
+    return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)

@@ -13,7 +13,7 @@ from engine.core.vocabulary import (
     ReplayStatus,
 )
 from engine.model.configuration import AuditEntry
-from engine.replay.job import Leg, ReplayJob, Selection
+from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.ports import Named
 from storage.audit.entries import values, witnessed
 from storage.database.bridge import Pool
@@ -178,7 +178,7 @@ def job_record(row: Any) -> ReplayJob:
         environment=row["environment"],
         status=ReplayStatus(row["status"]),
         dry_run=row["dry_run"],
-        selection=Selection(
+        selection=ReplaySelection(
             destination=row["destination"],
             account=row["customer_account"],
             event_types=None if types is None else tuple(types),

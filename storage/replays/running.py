@@ -13,7 +13,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, shifted
-from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
 from engine.replay.types import named_among
 from storage.backlog.rows import deliveries_of
 from storage.database.bridge import Pool
@@ -91,10 +91,10 @@ class PostgresReplays:
                 return legs
             after = legs[-1].destination
 
-    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+    async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
         """Return what of a job waits at a destination and was never attempted."""
         rows = await self._pool.fetch(UNATTEMPTED, job.environment, destination, job.id)
-        return [Waiting(*row) for row in rows]
+        return [WaitingReplay(*row) for row in rows]
 
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None

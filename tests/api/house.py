@@ -27,22 +27,22 @@ from api.services import Services
 from api.shares import shares_of
 from api.table import ROUTES, openapi_json
 from engine.actors.reports import AT_REST, DestinationReport, Totals
-from engine.control.commands import Commands
-from engine.control.customers import CustomerAccounts, Rooms
-from engine.control.destinations import Destinations
-from engine.control.dlq import DeadLetters
+from engine.control.commands import CommandQueue
+from engine.control.customers import CustomerCommands, QuotaCheck
+from engine.control.destinations import DestinationCommands
+from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
 from engine.control.inspection import Inspections
-from engine.control.keys import Keys
+from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
-from engine.control.replays import Replays
-from engine.control.rules import RoutingRules
-from engine.control.schemas import EventSchemas
-from engine.control.sessions import PURPOSE, EmbedSessions, SessionTokens
-from engine.control.transforms import TransformScripts
-from engine.control.workspace_settings import SettingsOfWorkspaces
+from engine.control.replays import ReplayCommands
+from engine.control.rules import RuleCommands
+from engine.control.schemas import SchemaCommands
+from engine.control.sessions import PURPOSE, SessionCommands, SessionTokens
+from engine.control.transforms import TransformCommands
+from engine.control.workspace_settings import SettingsCommands
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
@@ -333,7 +333,7 @@ class House:
         self.directory = FakeDirectory()
         self.log = FakeLog()
         self.sender = FakeSender()
-        self.commands = Commands()
+        self.commands = CommandQueue()
         self.runner = FakeRunner()
         self.jobs = PostgresJobs(bridge.pool)
         self.unready: list[str] = []
@@ -344,7 +344,9 @@ class House:
         self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
         self.loader = Loader(self.tables, self.projection, self.commands)
         now = self.clock.now
-        self.keys = Keys(self.tables.tenants, self.tables.keys, self.identity, now, self.projection)
+        self.keys = KeyCommands(
+            self.tables.tenants, self.tables.keys, self.identity, now, self.projection
+        )
         self.throughput = Throughput(now)
         self.plans = Plans(self.models, overridden(BUILT_IN, control_limit))
         self.last_use = LastUse(self.tables.keys, now)
@@ -359,8 +361,8 @@ class House:
         self.ingestion = Ingestion(
             self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
         )
-        self.rooms = Rooms(self.tables.customers, self.models, self.plans)
-        self.destinations = Destinations(
+        self.rooms = QuotaCheck(self.tables.customers, self.models, self.plans)
+        self.destinations = DestinationCommands(
             self.tables.destinations,
             self.commands,
             self.projection,
@@ -371,7 +373,7 @@ class House:
             CATALOG,
         )
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
-        self.rules = RoutingRules(
+        self.rules = RuleCommands(
             self.tables.rules,
             self.tables.destinations,
             self.commands,
@@ -382,7 +384,7 @@ class House:
             self.rooms,
         )
         self.destinations.on_archived = self.rules.remove_all_of
-        self.schemas = EventSchemas(
+        self.schemas = SchemaCommands(
             self.tables.schemas, self.commands, self.projection, self.identity
         )
         self.reactor = Reactor(self.errors.append)
@@ -419,14 +421,14 @@ class House:
             ),
             keys=self.keys,
             last_use=self.last_use,
-            sessions=EmbedSessions(
+            sessions=SessionCommands(
                 Accounts(self.bridge.pool),
                 self.tokens,
                 self.commands,
                 self.identity,
                 self.clock.now,
             ),
-            workspace_settings=SettingsOfWorkspaces(
+            workspace_settings=SettingsCommands(
                 self.tables.settings,
                 self.commands,
                 self.projection,
@@ -434,7 +436,7 @@ class House:
                 self.clock.now,
             ),
             portal_url="https://portal.example.com/",
-            dead_letters=DeadLetters(
+            dead_letters=DeadLetterCommands(
                 self.log,
                 PostgresDeadLetters(self.bridge.pool),
                 PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
@@ -442,7 +444,7 @@ class House:
                 self.commands,
                 self.identity,
             ),
-            replays=Replays(
+            replays=ReplayCommands(
                 self.jobs,
                 self.tables.destinations,
                 self.commands,
@@ -459,7 +461,7 @@ class House:
             templates=Renderer(CATALOG),
             files=no_files(self.bridge, self.models, self.plans),
             bodies=self.ingestion.bodies,
-            customers=CustomerAccounts(
+            customers=CustomerCommands(
                 self.tables.customers, self.commands, self.projection, self.identity, self.clock.now
             ),
             customer_store=self.tables.customers,
@@ -467,7 +469,7 @@ class House:
             schemas=self.schemas,
             schema_store=self.tables.schemas,
             inference=Inference(self.log, self.tables.schemas, self.schemas),
-            transforms=TransformScripts(
+            transforms=TransformCommands(
                 self.tables.transforms,
                 self.tables.destinations,
                 Unchanged(),

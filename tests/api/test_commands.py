@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.control.commands import MAX_WAITING, WAIT_S, Commands
+from engine.control.commands import MAX_WAITING, WAIT_S, CommandQueue
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import AuditEntry, DestinationRecord, Tenant
 from engine.model.errors import Refusal
@@ -21,7 +21,7 @@ from tests.api.test_rules import make as make_rule
 
 
 async def test_a_command_goes_on_when_its_caller_is_gone(autojump_clock: MockClock) -> None:
-    commands, steps = Commands(), []
+    commands, steps = CommandQueue(), []
 
     async def command() -> None:
         steps.append("begun")
@@ -41,7 +41,7 @@ async def test_a_command_goes_on_when_its_caller_is_gone(autojump_clock: MockClo
 async def test_commands_run_one_by_one_in_order_and_raise_to_their_caller(
     autojump_clock: MockClock,
 ) -> None:
-    commands, log = Commands(), []
+    commands, log = CommandQueue(), []
 
     async def command(number: int) -> int:
         log.append(("begin", number))
@@ -69,7 +69,7 @@ async def test_commands_run_one_by_one_in_order_and_raise_to_their_caller(
 
 
 async def test_nobody_waits_for_ever_or_in_too_large_a_crowd(autojump_clock: MockClock) -> None:
-    commands = Commands()
+    commands = CommandQueue()
     with pytest.raises(Refusal, match="cannot be done now"):
         await commands.run(trio.lowlevel.checkpoint)
     refusals: list[str] = []

@@ -17,7 +17,7 @@ from api.heads import Heads, Told
 from api.table import ROUTES
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.settings import Settings
 from tests.api.house import House
 from tests.door.house import Client
@@ -153,7 +153,7 @@ async def credentials(house: House, tenant: Tenant) -> dict[str, list[str]]:
     assert number is not None
     token = house.tokens.sign(
         number.number,
-        Customer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b11", "ada"),
+        SessionCustomer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b11", "ada"),
         int(house.clock.now() * 1000) + 86_400_000,
     )
     given = {

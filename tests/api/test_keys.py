@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trio
 
-from engine.control.keys import Keys
+from engine.control.keys import KeyCommands
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.configuration import KeyRecord, Tenant
 from engine.model.errors import Refusal
@@ -21,10 +21,10 @@ from tests.api.house import Caller, House
 DAY_S = 86_400.0
 
 
-def keys_of(bridge: Bridge, now: float = 1_800_000_000.0) -> Keys:
+def keys_of(bridge: Bridge, now: float = 1_800_000_000.0) -> KeyCommands:
     """The keys as the command line has them: without a server's read models."""
     tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
-    return Keys(tables.tenants, tables.keys, Identity(), lambda: now)
+    return KeyCommands(tables.tenants, tables.keys, Identity(), lambda: now)
 
 
 async def audit(bridge: Bridge, action: str) -> list[dict[str, Any]]:

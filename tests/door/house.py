@@ -20,7 +20,7 @@ from api.ingestion_routes import make_blueprint
 from api.streaming import Application
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.ingest.ingest import Done, Reply
-from engine.model.read_models import Credential, EnvironmentModel, Models, Workspace, digest_of
+from engine.model.read_models import Credential, EnvironmentModel, Models, WorkspaceModel, digest_of
 from engine.plans.plans import BUILT_IN, Plans, overridden
 from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
@@ -77,7 +77,7 @@ def make_models() -> Models:
     for name in ("one", "two"):
         number = 1 if name == "one" else 11
         models.put_workspace(
-            Workspace(name, name, "scale"),
+            WorkspaceModel(name, name, "scale"),
             [EnvironmentModel(number + e - 1, name, e) for e in Environment],
         )
     own = models.environment_of("one", Environment.DEVELOPMENT)

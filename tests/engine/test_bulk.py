@@ -7,9 +7,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from engine.control.audit import Actor
-from engine.control.commands import MAX_WAITING, Commands
-from engine.control.dlq import WITHIN_S, Bulk, DeadLetters
+from engine.control.audit import Principal
+from engine.control.commands import MAX_WAITING, CommandQueue
+from engine.control.dlq import WITHIN_S, Bulk, DeadLetterCommands
 from engine.core.records import Delivery
 from engine.intake.entrance import Entry
 from engine.log.delivery_log import DeliveryFilter
@@ -49,28 +49,28 @@ class Endless:
 
 
 @pytest.fixture
-async def commands() -> AsyncIterator[Commands]:
-    commands = Commands()
+async def commands() -> AsyncIterator[CommandQueue]:
+    commands = CommandQueue()
     async with trio.open_nursery() as nursery:
         await nursery.start(commands.serve)
         yield commands
         nursery.cancel_scope.cancel()
 
 
-def queues(commands: Commands) -> DeadLetters:
+def queues(commands: CommandQueue) -> DeadLetterCommands:
     endless: Any = Endless()
-    return DeadLetters(endless, endless, endless, endless, commands, Identity())
+    return DeadLetterCommands(endless, endless, endless, endless, commands, Identity())
 
 
 async def test_another_tenants_writes_and_requests_in_bulk_go_on(
-    autojump_clock: MockClock, commands: Commands
+    autojump_clock: MockClock, commands: CommandQueue
 ) -> None:
     letters = queues(commands)
     refused = 0
 
     async def ask() -> None:
         nonlocal refused
-        actor = Actor(kind="API_KEY", id="k", workspace="w", environment=HOSTILE)
+        actor = Principal(kind="API_KEY", id="k", workspace="w", environment=HOSTILE)
         try:
             await letters.retry_all(actor, HOSTILE, DeliveryFilter(), {})
         except Refusal as refusal:
@@ -85,13 +85,15 @@ async def test_another_tenants_writes_and_requests_in_bulk_go_on(
         await trio.sleep(0.1)
         assert await commands.run(write) == "written"
         with trio.fail_after(WITHIN_S):
-            actor = Actor(kind="API_KEY", id="k", workspace="v", environment=OTHER)
+            actor = Principal(kind="API_KEY", id="k", workspace="v", environment=OTHER)
             assert await letters.retry_all(actor, OTHER, DeliveryFilter(), {}) == Bulk(1, 1, 0)
         assert refused >= MAX_WAITING
         nursery.cancel_scope.cancel()
 
 
-async def test_another_tenants_counts_go_on(autojump_clock: MockClock, commands: Commands) -> None:
+async def test_another_tenants_counts_go_on(
+    autojump_clock: MockClock, commands: CommandQueue
+) -> None:
     letters = queues(commands)
 
     async def ask() -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from engine.filters import EvaluationError, Facts, FilterError, compile_filter
-from engine.filters.compiler import Compiler
+from engine.filters.compiler import FilterCompiler
 from engine.filters.parser import MACROS_MOST, parse
 
 FAILED = object()
@@ -105,7 +105,7 @@ def of_library(source: str, payload: Any) -> Any:
 
 
 def of_filter(source: str, payload: Any) -> Any:
-    evaluate = Compiler(source).compile(parse(source))
+    evaluate = FilterCompiler(source).compile(parse(source))
     try:
         return evaluate(Facts({"payload": payload}))
     except EvaluationError:

@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from engine.core.vocabulary import Environment
-from engine.model.read_models import EnvironmentModel, Models, Workspace
+from engine.model.read_models import EnvironmentModel, Models, WorkspaceModel
 from engine.plans.file import PlansFileError, plans_of, read_plans
 from engine.plans.plans import BUILT_IN, DAY_MS, Horizon, Plans
 from engine.settings import Settings
@@ -33,7 +33,7 @@ def models_with(**plans: str) -> Models:
     models = Models()
     for number, (name, plan) in enumerate(plans.items(), 1):
         environment = EnvironmentModel(number, name, Environment.DEVELOPMENT)
-        models.put_workspace(Workspace(name, name, plan), [environment])
+        models.put_workspace(WorkspaceModel(name, name, plan), [environment])
     return models
 
 

@@ -21,10 +21,10 @@ from engine.replay.ahead import (
     WINDOW,
     Ahead,
 )
-from engine.replay.job import Leg, ReplayJob, Selection, shifted
+from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
 from engine.replay.pace import Meter, allowed, paced_until
 from engine.replay.passage import PARKED, passage, waits
-from engine.replay.ports import Stretch, Waiting
+from engine.replay.ports import Stretch, WaitingReplay
 from engine.replay.views import progress
 from tests.core.making import a_delivery
 
@@ -66,7 +66,7 @@ def test_what_is_told_twice_counts_once() -> None:
     ahead = Ahead()
     waiting = some(3)
     ahead.add(waiting, 0.0)
-    ahead.restore("d0", [Waiting(waiting[0].id, None, 10)], 0.0)
+    ahead.restore("d0", [WaitingReplay(waiting[0].id, None, 10)], 0.0)
     assert ahead.waiting("d0") == 3
     for _ in range(2):
         ahead.remove([each.id for each in waiting], 0.0)
@@ -256,7 +256,13 @@ def test_a_meter_follows_what_ends() -> None:
 
 
 def a_job(status: ReplayStatus = ReplayStatus.RUNNING, **fields: Any) -> ReplayJob:
-    fields = {"id": ID, "environment": 1, "dry_run": False, "selection": Selection(), **fields}
+    fields = {
+        "id": ID,
+        "environment": 1,
+        "dry_run": False,
+        "selection": ReplaySelection(),
+        **fields,
+    }
     return ReplayJob(status=status, started_at_ms=0, **fields)
 
 
@@ -343,6 +349,6 @@ def test_a_selection_is_read_as_it_was_meant() -> None:
 
 
 def test_a_replay_is_replayed_only_where_it_is_named() -> None:
-    assert DeliveryOrigin.REPLAY not in Selection(destination=ID).origins
-    assert DeliveryOrigin.REPLAY in Selection(deliveries=(ID,)).origins
+    assert DeliveryOrigin.REPLAY not in ReplaySelection(destination=ID).origins
+    assert DeliveryOrigin.REPLAY in ReplaySelection(deliveries=(ID,)).origins
     assert Identity().other() > ID

@@ -17,9 +17,9 @@ from engine.intake.entrance import Entrance
 from engine.model.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.replay.ahead import LANE, LEAST, WINDOW
-from engine.replay.job import Leg, ReplayJob, Selection
+from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
-from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
 from engine.replay.runner import ReplayRunner
 from tests.core.making import a_delivery, a_destination
 
@@ -40,7 +40,7 @@ class FakeStore:
 
     def add(self, *destinations: str, environment: int = 1, **fields: Any) -> str:
         identifier = Identity().other()
-        fields = {"dry_run": False, "selection": Selection(), **fields}
+        fields = {"dry_run": False, "selection": ReplaySelection(), **fields}
         self.jobs[identifier] = ReplayJob(
             id=identifier, environment=environment, status=ReplayStatus.PENDING, **fields
         )
@@ -60,7 +60,7 @@ class FakeStore:
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
         return [
-            msgspec.structs.replace(job, selection=Selection()) if job.id in known else job
+            msgspec.structs.replace(job, selection=ReplaySelection()) if job.id in known else job
             for job in self.jobs.values()
             if job.status < ReplayStatus.COMPLETED
         ]
@@ -68,7 +68,7 @@ class FakeStore:
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         return [msgspec.structs.replace(leg) for leg in self.parts[job.id]]
 
-    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+    async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
         return []
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
@@ -228,9 +228,9 @@ async def test_what_a_job_names_is_read_once(
     place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.destination("d1", 600)
-    named = Selection(deliveries=("a", "b"))
+    named = ReplaySelection(deliveries=("a", "b"))
     job = place.store.add("d1", selection=named)
-    asked: list[Selection] = []
+    asked: list[ReplaySelection] = []
     read = place.store.read
 
     async def noting(job: ReplayJob, *arguments: Any) -> Any:

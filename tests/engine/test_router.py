@@ -12,7 +12,7 @@ from engine.core.vocabulary import DestinationStatus, Priority
 from engine.ingest.ingest import deliveries_of
 from engine.model.errors import Refusal
 from engine.model.identity import MAX_FANOUT
-from engine.model.read_models import Models, Rule
+from engine.model.read_models import Models, RuleModel
 from engine.routing.judge import Judge
 from engine.routing.judging_time import JudgingTime
 from engine.routing.preview import SHOWN, preview
@@ -34,7 +34,7 @@ def destination(identifier: str, version: int = 1, **changes: object) -> Destina
     return Destination(**(values | changes))  # type: ignore[arg-type]  # a table of keywords
 
 
-def rule(identifier: str, to: str, *patterns: str, **changes: object) -> Rule:
+def rule(identifier: str, to: str, *patterns: str, **changes: object) -> RuleModel:
     values: dict[str, object] = {
         "id": identifier,
         "environment": 1,
@@ -46,7 +46,7 @@ def rule(identifier: str, to: str, *patterns: str, **changes: object) -> Rule:
         "created_at_ms": 0,
         "updated_at_ms": 0,
     }
-    return Rule(**(values | changes))  # type: ignore[arg-type]  # a table of keywords
+    return RuleModel(**(values | changes))  # type: ignore[arg-type]  # a table of keywords
 
 
 def event(customer: str | None = None, payload: bytes = b"{}", type_: str = "t") -> Event:

@@ -9,7 +9,7 @@ import pytest
 
 from engine.model.errors import Refusal
 from engine.model.read_models import ActiveSchema, Models
-from engine.schemas.checks import ActiveSchemas, Compiler, SchemaCheck
+from engine.schemas.checks import ActiveSchemas, SchemaCheck, SchemaCompiler
 from engine.schemas.compiled import ALTERNATIVES_WORK, MAX_WORK, CompiledSchema, judged
 from engine.schemas.outline import outline
 from engine.schemas.patterns import pattern_size
@@ -305,7 +305,7 @@ def active(identifier: str, event_type: str, schema: Any = True) -> ActiveSchema
 
 def test_what_was_compiled_longest_ago_rests_when_there_is_too_much() -> None:
     models = Models()
-    schemas = ActiveSchemas(models, Compiler(most_bytes=60))
+    schemas = ActiveSchemas(models, SchemaCompiler(most_bytes=60))
     for name in "abc":
         schemas.put(1, name, active(name, name, {"required": ["x" * 10]}))
     checks = [models.check_of(1, name) for name in "abc"]
@@ -333,7 +333,7 @@ def test_an_active_schema_is_put_replaced_and_taken_away() -> None:
 
 
 def test_a_schema_that_cannot_be_compiled_any_more_lets_events_through() -> None:
-    check = SchemaCheck(active("a", "e", {"type": "objekt"}), Compiler())
+    check = SchemaCheck(active("a", "e", {"type": "objekt"}), SchemaCompiler())
     check.check(b"{}")
 
 

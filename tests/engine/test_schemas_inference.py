@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.control.inference import DEPTHS, _proposal
 from engine.model.errors import Refusal
 from engine.schemas.compiled import CompiledSchema, decode
-from engine.schemas.observation import MAX_NAMES, Room, Sight
+from engine.schemas.observation import MAX_NAMES, Observation, ObservationRoom
 from tests.engine.schemas import random_value
 
 TEXTS = st.sampled_from(
@@ -28,8 +28,8 @@ VALUES = st.recursive(
 PAYLOADS = st.lists(st.dictionaries(NAMES, VALUES, max_size=6), min_size=1, max_size=8)
 
 
-def looked(payloads: list[Any], room: Room | None = None) -> Sight:
-    sight, room = Sight(), room or Room()
+def looked(payloads: list[Any], room: ObservationRoom | None = None) -> Observation:
+    sight, room = Observation(), room or ObservationRoom()
     for payload in payloads:
         for _ in sight.look(payload, room):
             pass
@@ -55,7 +55,7 @@ def test_every_payload_conforms_to_what_was_inferred(payloads: list[Any]) -> Non
 def test_that_holds_where_there_is_no_room_to_watch_everything(left: int, seed: int) -> None:
     random = Random(seed)
     payloads = [{"a": random_value(random), "b": random_value(random)} for _ in range(20)]
-    hold(payloads, looked(payloads, Room(left)).schema(64))
+    hold(payloads, looked(payloads, ObservationRoom(left)).schema(64))
 
 
 @pytest.mark.parametrize("first", [3, MAX_NAMES, MAX_NAMES + 1, 3 * MAX_NAMES])
@@ -72,7 +72,7 @@ def test_an_object_of_very_many_names_is_a_map(first: int) -> None:
 def test_a_map_may_hold_maps_and_rows() -> None:
     row = {"id": 1, "tags": {f"t{n}": n for n in range(2 * MAX_NAMES)}}
     payloads = [{f"k{n}": {"rows": [row, {"id": None}]} for n in range(2 * MAX_NAMES)}]
-    schema = looked(payloads, Room(1_000_000)).schema(64)
+    schema = looked(payloads, ObservationRoom(1_000_000)).schema(64)
     hold(payloads, schema)
     rows = schema["additionalProperties"]["properties"]["rows"]["items"]
     assert rows["properties"]["id"] == {"type": ["integer", "null"]}
@@ -130,7 +130,7 @@ def test_a_schema_that_would_be_too_large_says_less() -> None:
 
 
 def test_looking_pauses() -> None:
-    sight, room = Sight(), Room()
+    sight, room = Observation(), ObservationRoom()
     assert sum(1 for _ in sight.look({"a": [1] * 10_000}, room)) > 30
 
 

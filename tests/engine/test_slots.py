@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.errors import Refusal
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.runtime.slots import Slots, customers_places
 
 ADA, BOB, CLEO, DAN = (
-    Customer(f"account of {name}", name) for name in ("ada", "bob", "cleo", "dan")
+    SessionCustomer(f"account of {name}", name) for name in ("ada", "bob", "cleo", "dan")
 )
 
 

@@ -3,7 +3,7 @@
 import base64
 from uuid import UUID, uuid4
 
-from engine.files.urls import TOKEN_CHARACTERS, FileUrls, Reading
+from engine.files.urls import TOKEN_CHARACTERS, FileGrant, FileUrls
 
 FILE = str(uuid4())
 KEYS = {b"key one ": b"1" * 32, b"key two ": b"2" * 32}
@@ -31,7 +31,7 @@ def test_a_url_lets_its_file_be_read_until_it_expires() -> None:
     signer = urls(time)
     token = token_of(signer.url(7, FILE))
     assert len(token) == TOKEN_CHARACTERS
-    assert signer.reading(token) == Reading(7, FILE)
+    assert signer.reading(token) == FileGrant(7, FILE)
     time.value += HOUR - 1
     assert signer.reading(token) is not None
     time.value += 1
@@ -42,7 +42,7 @@ def test_a_url_outlives_a_rotation_of_keys_and_not_their_removal() -> None:
     time = Time()
     first, second = KEYS.items()
     token = token_of(urls(time, dict([first])).url(7, FILE))
-    assert urls(time, dict([second, first])).reading(token) == Reading(7, FILE)
+    assert urls(time, dict([second, first])).reading(token) == FileGrant(7, FILE)
     assert urls(time, dict([second])).reading(token) is None
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse
 from tests.service.owned import Owner
@@ -61,7 +61,7 @@ async def open_credentials(house: ServiceHouse, owners: dict[str, Owner]) -> lis
         ends_at_ms = int(house.server.clock.now() * 1000) + ends_in_ms
         assert owner.account is not None
         assert owner.customer is not None
-        customer = Customer(owner.account, owner.customer)
+        customer = SessionCustomer(owner.account, owner.customer)
         token = house.server.tokens.sign(owner.number, customer, ends_at_ms)
         named = {"X-Environment": "STAGING"} if mistaken else {}
         return Credential(

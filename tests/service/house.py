@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from api.composition import Server
-from engine.control.keys import Keys
+from engine.control.keys import KeyCommands
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.settings import Settings
@@ -34,7 +34,7 @@ class ServiceHouse:
         self.door = server.door
         self.streams: list[trio.SocketStream] = []  # of its callers
         self.issued = Issued()
-        self.keys = Keys(
+        self.keys = KeyCommands(
             server.tables.tenants,
             server.tables.keys,
             server.identity,

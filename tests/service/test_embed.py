@@ -7,7 +7,7 @@ import pytest
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from storage.database.bridge import Bridge
 from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller
@@ -60,7 +60,7 @@ async def test_a_session_says_whose_it_is_and_when_it_ends(
 async def test_a_token_ends_to_the_millisecond_and_at_no_forgery(house: ServiceHouse) -> None:
     tenant = await house.tenant("acme")
     number = tenant.environments[0].number
-    customer = Customer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", "ada é")
+    customer = SessionCustomer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", "ada é")
     tokens = house.server.tokens
     token = tokens.sign(number, customer, 1_800_000_000_123).encode()
     found = tokens.credential(token, 1_800_000_000.122)
@@ -98,7 +98,7 @@ async def test_a_token_outlives_a_change_of_the_master_key_but_not_its_loss(
     def tokens_of(*keys: bytes) -> SessionTokens:
         return SessionTokens(SecretBox(keys).derived(PURPOSE), models)
 
-    customer = Customer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", "ada")
+    customer = SessionCustomer("01939b2e-7d4c-7a80-b3c1-5f0e8d2a6b10", "ada")
     token = tokens_of(old).sign(number, customer, 2_000_000_000_000).encode()
     assert tokens_of(new, old).credential(token, 1.0) is not None
     assert tokens_of(new).credential(token, 1.0) is None

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from engine.control import rules as control
-from engine.control.audit import Actor, Auditor
+from engine.control.audit import Auditor, Principal
 from engine.plans.plans import BUILT_IN
 from tests.api.house import Caller
 from tests.service.house import ServiceHouse, destination, post
@@ -238,7 +238,7 @@ async def test_two_processes_cannot_pass_the_limits_together(
 
     async def write() -> None:
         identity = house.server.identity
-        actor = Actor(kind="CLI", id="t", workspace=workspace, environment=present.environment)
+        actor = Principal(kind="CLI", id="t", workspace=workspace, environment=present.environment)
         entry = Auditor(identity).entry(actor, "routing_rule.create", "x")
         another = msgspec.structs.replace(present, id=identity.other())
         results.append(await store.create(another, 1_000, entry, known.tally))

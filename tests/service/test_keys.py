@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import trio
 
-from engine.control.keys import MAX_SECRETS, Keys
+from engine.control.keys import MAX_SECRETS, KeyCommands
 from engine.control.last_use import AGAIN_S, LastUse
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
@@ -252,7 +252,7 @@ async def test_what_another_process_revokes_ends_here_within_a_second(
 ) -> None:
     made = await make(api)
     tables, clock = house.server.tables, house.server.clock
-    elsewhere = Keys(tables.tenants, tables.keys, Identity(), clock.now)
+    elsewhere = KeyCommands(tables.tenants, tables.keys, Identity(), clock.now)
     assert await status_of(house, made["secret"]) == 200
     rotated = await elsewhere.rotate(made["id"])
     await becomes(house, rotated.secret, 200)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from engine.control.keys import Keys
+from engine.control.keys import KeyCommands
 from engine.core.vocabulary import Environment
 from engine.model.identity import Identity
 from storage.configuration.workspaces import Workspaces
@@ -76,7 +76,7 @@ async def test_a_plan_that_is_changed_beside_the_server_holds_within_a_second(
         api = await house.caller(tenant)
         mcp = await house.caller(tenant, environment=None, X_Environment="STAGING")
         assert (await api("GET", "/destinations")).headers["x-ratelimit-limit"] == "120"
-        beside = Keys(  # as the command line does: it shows nothing to this server
+        beside = KeyCommands(  # as the command line does: it shows nothing to this server
             Workspaces(bridge.pool), house.server.tables.keys, Identity(), house.server.clock.now
         )
         await beside.set_plan("acme", "pro")

@@ -7,7 +7,7 @@ import trio
 
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
-from engine.model.read_models import Customer
+from engine.model.read_models import SessionCustomer
 from engine.routing.judge import Judge
 from tests.api.house import Caller
 from tests.engine.test_pattern_index import dearest
@@ -151,7 +151,7 @@ async def test_an_embed_session_previews_its_customers_rules_alone(
     account = (await api("GET", f"/destinations/{ada}")).json["customerAccountId"]
     number = tenant.environments[0].number
     ends_at_ms = int(house.server.clock.now() * 1000) + 60_000
-    token = house.server.tokens.sign(number, Customer(account, "ada"), ends_at_ms)
+    token = house.server.tokens.sign(number, SessionCustomer(account, "ada"), ends_at_ms)
     browser = house.caller_with(token)
     found = (await preview(browser, {**EVENT, "customerExternalId": "ada"})).json
     assert [each["ruleId"] for each in found["rules"]] == [made[ada]]

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from engine.control import rules as control
-from engine.control.audit import Actor, Auditor
+from engine.control.audit import Auditor, Principal
 from engine.model.quotas import CustomerTally
 from storage.database.bridge import Bridge
 from tests.api.house import Caller
@@ -116,7 +116,7 @@ async def _raced(house: ServiceHouse, present: Any, account: str, tally: int) ->
     workspace = next(iter(house.server.models.workspaces))
 
     async def write() -> None:
-        actor = Actor(kind="CLI", id="t", workspace=workspace, environment=present.environment)
+        actor = Principal(kind="CLI", id="t", workspace=workspace, environment=present.environment)
         entry = Auditor(identity).entry(actor, "routing_rule.create", "x")
         another = msgspec.structs.replace(present, id=identity.other())
         held = CustomerTally(account, tally)
@@ -174,7 +174,7 @@ async def test_no_rule_joins_a_destination_that_was_archived_meanwhile(
     store, identity = house.server.tables.rules, house.server.identity
     workspace = next(iter(house.server.models.workspaces))
     entry = Auditor(identity).entry(
-        Actor(kind="CLI", id="t", workspace=workspace), "routing_rule.create", "x"
+        Principal(kind="CLI", id="t", workspace=workspace), "routing_rule.create", "x"
     )
     another = msgspec.structs.replace(present, id=identity.other())
     assert not await store.create(another, 9, entry)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.control.ports import Known
+from engine.control.ports import KnownVersions
 from engine.model.configuration import Configuration
 from storage.configuration import store as configuration
 from storage.configuration.store import ConfigurationTables
@@ -19,7 +19,9 @@ async def test_configuration_is_read_once_and_confirmed_before_anybody_is_served
     """A second reading of very many rows outlasted what the first was good for: 503 after some events."""
     whole, loads = ConfigurationTables.load, 0
 
-    async def counted(self: ConfigurationTables, known: Known | None = None) -> Configuration:
+    async def counted(
+        self: ConfigurationTables, known: KnownVersions | None = None
+    ) -> Configuration:
         nonlocal loads
         loads += 1
         return await whole(self, known)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import trio
 
-from engine.control.audit import Actor, Auditor
+from engine.control.audit import Auditor, Principal
 from engine.control.transforms import SOURCE_BYTES
 from engine.core.destination import Transform
 from engine.core.vocabulary import DestinationStatus, Environment, Scope
@@ -559,7 +559,7 @@ async def test_processes_that_publish_remove_and_archive_at_once_keep_the_number
     auditor, workspace = Auditor(house.server.identity), tenant.workspace.id
     number = house.server.models.environment_of(workspace, Environment.DEVELOPMENT)
     assert number is not None
-    actor = Actor(kind="CLI", id="x", workspace=workspace, environment=number.number)
+    actor = Principal(kind="CLI", id="x", workspace=workspace, environment=number.number)
 
     async def one_round(index: int) -> None:
         target = await destination(api, receiver.url(), ["never"])

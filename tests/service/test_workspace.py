@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.control.audit import Actor, Auditor
+from engine.control.audit import Auditor, Principal
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.workspace_settings import WorkspaceSettings
@@ -159,7 +159,7 @@ async def test_who_read_an_older_version_overwrites_nothing(
     house: ServiceHouse, tenant: Tenant, bridge: Bridge
 ) -> None:
     table, workspace = house.server.tables.settings, tenant.workspace.id
-    actor = Actor(kind="CLI", id="cli", workspace=workspace)
+    actor = Principal(kind="CLI", id="cli", workspace=workspace)
     auditor = Auditor(house.server.identity)
 
     async def write(version: int) -> bool:

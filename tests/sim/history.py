@@ -7,7 +7,7 @@ import trio
 
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus
 from engine.model.configuration import AuditEntry
-from engine.model.read_models import Workspace
+from engine.model.read_models import WorkspaceModel
 from engine.ports import OwnershipLostError
 from engine.replay.job import UNFINISHED
 from tests.sim.callers import Callers
@@ -70,7 +70,7 @@ class _History:
         self._wishes = Wishes(world)
         create_workspace(
             world.database.tables,
-            Workspace(WORKSPACE, "workspace", "scale"),
+            WorkspaceModel(WORKSPACE, "workspace", "scale"),
             AuditEntry(
                 id=WORKSPACE, workspace=WORKSPACE, environment=None, action="workspace.create",
                 object_type="workspace", object_id=WORKSPACE, actor_type="CLI", actor_id="",

@@ -13,15 +13,15 @@ from api.composition.groups import ALWAYS, child
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
-from engine.control.audit import Actor
-from engine.control.commands import Commands
-from engine.control.customers import Rooms
-from engine.control.destinations import Destinations
-from engine.control.dlq import DeadLetters
+from engine.control.audit import Principal
+from engine.control.commands import CommandQueue
+from engine.control.customers import QuotaCheck
+from engine.control.destinations import DestinationCommands
+from engine.control.dlq import DeadLetterCommands
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
-from engine.control.replays import Replays
-from engine.control.rules import RoutingRules
+from engine.control.replays import ReplayCommands
+from engine.control.rules import RuleCommands
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
@@ -66,7 +66,7 @@ MARK_AFTER = 3  # settlements: destinations here have few
 FLUSH_S = 3.0  # of the grace time, as in `api.composition`
 GRACE_S = 25.0
 NO_LOG: Any = None  # callers name what they want to have requeued by filters, which need no log
-CALLER = Actor(kind="API_KEY", id="caller", workspace=WORKSPACE)
+CALLER = Principal(kind="API_KEY", id="caller", workspace=WORKSPACE)
 
 
 class Process:
@@ -159,13 +159,13 @@ class Process:
     def _build_control(self, make_bytes: Callable[[int], bytes]) -> None:
         stores, now = self.stores, self.clock.now
         plans = Plans(self.models)
-        rooms = Rooms(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
+        rooms = QuotaCheck(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
         self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
         self.projection.most_concurrency = AUTO_MOST
-        self.commands = Commands()
+        self.commands = CommandQueue()
         self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
         self.news = News(self.loader)
-        self.destinations = Destinations(
+        self.destinations = DestinationCommands(
             stores.destinations,
             self.commands,
             self.projection,
@@ -180,15 +180,15 @@ class Process:
             witness = Witness(self.own_events.announce_once, self.models.destinations.get)
             self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
             self.destinations.on_disabled = witness.disabled
-        self.rules = RoutingRules(
+        self.rules = RuleCommands(
             stores.rules, stores.destinations, self.commands, self.projection, self.identity, now,
             plans, rooms,
         )  # fmt: skip
         self.destinations.on_archived = self.rules.remove_all_of
-        self.dead_letters = DeadLetters(
+        self.dead_letters = DeadLetterCommands(
             NO_LOG, stores.dead, stores.requeue, self.intake.entrance, self.commands, self.identity
         )
-        self.replays = Replays(
+        self.replays = ReplayCommands(
             stores.jobs, stores.destinations, self.commands, self.runner, self.identity, now,
             Horizon(plans, now),
         )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from engine.model.configuration import DestinationRecord
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from tests.sim.plan import AUTO_MOST, Plan, stream
 from tests.sim.trace import AnyFact, Configured, Ruled
 from tests.sim.virtual import EPOCH, VirtualClock
@@ -133,7 +133,7 @@ class World:
             keys.append((self.now(), key))
         self._notify("destination", record.id)
 
-    def ruled(self, rule: Rule, live: bool) -> None:
+    def ruled(self, rule: RuleModel, live: bool) -> None:
         """Take note of a version of a rule, or of its end, and tell all processes."""
         prefix = ONLY.partition("%s")[0]
         only = None if rule.filter is None else rule.filter.removeprefix(prefix).rstrip('"')

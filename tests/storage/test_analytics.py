@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from engine.core.vocabulary import DeliveryStatus, ErrorCategory
-from engine.log.observability import Tally, nothing, total_of
+from engine.log.observability import CounterSums, nothing, total_of
 from storage.counters.analytics import PostgresAnalytics
 from storage.counters.hours import AT_ONCE, Rollup
 from storage.counters.minutes import LATE_MINUTES
@@ -99,7 +99,7 @@ async def holds(world: World, *, sizes: tuple[int, ...] = (1, 60, 1_440)) -> Non
             await analytics.tallies(ENVIRONMENT, DESTINATION, start, end, size)
             for start, end in ((START, START + 4_321), (START + 4_321, END - 77), (END - 77, END))
         ]
-        merged: dict[int, Tally] = {}
+        merged: dict[int, CounterSums] = {}
         for number, tally in (each for part in parts for each in part):
             merged.setdefault(number, nothing()).add(tally)
         expected, errors = await logged(world, size)
@@ -114,7 +114,7 @@ async def holds(world: World, *, sizes: tuple[int, ...] = (1, 60, 1_440)) -> Non
         assert total.categories() == errors
 
 
-def shown(tally: Tally) -> list[int]:
+def shown(tally: CounterSums) -> list[int]:
     return [
         tally.attempts, tally.delivered, tally.failed, tally.retried, tally.dead_lettered,
     ]  # fmt: skip
@@ -230,7 +230,7 @@ def test_the_sum_of_many_is_that_of_adding_each() -> None:
         for _ in range(number):
             a, b, c, d, e, *latency = (chance.randrange(9) for _ in range(29))
             errors = chance.choice((None, [chance.randrange(9) for _ in range(13)]))
-            many.append(Tally(a, b, c, d, e, latency, errors))
+            many.append(CounterSums(a, b, c, d, e, latency, errors))
         total = nothing()
         for each in many:
             total.add(each)
@@ -239,6 +239,6 @@ def test_the_sum_of_many_is_that_of_adding_each() -> None:
 
 def test_tallies_add_up() -> None:
     total = nothing()
-    total.add(Tally(3, 1, 2, 1, 1, [1, 2] + [0] * 22))
-    total.add(Tally(1, 1, 0, 0, 0, [0, 1] + [0] * 22))
-    assert total == Tally(4, 2, 2, 1, 1, [1, 3] + [0] * 22)
+    total.add(CounterSums(3, 1, 2, 1, 1, [1, 2] + [0] * 22))
+    total.add(CounterSums(1, 1, 0, 0, 0, [0, 1] + [0] * 22))
+    assert total == CounterSums(4, 2, 2, 1, 1, [1, 3] + [0] * 22)

@@ -9,7 +9,7 @@ from engine.core.vocabulary import DeliveryStatus, DlqStatus, ReplayStatus
 from engine.model.configuration import AuditEntry
 from engine.model.identity import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
-from engine.replay.job import Leg, ReplayJob, Selection
+from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from storage.database.profiles import UPKEEP
@@ -59,7 +59,7 @@ class Jobs:
             environment=ENVIRONMENT,
             status=ReplayStatus.PENDING,
             dry_run=False,
-            selection=Selection(**selection),  # type: ignore[arg-type]  # a test's keywords
+            selection=ReplaySelection(**selection),  # type: ignore[arg-type]  # a test's keywords
         )
         entry = AuditEntry(
             id=identity.other(), workspace=WORKSPACE, environment=ENVIRONMENT,

@@ -6,8 +6,8 @@ import trio
 import trio.testing
 
 from engine.outbound.ports import Failure, Script, Transformed
-from engine.transforms.job import PROOFS, QUICK_S, Job, Known, run_of
-from engine.transforms.waiting import BURST_S, CUSTOMER_PART, MOST_BYTES, MOST_JOBS, SHARE, Waiting
+from engine.transforms.job import PROOFS, QUICK_S, Job, KnownScript, run_of
+from engine.transforms.waiting import BURST_S, CUSTOMER_PART, MOST_BYTES, MOST_JOBS, SHARE, JobQueue
 from tests.transforms.house import BODY, NOW_MS, function, open_pool, performed
 
 LOOP = function("for (;;) {}")
@@ -16,19 +16,19 @@ PLAIN = function("return event;")
 
 def known(
     workspace: str, *, quick: bool, cost_s: float = 0.0001, customer: str | None = None
-) -> Known:
-    script = Known(workspace, "source", customer)
+) -> KnownScript:
+    script = KnownScript(workspace, "source", customer)
     script.expected_s = cost_s
     script.owed = 0 if quick else PROOFS
     return script
 
 
-def job(script: Known, since: float = 0.0, body: bytes = b"{}") -> Job:
+def job(script: KnownScript, since: float = 0.0, body: bytes = b"{}") -> Job:
     return run_of(script, body, 0, "", since, lambda result: None)
 
 
 def test_workspaces_take_turns_however_much_each_has_waiting() -> None:
-    waiting = Waiting()
+    waiting = JobQueue()
     many, few = known("many", quick=True), known("few", quick=True)
     for _ in range(1_000):
         waiting.add(job(many))
@@ -40,7 +40,7 @@ def test_workspaces_take_turns_however_much_each_has_waiting() -> None:
 
 
 def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_much() -> None:
-    waiting = Waiting()
+    waiting = JobQueue()
     slow, plain = known("slow", quick=True), known("plain", quick=True)
     for _ in range(1_000):
         waiting.add(job(slow))
@@ -58,7 +58,7 @@ def test_who_took_longer_than_expected_is_passed_over_until_the_others_had_as_mu
 
 
 def test_a_workspace_beyond_its_share_waits_and_the_rest_does_not() -> None:
-    waiting = Waiting()
+    waiting = JobQueue()
     burning, other = known("burning", quick=False), known("other", quick=False)
     waiting.add(job(burning))
     taken = waiting.take_slow(0.0)
@@ -78,20 +78,20 @@ def test_a_workspace_beyond_its_share_waits_and_the_rest_does_not() -> None:
 
 
 def test_what_waits_of_a_workspace_is_bounded_in_number_and_in_bytes() -> None:
-    waiting = Waiting()
+    waiting = JobQueue()
     script = known("ours", quick=True)
     assert all(waiting.add(job(script)) for _ in range(MOST_JOBS))
     assert not waiting.add(job(script))
     assert waiting.add(job(script), first=True)  # what comes back was let in before
     assert waiting.add(job(known("another", quick=True)))
-    waiting = Waiting()
+    waiting = JobQueue()
     body = b"x" * (MOST_BYTES // 4)
     assert [waiting.add(job(script, body=body)) for _ in range(4)] == [True, True, True, False]
 
 
 def test_customers_of_a_workspace_take_turns_and_fill_no_line() -> None:
     for quick in (True, False):
-        waiting = Waiting()
+        waiting = JobQueue()
         ada, bob = (known("w", quick=quick, customer=name) for name in ("ada", "bob"))
         own = known("w", quick=quick)
         taken = sum(waiting.add(job(ada)) for _ in range(MOST_JOBS))
@@ -106,14 +106,14 @@ def test_customers_of_a_workspace_take_turns_and_fill_no_line() -> None:
         }
         waiting.expired(1.0)
         assert waiting.count == 0
-    waiting = Waiting()
+    waiting = JobQueue()
     body = b"x" * (MOST_BYTES // 10)
     assert [waiting.add(job(ada, body=body)) for _ in range(4)] == [True, True, False, False]
     assert waiting.add(job(own, body=body))
 
 
 def test_what_waited_too_long_is_taken_out() -> None:
-    waiting = Waiting()
+    waiting = JobQueue()
     for since in (1.0, 2.0, 3.0):
         waiting.add(job(known("ours", quick=True), since))
         waiting.add(job(known("ours", quick=False), since))
@@ -124,7 +124,7 @@ def test_what_waited_too_long_is_taken_out() -> None:
 
 
 def test_a_script_is_quick_when_it_has_shown_so_and_slow_again_for_longer_each_time() -> None:
-    script = Known("ours", "source")
+    script = KnownScript("ours", "source")
     needed = []
     for _ in range(4):
         count = 0

@@ -10,14 +10,14 @@ import trio
 import trustme
 
 from engine.core.vocabulary import ErrorCategory as Error
-from engine.wire.fetch import AT_ONCE_WORKSPACE, REDIRECTS, Fetcher, Limits, SourceError
+from engine.wire.fetch import AT_ONCE_WORKSPACE, REDIRECTS, Fetcher, FetchLimits, SourceError
 from engine.wire.tls import client_context
 from tests.wire.street import Serve, Street, Visit, closing_after, endlessly, open_street, until
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 LARGE = os.urandom(3 * 1024 * 1024 + 17)
-HASTY = Limits(progress_s=0.1, total_s=30.0)
-HURRIED = Limits(progress_s=30.0, total_s=0.3)
+HASTY = FetchLimits(progress_s=0.1, total_s=30.0)
+HURRIED = FetchLimits(progress_s=30.0, total_s=0.3)
 
 
 def ended(body: bytes, *fields: bytes) -> Serve:
@@ -37,12 +37,12 @@ def redirecting(location: str, status: int = 302) -> Serve:
     return closing_after(head + location.encode() + b"\r\n\r\n")
 
 
-async def fetched(street: Street, url: str, limits: Limits | None = None) -> bytes:
+async def fetched(street: Street, url: str, limits: FetchLimits | None = None) -> bytes:
     async with Fetcher(street.client.wiring, limits).get(url, "w") as source:
         return b"".join([chunk async for chunk in source.chunks()])
 
 
-async def refused(street: Street, url: str, limits: Limits | None = None) -> SourceError:
+async def refused(street: Street, url: str, limits: FetchLimits | None = None) -> SourceError:
     with pytest.raises(SourceError) as caught:
         await fetched(street, url, limits)
     assert caught.value.message.startswith("the file's source")

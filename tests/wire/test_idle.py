@@ -8,9 +8,9 @@ from trio.testing import MockClock
 
 from engine.runtime.clock import Clock
 from engine.runtime.timers import Timers
-from engine.wire.connection import Connection
+from engine.wire.connection import OutboundConnection
 from engine.wire.idle import CLOSED_AT_ONCE, IDLE_S, IdleConnections
-from engine.wire.origin import Origin
+from engine.wire.origin import ReceiverOrigin
 
 
 class Idling:
@@ -19,7 +19,11 @@ class Idling:
     compared = 0
 
     def __init__(
-        self, idle: IdleConnections, origin: Origin, closed: list["Idling"], begun: trio.Event
+        self,
+        idle: IdleConnections,
+        origin: ReceiverOrigin,
+        closed: list["Idling"],
+        begun: trio.Event,
     ) -> None:
         self.origin = origin
         self._idle = idle
@@ -30,7 +34,7 @@ class Idling:
         """Leave, as a connection does."""
         self._closed.append(self)
         self._begun.set()
-        self._idle.drop(cast(Connection, self))
+        self._idle.drop(cast(OutboundConnection, self))
 
     def __eq__(self, other: object) -> bool:
         Idling.compared += 1
@@ -45,7 +49,7 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
     errors: list[Exception] = []
     ticks = count()  # each call takes all of a pass
     timers, clock = Timers(errors.append, lambda: float(next(ticks))), Clock()
-    idle, origin = IdleConnections(timers, clock), Origin("w", False, "host", 80)
+    idle, origin = IdleConnections(timers, clock), ReceiverOrigin("w", False, "host", 80)
     nursery.start_soon(timers.run)
     closed: list[Idling] = []
     seen: list[int] = []
@@ -58,10 +62,10 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
             await trio.lowlevel.checkpoint()
 
     for _ in range(1_000):
-        idle.add(cast(Connection, Idling(idle, origin, closed, begun)), clock.now())
+        idle.add(cast(OutboundConnection, Idling(idle, origin, closed, begun)), clock.now())
     await trio.sleep(IDLE_S / 2)
     later = Idling(idle, origin, closed, begun)
-    idle.add(cast(Connection, later), clock.now())
+    idle.add(cast(OutboundConnection, later), clock.now())
     nursery.start_soon(look_on)
     await trio.sleep(IDLE_S * 0.75)
     steps = [after - before for before, after in pairwise([*seen, len(closed)])]
@@ -77,11 +81,14 @@ async def test_thousands_that_fell_idle_together_do_not_end_in_one_call(
 
 async def test_of_thousands_at_one_origin_each_ends_in_its_place() -> None:
     """A receiver that restarts ends them in any order: none is looked for among the others."""
-    idle, origin = IdleConnections(Timers(lambda _: None), Clock()), Origin("w", False, "host", 80)
+    idle, origin = (
+        IdleConnections(Timers(lambda _: None), Clock()),
+        ReceiverOrigin("w", False, "host", 80),
+    )
     closed: list[Idling] = []
     fallen = [Idling(idle, origin, closed, trio.Event()) for _ in range(5_000)]
     for each in fallen:
-        idle.add(cast(Connection, each), 0.0)
+        idle.add(cast(OutboundConnection, each), 0.0)
     Idling.compared = 0
     for each in fallen[1::2] + fallen[::2]:
         each.close()

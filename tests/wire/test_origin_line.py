@@ -11,8 +11,8 @@ from trio.testing import wait_all_tasks_blocked
 from engine.core.records import Outcome
 from engine.wire import idle as idle_module
 from engine.wire import resolver as resolver_module
-from engine.wire.connection import Connection
-from engine.wire.origin import Origin, Origins
+from engine.wire.connection import OutboundConnection
+from engine.wire.origin import Origins, ReceiverOrigin
 from engine.wire.resolver import Addresses, system_lookup
 from engine.wire.target import parse_target
 from tests.wire.street import (
@@ -30,7 +30,9 @@ from tests.wire.street import (
 class Waiter:
     """Somebody in an origin's line, who takes what is idle, or lets it be."""
 
-    def __init__(self, origin: Origin, told: list[str], name: str, *, takes: bool = True) -> None:
+    def __init__(
+        self, origin: ReceiverOrigin, told: list[str], name: str, *, takes: bool = True
+    ) -> None:
         self._origin, self._told, self._name, self._takes = origin, told, name, takes
         origin.want(self)
 
@@ -50,13 +52,15 @@ def test_what_falls_idle_is_offered_in_the_order_of_their_coming() -> None:
     origin.want(first)  # it is there, and keeps its place
     origin.offer()
     assert told == []
-    origin.idle[cast(Connection, object())] = None
+    origin.idle[cast(OutboundConnection, object())] = None
     origin.offer()
     assert told == ["first"]
-    origin.idle[cast(Connection, object())] = None
+    origin.idle[cast(OutboundConnection, object())] = None
     origin.offer()
     assert told == ["first", "second", "third"]
-    origin.idle.update(dict.fromkeys((cast(Connection, object()), cast(Connection, object()))))
+    origin.idle.update(
+        dict.fromkeys((cast(OutboundConnection, object()), cast(OutboundConnection, object())))
+    )
     origin.offer()
     assert told == ["first", "second", "third", "fourth"]
     assert origin.line is None

@@ -17,7 +17,7 @@ from engine.wire.resolver import (
     THREADS,
     THREADS_WORKSPACE,
     Addresses,
-    Answer,
+    Resolution,
     Resolver,
     system_lookup,
 )
@@ -53,8 +53,8 @@ async def until(condition: Callable[[], object]) -> None:
             await trio.lowlevel.checkpoint()
 
 
-async def ask(resolver: Resolver, host: str = "a.test", workspace: str = "w") -> Answer:
-    answers: list[Answer] = []
+async def ask(resolver: Resolver, host: str = "a.test", workspace: str = "w") -> Resolution:
+    answers: list[Resolution] = []
     resolver.ask(host, workspace, answers.append)
     assert answers == []  # later, never at once
     await until(lambda: answers)
@@ -64,7 +64,7 @@ async def ask(resolver: Resolver, host: str = "a.test", workspace: str = "w") ->
 async def test_a_name_is_looked_up_once_for_all_who_wait() -> None:
     names = Names(at_once=False)
     resolver = Resolver(names)
-    answers: list[Answer] = []
+    answers: list[Resolution] = []
     for workspace in ("w", "v", "w"):
         resolver.ask("a.test", workspace, answers.append)
     names.let_go()
@@ -130,7 +130,7 @@ async def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_workspace_holds_a_few_threads_only_and_others_go_on() -> None:
     stuck = Names(at_once=False)
     resolver = Resolver(stuck)
-    answers: list[Answer] = []
+    answers: list[Resolution] = []
     for number in range(3 * THREADS_WORKSPACE):
         resolver.ask(f"{number}.stuck", "greedy", answers.append)
     await until(lambda: len(stuck.asked) == THREADS_WORKSPACE)
@@ -145,7 +145,7 @@ async def test_a_workspace_holds_a_few_threads_only_and_others_go_on() -> None:
 async def test_another_workspace_may_pay_for_a_name_that_waits_for_the_first() -> None:
     stuck = Names(at_once=False)
     resolver = Resolver(stuck)
-    answers: list[Answer] = []
+    answers: list[Resolution] = []
     for number in range(THREADS_WORKSPACE):
         resolver.ask(f"{number}.stuck", "greedy", answers.append)
     resolver.ask("shared.test", "greedy", answers.append)
@@ -159,7 +159,7 @@ async def test_another_workspace_may_pay_for_a_name_that_waits_for_the_first() -
 async def test_threads_are_bounded_over_all_workspaces() -> None:
     stuck = Names(at_once=False)
     resolver = Resolver(stuck)
-    answers: list[Answer] = []
+    answers: list[Resolution] = []
     for number in range(2 * THREADS):
         resolver.ask(f"{number}.test", f"w{number}", answers.append)
     await until(lambda: len(stuck.asked) == THREADS)
@@ -171,7 +171,7 @@ async def test_threads_are_bounded_over_all_workspaces() -> None:
 async def test_who_gave_up_is_not_called_and_costs_no_thread() -> None:
     stuck = Names(at_once=False)
     resolver = Resolver(stuck)
-    answers: list[Answer] = []
+    answers: list[Resolution] = []
     waiters = [
         resolver.ask(f"{number}.test", "w", answers.append)
         for number in range(THREADS_WORKSPACE + 3)
@@ -221,7 +221,7 @@ async def test_while_all_threads_hang_an_ask_looks_at_nobody_who_waits(
     resolver = Resolver(stuck)
     for number in range(THREADS):
         resolver.ask(f"{number}.stuck", f"w{number}", print)
-    answers: list[Answer] = []
+    answers: list[Resolution] = []
     looks: list[str] = []
     may_begin = resolver._may_begin
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.wire.failure import WireError
-from engine.wire.response import BODY_LIMIT, Answer
+from engine.wire.response import BODY_LIMIT, Response
 
 WHOLE = [
     b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nx-a: b\r\n\r\nhello",
@@ -24,7 +24,7 @@ WHOLE = [
 
 def judge(pieces: list[bytes]) -> tuple[object, ...]:
     """Feed pieces, then the end of the connection; tell everything that is known then."""
-    answer = Answer()
+    answer = Response()
     failed = False
     try:
         for piece in pieces:
@@ -64,7 +64,7 @@ def test_damaged_answers_raise_nothing_but_wire_errors(data: st.DataObject) -> N
 
 
 def test_one_parser_reads_many_answers() -> None:
-    answer = Answer()
+    answer = Response()
     for data in (WHOLE[0], WHOLE[1], WHOLE[2], WHOLE[0]):
         answer.feed(data)
         assert answer.complete
@@ -77,9 +77,9 @@ def test_one_parser_reads_many_answers() -> None:
 def test_an_answer_means_the_same_whatever_came_before_it(
     answers: list[tuple[bytes, list[int]]],
 ) -> None:
-    kept = Answer()
+    kept = Response()
     for data, at in answers:
-        fresh = Answer()
+        fresh = Response()
         for answer in (kept, fresh):
             for piece in cut(data, at):
                 if piece:
@@ -90,7 +90,7 @@ def test_an_answer_means_the_same_whatever_came_before_it(
 
 
 def test_an_answer_with_a_byte_more_is_not_taken_for_the_one_before() -> None:
-    answer = Answer()
+    answer = Response()
     for extra, excess in ((b"", False), (b"", False), (b"x", True)):
         answer.feed(WHOLE[0] + extra)
         assert answer.excess is excess
@@ -98,7 +98,7 @@ def test_an_answer_with_a_byte_more_is_not_taken_for_the_one_before() -> None:
 
 
 def test_bytes_behind_an_answer_are_noticed_and_leave_it_as_it_is() -> None:
-    answer = Answer()
+    answer = Response()
     answer.feed(WHOLE[3])
     assert answer.complete
     assert answer.excess
@@ -107,7 +107,7 @@ def test_bytes_behind_an_answer_are_noticed_and_leave_it_as_it_is() -> None:
 
 
 def test_what_is_kept_of_a_body_is_bounded_whatever_it_is_made_of() -> None:
-    answer = Answer()
+    answer = Response()
     answer.feed(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
     while not answer.complete:
         answer.feed(b"1\r\nx\r\n" * 999)
@@ -128,7 +128,7 @@ def test_what_is_kept_of_a_body_is_bounded_whatever_it_is_made_of() -> None:
     ],
 )
 def test_an_end_ends_only_what_has_no_length(fields: bytes, ends: bool) -> None:
-    answer = Answer()
+    answer = Response()
     answer.feed(b"HTTP/1.1 200 OK\r\n" + fields + b"\r\n")
     if ends:
         answer.end()

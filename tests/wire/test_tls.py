@@ -11,7 +11,7 @@ import trustme
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
-from engine.wire.connection import Connection
+from engine.wire.connection import OutboundConnection
 from engine.wire.tls import TlsChannel, client_context
 from tests.wire.street import (
     OK,
@@ -279,7 +279,7 @@ async def test_a_handshake_that_comes_whole_and_ends_at_once_is_still_read(
         await visit.send(outgoing.read())
 
     async with open_street() as street:
-        shaking: list[Connection] = []
+        shaking: list[OutboundConnection] = []
         handshakes = street.client.wiring.handshakes
         monkeypatch.setattr(handshakes, "ask", lambda connection, _: shaking.append(connection))
         receiver = await street.open(refuse)
@@ -311,7 +311,7 @@ async def test_who_sends_a_handshake_and_closes_is_lost_at_its_turn(
         await visit.stream.send_eof()
         await visit.closed()
 
-    shaking: list[Connection] = []
+    shaking: list[OutboundConnection] = []
     handshakes = street.client.wiring.handshakes
     monkeypatch.setattr(handshakes, "ask", lambda connection, _: shaking.append(connection))
     receiver = await street.open(leave, host=HOST)

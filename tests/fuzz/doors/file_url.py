@@ -10,7 +10,7 @@ from engine.files.downloads import (
     is_known,
     part_of,
 )
-from engine.files.urls import PATH, FileUrls, Reading
+from engine.files.urls import PATH, FileGrant, FileUrls
 from tests.fuzz.door import Door
 
 FILE = "01890000-0000-7000-8000-000000000000"
@@ -28,7 +28,7 @@ def check(data: bytes) -> None:
     text = data.decode("latin-1")
     for token in (text, data.decode("utf-8", "replace"), TOKEN[: len(data) % 80] + text):
         found = URLS.reading(token)
-        assert found == (Reading(7, FILE) if token == TOKEN else None)
+        assert found == (FileGrant(7, FILE) if token == TOKEN else None)
         assert LATER.reading(token) is None
         assert OTHERS.reading(token) is None
     for size in (0, 1, 10, 10**15):

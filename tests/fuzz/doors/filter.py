@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from engine.filters import EvaluationError, Facts, FilterError, compile_filter
-from engine.filters.compiler import Compiler
+from engine.filters.compiler import FilterCompiler
 from engine.filters.parser import parse
 from engine.filters.program import SOURCE_BYTES
 from engine.filters.scope import EVENT_STEPS
@@ -38,7 +38,7 @@ def check(data: bytes) -> None:
         str(error).encode("utf-8", "replace")
         return
     assert len(source.encode()) <= SOURCE_BYTES
-    evaluate = Compiler(source).compile(parse(source))
+    evaluate = FilterCompiler(source).compile(parse(source))
     for payload in PAYLOADS:
         facts = Facts({"eventType": "a.b", "payload": payload})
         try:

@@ -2,15 +2,15 @@
 
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, WireError, retry_after_s
 from engine.wire.fetch_stream import Download
-from engine.wire.response import BODY_LIMIT, FIELDS_LIMIT, FRAMING_LIMIT, HEADERS_KEPT, Answer
+from engine.wire.response import BODY_LIMIT, FIELDS_LIMIT, FRAMING_LIMIT, HEADERS_KEPT, Response
 from tests.fuzz.door import Door, cut, split
 
 NOW = 1_700_000_000.0
 
 
-def received(pieces: list[bytes]) -> tuple[Answer, bool, bool]:
+def received(pieces: list[bytes]) -> tuple[Response, bool, bool]:
     """Feed pieces; return the answer, whether it broke the protocol, and whether it ended by itself."""
-    answer = Answer()
+    answer = Response()
     try:
         for piece in pieces:
             answer.feed(piece)
@@ -22,7 +22,7 @@ def received(pieces: list[bytes]) -> tuple[Answer, bool, bool]:
     return answer, False, False
 
 
-def meaning(answer: Answer, broken: bool) -> tuple[object, ...]:
+def meaning(answer: Response, broken: bool) -> tuple[object, ...]:
     """Return what is made of an answer."""
     if broken and not answer.status:
         return (broken,)

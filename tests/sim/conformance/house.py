@@ -10,7 +10,7 @@ from engine.core.vocabulary import (
 )
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.identity import shard_of
-from engine.model.read_models import Workspace
+from engine.model.read_models import WorkspaceModel
 from engine.ports import DirtyDestination
 from engine.recording.requeue import Requeued, Witness
 from tests.sim.conformance.destinations import destination_record
@@ -48,7 +48,9 @@ class House:
         """Make workspaces, until there is the environment that records are of, and destinations."""
         for name in ("one", "two", "three"):
             tenants = self.ports.configuration.tenants
-            made = Workspace(self.workspace if name == "three" else identity.other(), name, "free")
+            made = WorkspaceModel(
+                self.workspace if name == "three" else identity.other(), name, "free"
+            )
             assert await tenants.create(made, self.audit())
         for each in (self.a, self.b):
             assert await self.ports.destinations.create(self.record(each), 9, self.audit())

@@ -7,7 +7,7 @@ import pytest
 from engine.core.vocabulary import DestinationStatus, Priority
 from engine.model.configuration import FilterErrors, FilterFailure
 from engine.model.identity import created_at_ms
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from engine.ports import PoisonError
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, identity
@@ -15,7 +15,7 @@ from tests.storage.world import ENVIRONMENT, identity
 ALL = list(DestinationStatus)
 
 
-def rule_of(destination: str, **fields: Any) -> Rule:
+def rule_of(destination: str, **fields: Any) -> RuleModel:
     """A rule."""
     identifier = identity.other()
     given: dict[str, Any] = {
@@ -29,7 +29,7 @@ def rule_of(destination: str, **fields: Any) -> Rule:
         "created_at_ms": created_at_ms(identifier),
         "updated_at_ms": 5,
     }
-    return Rule(**{**given, **fields})
+    return RuleModel(**{**given, **fields})
 
 
 async def test_destinations_have_versions_and_room(house: House) -> None:

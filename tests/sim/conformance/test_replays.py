@@ -14,7 +14,7 @@ from engine.core.vocabulary import (
     ReplayStatus,
 )
 from engine.ports import OwnershipLostError, PoisonError
-from engine.replay.job import Leg, ReplayJob, Selection, shifted
+from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
 from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from tests.sim.conformance.house import House
@@ -37,7 +37,7 @@ async def create(house: House, at_most: int = 9, dry_run: bool = False, **fields
         environment=ENVIRONMENT,
         status=ReplayStatus.PENDING,
         dry_run=dry_run,
-        selection=Selection(**fields),
+        selection=ReplaySelection(**fields),
         rate_per_second=2.5,
     )
     assert await house.ports.jobs.create(job, at_most, house.audit())

@@ -18,7 +18,7 @@ from engine.core.vocabulary import (
 )
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.identity import Identity, delivery_id, shard_of
-from engine.model.read_models import Workspace
+from engine.model.read_models import WorkspaceModel
 from engine.ports import (
     BacklogMark,
     DirtyDestination,
@@ -61,7 +61,7 @@ class World:
 
     async def begin(self) -> None:
         """Make a workspace and its destinations."""
-        workspace, audit = Workspace(self.workspace, "walk", "free"), self.audit("workspace")
+        workspace, audit = WorkspaceModel(self.workspace, "walk", "free"), self.audit("workspace")
         await self.twins.take()
         tenant = await self.twins.call(
             "workspace", lambda ports: ports.configuration.tenants.create(workspace, audit)

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.core.vocabulary import DeliveryStatus, ReplayStatus
-from engine.replay.job import Leg, ReplayJob, Selection, shifted
+from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
 from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from tests.sim.conformance.twins import Refused
@@ -18,12 +18,12 @@ async def create(world: World) -> None:
     named = [row.id for row in world.some_rows(5)]
     selection = random.choice(
         (
-            Selection(),
-            Selection(destination=random.choice(world.destinations)),
-            Selection(event_types=(TYPES[0], "user.*")),
-            Selection(statuses=(DeliveryStatus.FAILED,)),
-            Selection(deliveries=tuple(named)),
-            Selection(from_ms=0, to_ms=world.identity.last_ms),
+            ReplaySelection(),
+            ReplaySelection(destination=random.choice(world.destinations)),
+            ReplaySelection(event_types=(TYPES[0], "user.*")),
+            ReplaySelection(statuses=(DeliveryStatus.FAILED,)),
+            ReplaySelection(deliveries=tuple(named)),
+            ReplaySelection(from_ms=0, to_ms=world.identity.last_ms),
         )
     )
     job = ReplayJob(

@@ -7,11 +7,11 @@ destinations and rules.
 from collections.abc import Sequence
 from functools import partial
 
-from engine.control.ports import Known
+from engine.control.ports import KnownVersions
 from engine.core.vocabulary import Environment
 from engine.model.configuration import AuditEntry, Configuration, KeyRecord, Tenant
 from engine.model.quotas import CustomerAccount
-from engine.model.read_models import EnvironmentModel, Workspace
+from engine.model.read_models import EnvironmentModel, WorkspaceModel
 from engine.model.workspace_settings import WorkspaceSettings
 from engine.ports import Claimed, PoisonError
 from tests.sim.store.connection import Pool
@@ -20,7 +20,7 @@ from tests.sim.store.rules import SimulatedRules
 from tests.sim.store.tables import Tables
 
 
-def create_workspace(tables: Tables, workspace: Workspace, audit: AuditEntry) -> bool:
+def create_workspace(tables: Tables, workspace: WorkspaceModel, audit: AuditEntry) -> bool:
     """Add a workspace with its three environments; False where the name is taken."""
     if any(each.workspace.name == workspace.name for each in tables.tenants.values()):
         return False
@@ -45,7 +45,7 @@ class SimulatedTenants:
         self._tables = tables
         self._pool = pool
 
-    async def create(self, workspace: Workspace, audit: AuditEntry) -> Tenant | None:
+    async def create(self, workspace: WorkspaceModel, audit: AuditEntry) -> Tenant | None:
         """Add a workspace with its three environments; None when the name is taken."""
         work = partial(create_workspace, self._tables, workspace, audit)
         if not await self._pool.write("create workspace", work):
@@ -106,7 +106,7 @@ class SimulatedConfiguration:
         self.settings = DefaultSettings()
         self.customers = SilentCustomers()
 
-    async def load(self, known: Known | None = None) -> Configuration:
+    async def load(self, known: KnownVersions | None = None) -> Configuration:
         """Read everything, as of one instant, what is known too."""
         del known
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ReplayStatus, Trouble
 from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
-from engine.replay.ports import Chunk, Enqueued, Stretch, Waiting
+from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
 from engine.routing.router import matching_pattern
 from storage.log.partitions import lowest_id
 from tests.sim.store import replay_steps as steps
@@ -61,16 +61,16 @@ class SimulatedReplays:
 
         return await self._pool.read("all legs", work)
 
-    async def waiting(self, job: ReplayJob, destination: str) -> list[Waiting]:
+    async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
         """Return what of a job waits at a destination and was never attempted."""
 
-        def work() -> list[Waiting]:
+        def work() -> list[WaitingReplay]:
             backlog = self._tables.backlog.get((job.environment, destination))
             if backlog is None:
                 return []
             shelf = self._tables.shelf(job.environment, destination)
             return [
-                Waiting(row.id, row.lane, self._payload_of(row))
+                WaitingReplay(row.id, row.lane, self._payload_of(row))
                 for row in shelf.queue([DeliveryClass.REPLAY], backlog.low_seq - 1)
                 if row.replay_job == job.id
                 and row.status is DeliveryStatus.PENDING

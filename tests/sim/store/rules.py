@@ -6,13 +6,15 @@ from functools import partial
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import AuditEntry, FilteredRules, FilterErrors, FilterFailure
 from engine.model.quotas import CustomerTally
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from engine.ports import PoisonError
 from tests.sim.store.connection import Pool
 from tests.sim.store.tables import Tables, require_text
 
 
-def create(tables: Tables, rule: Rule, at_most: int, audit: AuditEntry, tally: int | None) -> bool:
+def create(
+    tables: Tables, rule: RuleModel, at_most: int, audit: AuditEntry, tally: int | None
+) -> bool:
     """Add a rule, where there is room and the environment is not past `tally`."""
     _require_texts(rule)
     if not _is_open(tables, rule) or at_most == 0:
@@ -28,7 +30,7 @@ def create(tables: Tables, rule: Rule, at_most: int, audit: AuditEntry, tally: i
     return True
 
 
-def replace(tables: Tables, rule: Rule, audit: AuditEntry, tally: int | None) -> bool:
+def replace(tables: Tables, rule: RuleModel, audit: AuditEntry, tally: int | None) -> bool:
     """Write the next version, if the present one is its predecessor; the tally moves whenever it may."""
     _require_texts(rule)
     known = tables.tallies.get(rule.environment)
@@ -46,7 +48,7 @@ def replace(tables: Tables, rule: Rule, audit: AuditEntry, tally: int | None) ->
     return True
 
 
-def remove(tables: Tables, rule: Rule, audit: AuditEntry) -> bool:
+def remove(tables: Tables, rule: RuleModel, audit: AuditEntry) -> bool:
     """Remove the version that is given."""
     place = rule.environment, rule.id
     present = tables.rules.get(place)
@@ -62,23 +64,25 @@ def remove(tables: Tables, rule: Rule, audit: AuditEntry) -> bool:
     return True
 
 
-def remove_all(tables: Tables, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+def remove_all(
+    tables: Tables, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
+) -> list[str]:
     """Remove the versions that are given, each with its entry."""
     pairs = zip(rules, audits, strict=True)
     return [rule.id for rule, audit in pairs if remove(tables, rule, audit)]
 
 
-def _is_open(tables: Tables, rule: Rule) -> bool:
+def _is_open(tables: Tables, rule: RuleModel) -> bool:
     """Whether a rule's destination is there and not archived."""
     found = tables.destinations.get((rule.environment, rule.destination))
     return found is not None and found.status is not DestinationStatus.ARCHIVED
 
 
-def _require_texts(rule: Rule) -> None:
+def _require_texts(rule: RuleModel) -> None:
     require_text(rule.name, rule.filter, *rule.event_types)
 
 
-def _write(tables: Tables, rule: Rule, audit: AuditEntry) -> None:
+def _write(tables: Tables, rule: RuleModel, audit: AuditEntry) -> None:
     tables.rules[rule.environment, rule.id] = rule
     tables.add_audit(audit)
     tables.on_ruled(rule, True)
@@ -112,7 +116,7 @@ class SimulatedRules:
 
     async def create(
         self,
-        rule: Rule,
+        rule: RuleModel,
         at_most: int,
         audit: AuditEntry,
         tally: int | None = None,
@@ -123,16 +127,18 @@ class SimulatedRules:
         work = partial(create, self._tables, rule, at_most, audit, tally)
         return await self._pool.write("create rule", work)
 
-    async def replace(self, rule: Rule, audit: AuditEntry, tally: int | None = None) -> bool:
+    async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
         """Write the next version; see the port."""
         work = partial(replace, self._tables, rule, audit, tally)
         return await self._pool.write("replace rule", work)
 
-    async def remove(self, rule: Rule, audit: AuditEntry) -> bool:
+    async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
         """Remove the version that is given."""
         return await self._pool.write("remove rule", partial(remove, self._tables, rule, audit))
 
-    async def remove_all(self, rules: Sequence[Rule], audits: Sequence[AuditEntry]) -> list[str]:
+    async def remove_all(
+        self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
+    ) -> list[str]:
         """Remove the versions that are given; see the port."""
         work = partial(remove_all, self._tables, list(rules), list(audits))
         return await self._pool.write("remove rules", work)
@@ -192,15 +198,15 @@ class SimulatedRules:
         """Add to what is recorded; see the port."""
         await self._pool.write("filter failed", partial(failed, self._tables, list(failures)))
 
-    async def get(self, environment: int, rule: str) -> Rule | None:
+    async def get(self, environment: int, rule: str) -> RuleModel | None:
         """Return a rule."""
         place = environment, rule
         return await self._pool.read("rule", partial(self._tables.rules.get, place))
 
-    async def find(self, rule: str) -> Rule | None:
+    async def find(self, rule: str) -> RuleModel | None:
         """Return a rule of whatever environment."""
 
-        def work() -> Rule | None:
+        def work() -> RuleModel | None:
             return next((each for each in self._tables.rules.values() if each.id == rule), None)
 
         return await self._pool.read("find rule", work)
@@ -213,10 +219,10 @@ class SimulatedRules:
         before: str | None,
         limit: int,
         account: str | None = None,
-    ) -> list[Rule]:
+    ) -> list[RuleModel]:
         """Return rules with an id below `before`, newest first."""
 
-        def work() -> list[Rule]:
+        def work() -> list[RuleModel]:
             found = [
                 rule
                 for rule in self._tables.rules.values()
@@ -231,6 +237,6 @@ class SimulatedRules:
 
         return await self._pool.read("rules", work)
 
-    def _account_of(self, rule: Rule) -> str | None:
+    def _account_of(self, rule: RuleModel) -> str | None:
         record = self._tables.destinations.get((rule.environment, rule.destination))
         return None if record is None else record.customer_account

@@ -9,7 +9,7 @@ import msgspec
 
 from engine.core.records import Delivery
 from engine.model.configuration import AuditEntry, DestinationRecord, FilterErrors, Tenant
-from engine.model.read_models import Rule
+from engine.model.read_models import RuleModel
 from engine.ports import DirtyDestination, OwnershipLostError, PoisonError
 from tests.sim.store.jobs_table import JobsTable
 from tests.sim.store.shelf import Shelf
@@ -54,13 +54,13 @@ class Tables:
         self.room: dict[int, int] = {}  # by environment: destinations that are not archived
         self.destinations: dict[Place, DestinationRecord] = {}
         self.versions: dict[tuple[int, str, int], DestinationRecord] = {}
-        self.rules: dict[Place, Rule] = {}
+        self.rules: dict[Place, RuleModel] = {}
         self.tallies: dict[int, tuple[int, int]] = {}  # rules of an environment, and its version
         self.filter_failures: dict[Place, FilterErrors] = {}
         self.audit: dict[tuple[str, str], dict[str, Any]] = {}  # by workspace and id: its changes
         # --- who looks on: told within the transaction, once nothing can fail any more
         self.on_configured: Callable[[DestinationRecord], None] = _unheard
-        self.on_ruled: Callable[[Rule, bool], None] = _unheard_rule
+        self.on_ruled: Callable[[RuleModel, bool], None] = _unheard_rule
 
     # --- the right to write
 
@@ -171,5 +171,5 @@ def _unheard(record: DestinationRecord) -> None:
     """Where nobody looks on."""
 
 
-def _unheard_rule(rule: Rule, live: bool) -> None:
+def _unheard_rule(rule: RuleModel, live: bool) -> None:
     """Where nobody looks on."""

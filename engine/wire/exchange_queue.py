@@ -7,18 +7,18 @@ of the workspace left it there, or has one made.
 from typing import TYPE_CHECKING
 
 from engine.core.destination import Destination
-from engine.wire.connection import Connection
-from engine.wire.exchange import Exchange
+from engine.wire.connection import OutboundConnection
+from engine.wire.exchange import OutboundExchange
 from engine.wire.head import WebhookHead
 from engine.wire.opening import Opening
-from engine.wire.origin import Origin
+from engine.wire.origin import ReceiverOrigin
 from engine.wire.wiring import Wiring
 
 if TYPE_CHECKING:
-    from engine.wire.response import Answer
+    from engine.wire.response import Response
 
 
-class Pool:
+class ExchangeQueue:
     """Owner of how many exchanges a destination has under way, and holder of those that wait.
 
     There is one for each actor in memory, and few are busy: what is mostly empty is made when needed.
@@ -44,8 +44,8 @@ class Pool:
         self.wiring = wiring
         self.busy = 0  # exchanges that have, or are getting, a connection
         self._making = 0  # connections, from the name to the end of the TLS handshake
-        self._waiting: dict[Exchange, None] | None = None
-        self._wanted: Origin | None = None  # in whose line it is
+        self._waiting: dict[OutboundExchange, None] | None = None
+        self._wanted: ReceiverOrigin | None = None  # in whose line it is
         self._use(destination)
 
     def configure(self, destination: Destination) -> None:
@@ -61,7 +61,7 @@ class Pool:
         """Whether it could be forgotten."""
         return not (self.busy or self._waiting)
 
-    def submit(self, exchange: Exchange, *, beyond_limit: bool = False) -> None:
+    def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
         """Begin an exchange, or queue it while its destination has enough under way."""
         exchange.origin = self._origin
         if beyond_limit or self._may_begin(exchange):
@@ -76,7 +76,7 @@ class Pool:
             self.wiring.counts.waiting += 1
             self._want()
 
-    def go(self, exchange: Exchange) -> None:
+    def go(self, exchange: OutboundExchange) -> None:
         """Send by the connection that fell idle last, or open one where there is none.
 
         An exchange that waited while the target changed still goes where its request was made for: its
@@ -93,13 +93,13 @@ class Pool:
         else:
             self._open(exchange)
 
-    def abandon(self, exchange: Exchange) -> "tuple[Answer | None, float]":
+    def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
         """Let an exchange leave the queue. One idle may do for whoever is next, at another origin."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.now()
 
-    def release(self, connection: Connection, reusable: bool, now: float) -> None:
+    def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
         """An exchange ended well. Leave its connection at the origin where it can be used again.
 
         It is closed where as many are under way as may be: what came beyond the limit, or before that
@@ -129,7 +129,7 @@ class Pool:
         if self._waiting:
             self._next()
 
-    def replace(self, exchange: Exchange) -> None:
+    def replace(self, exchange: OutboundExchange) -> None:
         """Open a new connection for an exchange whose reused one was dead: others there may be, too."""
         self.wiring.counts.replaced += 1
         self._open(exchange)
@@ -159,17 +159,17 @@ class Pool:
         self.destination = destination
         self._origin = self.wiring.origins.of(destination.workspace, destination.target)
 
-    def _open(self, exchange: Exchange) -> None:
+    def _open(self, exchange: OutboundExchange) -> None:
         exchange.watch(self.wiring.timers)
         self._making += 1
         Opening(self, exchange).begin()
 
-    def _goes_next(self, origin: Origin) -> bool:
+    def _goes_next(self, origin: ReceiverOrigin) -> bool:
         """Whether somebody waits here for a connection to this origin."""
         waiting = self._waiting
         return waiting is not None and next(iter(waiting)).origin is origin
 
-    def _may_begin(self, exchange: Exchange) -> bool:
+    def _may_begin(self, exchange: OutboundExchange) -> bool:
         if self.busy >= self.destination.concurrency:
             return False
         return bool(exchange.origin.idle) or self._making < self.wiring.openings_destination
@@ -184,7 +184,7 @@ class Pool:
             self.go(exchange)
         self._want()
 
-    def _leave(self, exchange: Exchange) -> None:
+    def _leave(self, exchange: OutboundExchange) -> None:
         if self._waiting and exchange in self._waiting:
             del self._waiting[exchange]
             self.wiring.counts.waiting -= 1
@@ -194,7 +194,7 @@ class Pool:
     def _want(self) -> None:
         """Be in the line of the origin that whoever is next goes to, while it is but a connection that is
         missing: one that another destination leaves there may come before ours are made."""
-        wanted: Origin | None = None
+        wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin
         if wanted is not self._wanted:
