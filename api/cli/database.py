@@ -11,6 +11,7 @@ import trio
 
 from api.cli.errors import Trouble
 from engine.control.keys import KeyCommands
+from engine.control.writer import writer_without_models
 from engine.model.identity import Identity
 from engine.plans.file import plans_of
 from engine.settings import Settings
@@ -32,7 +33,10 @@ async def open_keys(settings: Settings) -> AsyncIterator[KeyCommands]:
         await bring_up_to_date(bridge)
         plans = tuple(plans_of(settings))
         yield KeyCommands(
-            Workspaces(bridge.pool), KeyTable(bridge.pool), Identity(), time.time, plans=plans
+            Workspaces(bridge.pool),
+            KeyTable(bridge.pool),
+            writer_without_models(Identity(), time.time),
+            plans=plans,
         )
 
 

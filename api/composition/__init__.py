@@ -39,6 +39,7 @@ from engine.control.last_use import LastUse
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.sessions import PURPOSE, SessionTokens
+from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
 from engine.filters.failures import FilterFailures
 from engine.ingest.ingest import Ingest
@@ -156,22 +157,21 @@ class Server:
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = replays_of(self, accept)
 
-        self.projection = ModelProjection(self.models, self.directory.configure, self.catalog)
-        self.projection.most_concurrency = settings.auto_concurrency_max
+        self.projection = ModelProjection(
+            self.models, self.directory.configure, self.catalog, settings.auto_concurrency_max
+        )
         self.commands = CommandQueue()
+        self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
         self.loader = Loader(self.tables, self.projection, self.commands)
         self.keyring = Keyring(self, box)
         self.changes = Changes(bridge, self._changed, self.keyring.reload)
         self.freshness = Freshness(lambda: self.changes.confirmed_at)
-        self.rooms = QuotaCheck(self.tables.customers, self.models, self.plans)
-        self.destinations, self.rules = routing_of(self)
-        self.destinations.on_disabled = witness.disabled
+        self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)
+        self.destinations, self.rules = routing_of(self, witness.disabled)
         self.keys = KeyCommands(
             self.tables.tenants,
             self.tables.keys,
-            self.identity,
-            now,
-            self.projection,
+            self.writer,
             self.own_events.announce,
             self.plans.names,
         )

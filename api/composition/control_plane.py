@@ -43,7 +43,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     events = VisibleEvents(PostgresEvents(pages), horizon)
     rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
-    schemas = SchemaCommands(tables.schemas, server.commands, server.projection, server.identity)
+    schemas = SchemaCommands(tables.schemas, server.writer)
     return Services(
         gate=gate,
         models=models,
@@ -61,30 +61,17 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         ),
         keys=server.keys,
         last_use=server.last_use,
-        sessions=SessionCommands(
-            Accounts(server.bridge.pool), server.tokens, server.commands, server.identity, now
-        ),
-        workspace_settings=SettingsCommands(
-            tables.settings, server.commands, server.projection, server.identity, now
-        ),
+        sessions=SessionCommands(Accounts(server.bridge.pool), server.tokens, server.writer),
+        workspace_settings=SettingsCommands(tables.settings, server.writer),
         portal_url=server.settings.portal_url,
         dead_letters=DeadLetterCommands(
             deliveries,
             PostgresDeadLetters(pages),
             server.requeue,
             server.intake.entrance,
-            server.commands,
-            server.identity,
+            server.writer,
         ),
-        replays=ReplayCommands(
-            jobs,
-            tables.destinations,
-            server.commands,
-            server.replays,
-            server.identity,
-            now,
-            horizon,
-        ),
+        replays=ReplayCommands(jobs, tables.destinations, server.writer, server.replays, horizon),
         replay_store=jobs,
         replay_speed=server.replays.per_second,
         destination_store=tables.destinations,
@@ -98,12 +85,9 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             tables.transforms,
             tables.destinations,
             server.transforms,
-            server.commands,
-            server.projection,
-            server.identity,
+            server.writer,
             server.plans,
-            server.rooms,
-            now,
+            server.quotas,
         ),
         transform_store=tables.transforms,
         trials=Trials(server.transforms),
@@ -119,9 +103,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             ),
         ),
         bodies=ingestion.bodies,
-        customers=CustomerCommands(
-            tables.customers, server.commands, server.projection, server.identity, now
-        ),
+        customers=CustomerCommands(tables.customers, server.writer),
         customer_store=tables.customers,
         hops_of=ingestion.hops_of,
         delivery_log=deliveries,

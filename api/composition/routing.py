@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.control.audit import Principal
-from engine.control.destinations import DestinationCommands
+from engine.control.destinations import DestinationCommands, Disabled
 from engine.control.rules import RuleCommands
 from engine.model.errors import Refusal
 from engine.ports import StoreAwayError
@@ -15,30 +15,19 @@ if TYPE_CHECKING:
 SWEPT = 1_000  # archived destinations of one start; the next start sweeps further ones
 
 
-def routing_of(server: "Server") -> tuple[DestinationCommands, RuleCommands]:
+def routing_of(server: "Server", disabled: Disabled) -> tuple[DestinationCommands, RuleCommands]:
     """Return the commands on destinations and on rules."""
-    tables, now = server.tables, server.clock.now
+    tables, writer = server.tables, server.writer
+    rules = RuleCommands(tables.rules, tables.destinations, writer, server.plans, server.quotas)
     destinations = DestinationCommands(
         tables.destinations,
-        server.commands,
-        server.projection,
-        server.identity,
-        now,
+        writer,
         server.plans,
-        server.rooms,
+        server.quotas,
         server.catalog,
+        rules,
+        disabled=disabled,
     )
-    rules = RuleCommands(
-        tables.rules,
-        tables.destinations,
-        server.commands,
-        server.projection,
-        server.identity,
-        now,
-        server.plans,
-        server.rooms,
-    )
-    destinations.on_archived = rules.remove_all_of
     server.background.spawn(_sweep, server, rules)
     return destinations, rules
 

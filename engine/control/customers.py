@@ -1,23 +1,20 @@
 """Commands on customers' accounts: the name and the quotas that a workspace gives them."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
-import trio
 from msgspec import structs
 from pydantic import Field
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
-from engine.control.ports import CustomerStore, Projection
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
+from engine.control.ports import CustomerStore
+from engine.control.writer import ConfigurationWriter
 from engine.drafts import Document, Name, NullIs
 from engine.model.errors import Refusal
-from engine.model.identity import Identity
 from engine.model.quotas import CustomerAccount, CustomerTally, Quota, Quotas
 from engine.model.read_models import Models
 from engine.plans.plans import Plans, limits_of
 
-ATTEMPTS = 5  # as with destinations
 MOST = (
     1_000_000  # of a quota: as many as any plan's numbers; what an account has is counted that far
 )
@@ -58,21 +55,11 @@ def quotas_document(quotas: Quotas) -> dict[str, Any]:
 
 
 class CustomerCommands:
-    """What is said of all customers' accounts, written."""
+    """Writes the names and quotas of all customers' accounts."""
 
-    def __init__(
-        self,
-        store: CustomerStore,
-        commands: CommandQueue,
-        projection: Projection,
-        identity: Identity,
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, store: CustomerStore, writer: ConfigurationWriter) -> None:
         self._store = store
-        self._commands = commands
-        self._projection = projection
-        self._auditor = Auditor(identity)
-        self._now = now
+        self._writer = writer
 
     async def get(self, environment: int, external_id: str) -> CustomerAccount:
         """Return an account. Raises Refusal 404."""
@@ -93,24 +80,21 @@ class CustomerCommands:
             requests_per_minute=given.requests_per_minute,
         )
 
-        async def command() -> CustomerAccount:
-            for _ in range(ATTEMPTS):
-                present = await self.get(environment, external_id)
-                if (present.name, present.quotas) == (draft.name, quotas):
-                    return present
-                following = structs.replace(
-                    present, version=present.version + 1, name=draft.name, quotas=quotas
-                )
-                shown = differences(_audited(present), _audited(following))
-                entry = self._auditor.entry(actor, "customer.update", present.id, shown)
-                at_ms = int(self._now() * 1000)
-                if await written(self._store.replace(following, at_ms, entry)):
-                    self._projection.customer(following)
-                    return following
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the customer is being changed by others: try again")
+        async def attempt() -> CustomerAccount | None:
+            present = await self.get(environment, external_id)
+            if (present.name, present.quotas) == (draft.name, quotas):
+                return present
+            following = structs.replace(
+                present, version=present.version + 1, name=draft.name, quotas=quotas
+            )
+            shown = differences(_audited(present), _audited(following))
+            entry = self._writer.entry(actor, "customer.update", present.id, shown)
+            if not await written(self._store.replace(following, self._writer.now_ms(), entry)):
+                return None
+            self._writer.projection.customer(following)
+            return following
 
-        return await self._commands.run(command)
+        return await self._writer.command("the customer's account", attempt)
 
 
 def _audited(account: CustomerAccount) -> dict[str, Any]:
@@ -125,7 +109,7 @@ class QuotaCheck:
         self._models = models
         self._plans = plans
 
-    async def of(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
+    async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
         """Return the tally at which a session's customer has room for one more, None where a key asks.
 
         Raises Refusal `plan_limit` where the customer has as many as it may.

@@ -1,23 +1,20 @@
-"""Commands on destinations: create, change, enable, disable, archive.
+"""Commands on destinations: create, change, enable, disable, archive."""
 
-Each reads the present version, decides, writes the next one and shows it; when another process wrote in
-between, it begins again.
-"""
-
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
-import trio
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
 from engine.control.customers import QuotaCheck
-from engine.control.ports import DestinationStore, Projection
+from engine.control.ports import DestinationStore
 from engine.control.rotation import Make, first_keys, shown_secret
+from engine.control.rules import RuleCommands
 from engine.control.shaping import Draft, drafted, patched, receiver_of
 from engine.control.templated import changed_secrets
 from engine.control.views import destination_document
+from engine.control.writer import ConfigurationWriter, destination_of, refuse_archived
 from engine.core.destination import Destination
 from engine.core.vocabulary import DestinationStatus
 from engine.model import headers as own_headers
@@ -25,48 +22,46 @@ from engine.model.configuration import DestinationRecord
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.headers import MASK
-from engine.model.identity import Identity
 from engine.model.quotas import Quota
 from engine.plans.plans import Plans
 from engine.templates.catalog import Catalog
 from engine.wire.signing import new_key
 
-ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
-
 _PLAN_ENDS = "the plan {plan.name} has at most {plan.destinations} destinations in an environment"
+_ACTIONS = {
+    DestinationStatus.ACTIVE: "enable",
+    DestinationStatus.DISABLED: "disable",
+    DestinationStatus.ARCHIVED: "archive",
+}
 
 Change = Callable[[DestinationRecord], DestinationRecord]
-Archived = Callable[[Principal, int, str], Awaitable[None]]  # its environment and id
 Disabled = Callable[[str, int, int, str], None]  # destination, environment, ms, GONE or CALLER
 
 
 class DestinationCommands:
-    """The destinations of all environments, written."""
+    """Writes the destinations of all environments."""
 
     def __init__(
         self,
         store: DestinationStore,
-        commands: CommandQueue,
-        projection: Projection,
-        identity: Identity,
-        now: Callable[[], float],
+        writer: ConfigurationWriter,
         plans: Plans,
-        rooms: QuotaCheck,
+        quotas: QuotaCheck,
         catalog: Catalog,
+        rules: RuleCommands,
+        *,
+        disabled: Disabled | None = None,
         make_key: Make = new_key,
     ) -> None:
-        self._make_key = make_key
-        self._plans = plans
-        self._rooms = rooms
-        self.on_archived: Archived = _without_rules
-        self._catalog = catalog
-        self.on_disabled: Disabled = _unheard
+        """`disabled` hears of each destination that was active and is disabled now."""
         self._store = store
-        self._commands = commands
-        self._projection = projection
-        self._identity = identity
-        self._auditor = Auditor(identity)
-        self._now = now
+        self._writer = writer
+        self._plans = plans
+        self._quotas = quotas
+        self._catalog = catalog
+        self._rules = rules
+        self._disabled = disabled
+        self._make_key = make_key
 
     async def create(
         self, actor: Principal, environment: int, draft: Draft
@@ -85,7 +80,7 @@ class DestinationCommands:
             record = drafted(
                 draft,
                 receiver,
-                id=self._identity.other(),
+                id=self._writer.new_id(),
                 environment=environment,
                 version=1,
                 status=DestinationStatus.ACTIVE,
@@ -93,23 +88,25 @@ class DestinationCommands:
                 customer_account=account,
                 headers=headers,
                 signing=keys,
-                updated_at_ms=self._now_ms(),
+                updated_at_ms=self._writer.now_ms(),
             )
-            entry = self._auditor.entry(
-                actor, "destination.create", record.id, differences({}, _audited(record))
-            )
+            shown = differences({}, _audited(record))
+            entry = self._writer.entry(actor, "destination.create", record.id, shown)
             plan = self._plans.of_environment(environment)
-            for _ in range(ATTEMPTS):
-                tally = await self._rooms.of(actor, environment, Quota.DESTINATIONS)
+
+            async def attempt() -> tuple[DestinationRecord, str | None] | None:
+                tally = await self._quotas.tally(actor, environment, Quota.DESTINATIONS)
                 adding = self._store.create(record, plan.destinations, entry, tally)
                 if await written(adding):
-                    self._projection.destination(record)
+                    self._writer.projection.destination(record)
                     return record, shown_secret(keys[0])
-                if not await self._rooms.is_past(environment, tally):
+                if not await self._quotas.is_past(environment, tally):
                     raise Refusal("plan_limit", _PLAN_ENDS.format(plan=plan))
-            raise Refusal("conflict", "the account is being changed by others: try again")
+                return None
 
-        return await self._commands.run(command)
+            return await self._writer.attempts("the customer's account", attempt)
+
+        return await self._writer.commands.run(command)
 
     async def update(
         self, actor: Principal, environment: int, identifier: str, patch: Mapping[str, Any]
@@ -119,17 +116,24 @@ class DestinationCommands:
         rotate = patch.get("rotateSecret") is True
 
         def change(present: DestinationRecord) -> DestinationRecord:
-            return self._patched(present, changes, rotate=rotate)
+            refuse_archived(present)
+            following = patched(
+                present,
+                changes,
+                self._catalog,
+                rotate=rotate,
+                now=self._writer.now(),
+                make_key=self._make_key,
+            )
+            return present if following == present else self._next(following)
 
-        record, _ = await self._change(
-            actor, environment, identifier, "update", change, rotate=rotate
-        )
+        record = await self._change(actor, environment, identifier, "update", change, rotate=rotate)
         return record, shown_secret(record.signing[0]) if rotate else None
 
     async def enable(
         self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        """Send what waits, and what comes."""
+        """Send the deliveries that wait, and those to come."""
         return await self._set(actor, environment, identifier, DestinationStatus.ACTIVE)
 
     async def disable(
@@ -141,15 +145,15 @@ class DestinationCommands:
     async def archive(
         self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        """End a destination for good: what waits is discarded, its rules are removed. Harmless when it
-        is archived already."""
+        """End a destination for good: its waiting deliveries are discarded, its rules are removed.
+        Harmless when it is archived already."""
         record = await self._set(actor, environment, identifier, DestinationStatus.ARCHIVED)
-        await self.on_archived(actor, environment, identifier)
+        await self._rules.remove_all_of(actor, environment, identifier)
         return record
 
     async def disable_gone(self, destination: Destination, *, quiet: bool = False) -> None:
-        """Disable a destination whose receiver answered 410. Waits for a store that is away. A `quiet`
-        one is not announced: an announcement was what it answered so."""
+        """Disable a destination whose receiver answered 410. Raises StoreAwayError. Nobody hears of a
+        `quiet` one: the receiver gave that answer to an announcement."""
         actor = Principal(
             kind="SYSTEM",
             id="receiver-gone",
@@ -176,16 +180,10 @@ class DestinationCommands:
         def change(present: DestinationRecord) -> DestinationRecord:
             if present.status is status:
                 return present
-            _refuse_archived(present)
+            refuse_archived(present)
             return self._next(present, status=status)
 
-        action = {
-            DestinationStatus.ACTIVE: "enable",
-            DestinationStatus.DISABLED: "disable",
-            DestinationStatus.ARCHIVED: "archive",
-        }[status]
-        record, _ = await self._change(actor, environment, identifier, action, change)
-        return record
+        return await self._change(actor, environment, identifier, _ACTIONS[status], change)
 
     async def _change(
         self,
@@ -197,50 +195,33 @@ class DestinationCommands:
         *,
         rotate: bool = False,
         quiet: bool = False,
-    ) -> tuple[DestinationRecord, bool]:
-        async def command() -> tuple[DestinationRecord, bool]:
-            for _ in range(ATTEMPTS):
-                present = await self._store.get(environment, identifier)
-                if present is None or not actor.sees(present.customer_account):
-                    raise Refusal("not_found", "no such destination")
-                following = change(present)
-                if following is present:
-                    return present, False
-                shown = differences(_audited(present), _audited(following))
-                secrets = [f"config.{name}" for name in changed_secrets(present, following)]
-                for name in ["secret", *secrets] if rotate else secrets:
-                    shown[name] = {"from": MASK, "to": MASK}
-                entry = self._auditor.entry(actor, f"destination.{action}", identifier, shown)
-                if await written(self._store.replace(following, entry)):
-                    self._projection.destination(following)
-                    if following.status is DestinationStatus.DISABLED and not quiet:
-                        self._tell_disabled(actor, present, following)
-                    return following, True
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the destination is being changed by others: try again")
+    ) -> DestinationRecord:
+        async def attempt() -> DestinationRecord | None:
+            present = await destination_of(self._store, actor, environment, identifier)
+            following = change(present)
+            if following is present:
+                return present
+            shown = differences(_audited(present), _audited(following))
+            secrets = [f"config.{name}" for name in changed_secrets(present, following)]
+            for name in ["secret", *secrets] if rotate else secrets:
+                shown[name] = {"from": MASK, "to": MASK}
+            entry = self._writer.entry(actor, f"destination.{action}", identifier, shown)
+            if not await written(self._store.replace(following, entry)):
+                return None
+            self._writer.projection.destination(following)
+            if not quiet:
+                self._tell_disabled(actor, present, following)
+            return following
 
-        return await self._commands.run(command)
+        return await self._writer.command("the destination", attempt)
 
     def _tell_disabled(
         self, actor: Principal, before: DestinationRecord, after: DestinationRecord
     ) -> None:
-        if before.status is DestinationStatus.ACTIVE:
+        ended = before.status is DestinationStatus.ACTIVE
+        if ended and after.status is DestinationStatus.DISABLED and self._disabled is not None:
             reason = "GONE" if actor.kind == "SYSTEM" else "CALLER"
-            self.on_disabled(after.id, after.environment, after.updated_at_ms, reason)
-
-    def _patched(
-        self, present: DestinationRecord, patch: Mapping[str, Any], *, rotate: bool
-    ) -> DestinationRecord:
-        _refuse_archived(present)
-        following = patched(
-            present,
-            patch,
-            self._catalog,
-            rotate=rotate,
-            now=self._now(),
-            make_key=self._make_key,
-        )
-        return present if following == present else self._next(following)
+            self._disabled(after.id, after.environment, after.updated_at_ms, reason)
 
     def _next(
         self, record: DestinationRecord, status: DestinationStatus | None = None
@@ -249,7 +230,7 @@ class DestinationCommands:
             record,
             version=record.version + 1,
             status=record.status if status is None else status,
-            updated_at_ms=max(self._now_ms(), record.updated_at_ms + 1),
+            updated_at_ms=self._writer.next_ms(record.updated_at_ms),
         )
 
     async def _account(
@@ -273,26 +254,10 @@ class DestinationCommands:
                 raise invalid("customerExternalId", "is not that of customerAccountId")
             return known, account
         if name is not None:
-            opened = await self._store.open_account(environment, name, self._identity.other())
+            opened = await self._store.open_account(environment, name, self._writer.new_id())
             return name, opened
         return None, None
-
-    def _now_ms(self) -> int:
-        return int(self._now() * 1000)
 
 
 def _audited(record: DestinationRecord) -> dict[str, Any]:
     return {**destination_document(record), "status": record.status.name}
-
-
-async def _without_rules(actor: Principal, environment: int, destination: str) -> None:
-    """Do nothing: where there are no rules."""
-
-
-def _unheard(destination: str, environment: int, at_ms: int, reason: str) -> None:
-    """Ignore it: where no one listens."""
-
-
-def _refuse_archived(record: DestinationRecord) -> None:
-    if record.status is DestinationStatus.ARCHIVED:
-        raise Refusal("conflict", "the destination is archived")

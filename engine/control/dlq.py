@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import trio
 from msgspec import Struct
 
-from engine.control.audit import Auditor, Principal
-from engine.control.commands import CommandQueue, written
+from engine.control.audit import Principal
+from engine.control.commands import written
+from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
 from engine.core.vocabulary import DlqStatus
 from engine.intake.entrance import Entry
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
 from engine.model.errors import Refusal
-from engine.model.identity import Identity
 from engine.model.read_models import SessionCustomer
 from engine.ports import PoisonError, StoreAwayError
 from engine.recording.requeue import (
@@ -59,7 +59,7 @@ class EntrancePort(Protocol):
 
 
 class DeadLetterCommands:
-    """The dead-letter queues of all environments, written."""
+    """Writes the dead-letter queues of all environments."""
 
     def __init__(
         self,
@@ -67,16 +67,14 @@ class DeadLetterCommands:
         queue: DeadLetterStore,
         store: RequeueStore,
         entrance: EntrancePort,
-        commands: CommandQueue,
-        identity: Identity,
+        writer: ConfigurationWriter,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         self._log = log
         self._queue = queue
         self._store = store
         self._entrance = entrance
-        self._commands = commands
-        self._auditor = Auditor(identity)
+        self._writer = writer
         self._now = now
         self._turns = Turns(AT_ONCE, EACH)
         self._counts = Turns(AT_ONCE, EACH)
@@ -100,14 +98,14 @@ class DeadLetterCommands:
         if found is None:
             raise Refusal("not_found", "the delivery is not in the dead-letter queue")
         changes = {"dlqStatus": {"from": "IN_DLQ", "to": "RETRIED_FROM_DLQ"}}
-        witness = Witness(self._auditor.entry(actor, "dlq.retry", identifier, changes))
+        witness = Witness(self._writer.entry(actor, "dlq.retry", identifier, changes))
         dead = [Dead(identifier, found.destination)]
         entry = RequeueEntry(self._store, environment, dead, witness)
 
         async def enter() -> None:
             await self._entered(entry)
 
-        await self._commands.run_beside(enter)
+        await self._writer.commands.run_beside(enter)
         if entry.done:
             return
         if await self.entry(environment, identifier, own) is None:
@@ -148,7 +146,7 @@ class DeadLetterCommands:
     ) -> Bulk:
         counted = _CHANGES[verb]
         changes = {"filter": {"from": None, "to": dict(shown)}, counted: {"from": 0, "to": 0}}
-        audit = self._auditor.entry(actor, f"dlq.{verb}", "*", changes)
+        audit = self._writer.entry(actor, f"dlq.{verb}", "*", changes)
 
         async def chunk(dead: Sequence[Dead], before: int) -> tuple[int, list[Dead]]:
             entry = make(self._store, environment, dead, Witness(audit, counted, before))
@@ -180,7 +178,7 @@ class DeadLetterCommands:
                 remaining, _ = await self._counted(environment, which, after)
                 return Bulk(matched + remaining, done, remaining)
 
-        return await self._commands.run_beside(work)
+        return await self._writer.commands.run_beside(work)
 
     async def _counted(
         self, environment: int, which: DeliveryFilter, after: str | None

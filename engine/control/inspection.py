@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from engine.control.commands import CommandQueue
 from engine.control.ports import DestinationStore
+from engine.control.writer import refuse_archived
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Event, Outcome
-from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, DestinationStatus, Origin
+from engine.core.vocabulary import DeliveryClass, DeliveryOrigin, Origin
 from engine.log.delivery_log import DeliveryLog
 from engine.model.errors import Refusal
 from engine.model.identity import Identity, created_at_ms, delivery_id
@@ -63,8 +64,7 @@ class Inspections:
         destination = self._models.destinations.get(identifier)
         if present is None or destination is None:
             raise Refusal("not_found", "no such destination")
-        if present.status is DestinationStatus.ARCHIVED:
-            raise Refusal("conflict", "the destination is archived")
+        refuse_archived(present)
         return await self._commands.run_beside(lambda: self._test(destination, customer))
 
     async def _test(self, destination: Destination, customer: SessionCustomer | None) -> Inspection:

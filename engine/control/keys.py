@@ -7,21 +7,21 @@ notification. Nothing but a digest of a secret is kept; the secret itself is ret
 import re
 import secrets
 import string
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from engine.control.audit import Auditor, Principal, differences
+from engine.control.audit import Principal, differences
 from engine.control.commands import written
-from engine.control.ports import KeyStore, NoProjection, Projection, TenantStore
+from engine.control.ports import KeyStore, TenantStore
+from engine.control.writer import ConfigurationWriter
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.announcements import Announce, silent
 from engine.model.configuration import AuditEntry, KeyRecord, KeySecret, Tenant
 from engine.model.documents import invalid, is_uuid
 from engine.model.errors import Refusal
-from engine.model.identity import Identity
 from engine.model.instants import iso
 from engine.model.read_models import EnvironmentModel, WorkspaceModel, digest_of
 from engine.plans.plans import BUILT_IN
@@ -42,7 +42,6 @@ _SECRET_LENGTH = 40  # 238 bits
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 MAX_KEYS = 1_000  # of an environment, and MCP keys of a workspace: all are held in memory
 MAX_SECRETS = 10  # of a key at once: more rotations a day are a loop, not care
-_ATTEMPTS = 5  # at a key that others change as well
 
 
 class NewKey(Struct, frozen=True):
@@ -61,24 +60,19 @@ class Reach(Struct, frozen=True):
 
 
 class KeyCommands:
-    """Workspaces and keys, written. In a server the projection shows them at once."""
+    """Writes workspaces and keys. In a server the writer's projection shows them at once."""
 
     def __init__(
         self,
         tenants: TenantStore,
         keys: KeyStore,
-        identity: Identity,
-        now: Callable[[], float],
-        projection: Projection | None = None,
+        writer: ConfigurationWriter,
         announce: Announce = silent,
         plans: Collection[str] = tuple(BUILT_IN),
     ) -> None:
         self._tenants = tenants
         self._keys = keys
-        self._identity = identity
-        self._auditor = Auditor(identity)
-        self._now = now
-        self._projection = projection or NoProjection()
+        self._writer = writer
         self._announce = announce
         self._plans = plans
 
@@ -91,32 +85,34 @@ class KeyCommands:
         _check_name(name)
         if plan not in self._plans:
             raise invalid("plan", f"must be one of {', '.join(self._plans)}")
-        workspace = WorkspaceModel(self._identity.other(), name, plan)
+        workspace = WorkspaceModel(self._writer.new_id(), name, plan)
         by = Principal(kind=actor, id=actor.lower(), workspace=workspace.id)
         changes = differences({}, {"name": name, "plan": plan})
-        entry = self._auditor.entry(by, "workspace.create", workspace.id, changes)
+        entry = self._writer.entry(by, "workspace.create", workspace.id, changes)
         tenant = await self._tenants.create(workspace, entry)
         if tenant is None:
             raise Refusal("conflict", f"there is a workspace named {name!r} already")
-        self._projection.tenant(tenant)
+        self._writer.projection.tenant(tenant)
         return tenant
 
     async def set_plan(self, name: str, plan: str) -> Tenant:
         """Put a workspace on another plan. Raises Refusal 400, or 404 for an unknown workspace."""
         if plan not in self._plans:
             raise invalid("plan", f"must be one of {', '.join(self._plans)}")
-        for _ in range(_ATTEMPTS):
+
+        async def attempt() -> Tenant | None:
             workspace = (await self.workspace(name)).workspace
             if workspace.plan != plan:
                 by = Principal(kind="CLI", id="cli", workspace=workspace.id)
                 changes = differences({"plan": workspace.plan}, {"plan": plan})
-                entry = self._auditor.entry(by, "workspace.set_plan", workspace.id, changes)
+                entry = self._writer.entry(by, "workspace.set_plan", workspace.id, changes)
                 if not await self._tenants.set_plan(workspace, plan, entry):
-                    continue  # somebody else changed it just now
+                    return None
             tenant = await self.workspace(name)
-            self._projection.tenant(tenant)
+            self._writer.projection.tenant(tenant)
             return tenant
-        raise Refusal("conflict", "the workspace is being changed by others: try again")
+
+        return await self._writer.attempts("the workspace", attempt)
 
     async def workspace(self, name: str) -> Tenant:
         """Return the workspace of that name. Raises Refusal 404."""
@@ -177,7 +173,7 @@ class KeyCommands:
         environment_name = None if environment is None else environment.name
         secret, kept = self._secret(environment_name)
         key = KeyRecord(
-            id=self._identity.other(),
+            id=self._writer.new_id(),
             workspace=workspace,
             environment=None if environment is None else environment.number,
             environment_name=environment_name,
@@ -190,7 +186,7 @@ class KeyCommands:
         entry = self._entry(actor, "create", key, differences({}, key_document(key)))
         if not await written(self._keys.create(key, MAX_KEYS, entry)):
             raise Refusal("invalid_request", f"there are at most {MAX_KEYS} keys of an environment")
-        self._projection.key(key)
+        self._writer.projection.key(key)
         return NewKey(key, secret)
 
     async def list(self, tenant: Tenant) -> Sequence[KeyRecord]:
@@ -211,33 +207,39 @@ class KeyCommands:
 
         Raises Refusal 404, also for a key that does not exist for `reach`, and 409 after too many.
         """
-        for _ in range(_ATTEMPTS):
+
+        async def attempt() -> NewKey | None:
             key = await self._present(key_id, reach)
             following, secret = self._rotated(key)
             changes = differences(key_document(key), key_document(following))
             entry = self._entry(actor, "rotate", key, changes, key.secrets[0].fingerprint)
             kept, retired = following.secrets[:2]
             ends_at_ms = retired.expires_at_ms or kept.created_at_ms
-            if await written(self._keys.rotate(key, kept, ends_at_ms, entry)):
-                self._projection.key(following)
-                await self._announce_rotated(following)
-                return NewKey(following, secret)
-        raise Refusal("conflict", "the key is being changed by others: try again")
+            if not await written(self._keys.rotate(key, kept, ends_at_ms, entry)):
+                return None
+            self._writer.projection.key(following)
+            await self._announce_rotated(following)
+            return NewKey(following, secret)
+
+        return await self._writer.attempts("the key", attempt)
 
     async def revoke(
         self, key_id: str, *, actor: Principal | None = None, reach: Reach | None = None
     ) -> None:
         """End a key with all its secrets. Raises Refusal 404 where it is unknown or revoked already."""
-        for _ in range(_ATTEMPTS):
+
+        async def attempt() -> bool | None:
             key = await self._present(key_id, reach)
             changes = differences(key_document(key), {})
             entry = self._entry(actor, "revoke", key, changes, key.secrets[0].fingerprint)
-            now_ms = self._now_ms()
-            if await written(self._keys.revoke(key, now_ms, entry)):
-                ended = msgspec.structs.replace(key, secrets=(), revoked_at_ms=now_ms)
-                self._projection.key(ended)
-                return
-        raise Refusal("conflict", "the key is being changed by others: try again")
+            now_ms = self._writer.now_ms()
+            if not await written(self._keys.revoke(key, now_ms, entry)):
+                return None
+            ended = msgspec.structs.replace(key, secrets=(), revoked_at_ms=now_ms)
+            self._writer.projection.key(ended)
+            return True
+
+        await self._writer.attempts("the key", attempt)
 
     async def bootstrap(self) -> Sequence[NewKey]:
         """Make a workspace and a key per scope for DEVELOPMENT where there is no workspace at all."""
@@ -285,11 +287,11 @@ class KeyCommands:
         by = actor or Principal(kind="CLI", id="cli", workspace=key.workspace)
         # It belongs to where the key does, which for an MCP key is no single environment.
         by = msgspec.structs.replace(by, environment=key.environment)
-        return self._auditor.entry(by, f"api_key.{action}", key.id, changes, previous)
+        return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 
     def _rotated(self, key: KeyRecord) -> tuple[KeyRecord, str]:
         """Return a key with a new secret before those that are in force still."""
-        now_ms = self._now_ms()
+        now_ms = self._writer.now_ms()
         secret, kept = self._secret(key.environment_name)
         retired = msgspec.structs.replace(key.secrets[0], expires_at_ms=now_ms + GRACE_MS)
         earlier = [each for each in key.secrets[1:] if (each.expires_at_ms or 0) > now_ms]
@@ -330,11 +332,8 @@ class KeyCommands:
             prefix=prefix,
             last_four=secret[-4:],
             fingerprint=digest.hex()[:16],
-            created_at_ms=self._now_ms(),
+            created_at_ms=self._writer.now_ms(),
         )
-
-    def _now_ms(self) -> int:
-        return int(self._now() * 1000)
 
 
 def key_document(key: KeyRecord) -> dict[str, Any]:

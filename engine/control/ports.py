@@ -318,29 +318,5 @@ class Projection(Protocol):
         """Something else is said of a customer's account."""
 
 
-class NoProjection:
-    """For a process without read models, such as the command line."""
-
-    def tenant(self, tenant: Tenant) -> None:
-        """Do nothing."""
-
-    def key(self, key: KeyRecord) -> None:
-        """Do nothing."""
-
-    def destination(self, record: DestinationRecord) -> None:
-        """Do nothing."""
-
-    def rule(self, rule: RuleModel) -> None:
-        """Do nothing."""
-
-    def rule_removed(self, rule: str) -> None:
-        """Do nothing."""
-
-    def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Do nothing."""
-
-    def settings(self, settings: WorkspaceSettings) -> None:
-        """Do nothing."""
-
-    def customer(self, account: CustomerAccount) -> None:
-        """Do nothing."""
+class NoProjection(Projection):
+    """The projection of a process without read models, such as the command line: it shows nothing."""

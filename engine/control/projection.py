@@ -29,8 +29,10 @@ class ModelProjection:
         models: Models,
         configure: Callable[[Destination], None],
         catalog: Catalog,
+        most_concurrency: int = MOST_CONCURRENCY,
     ) -> None:
-        self.most_concurrency = MOST_CONCURRENCY  # of those that adapt
+        """`configure` tells the actor of a destination; `most_concurrency` is of those that adapt."""
+        self.most_concurrency = most_concurrency
         self._models = models
         self._catalog = catalog
         self._configure = configure

@@ -1,15 +1,15 @@
 """Commands on replay jobs: create and cancel. What runs them is in `engine.replay`."""
 
-from collections.abc import Callable
 from typing import Annotated, Literal, Protocol
 
 import msgspec
 import trio
 from pydantic import Field
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
 from engine.control.ports import DestinationStore
+from engine.control.writer import ConfigurationWriter, refuse_archived
 from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, DestinationStatus, ReplayStatus
 from engine.drafts import (
     MAX_RATE_PER_SECOND,
@@ -21,7 +21,7 @@ from engine.drafts import (
 )
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
-from engine.model.identity import Identity, created_at_ms
+from engine.model.identity import created_at_ms
 from engine.model.instants import Instant
 from engine.model.read_models import SessionCustomer
 from engine.plans.plans import Horizon
@@ -103,26 +103,21 @@ class JobRunner(Protocol):
 
 
 class ReplayCommands:
-    """The replay jobs of all environments, written."""
+    """Writes the replay jobs of all environments."""
 
     def __init__(
         self,
         store: JobStore,
         destinations: DestinationStore,
-        commands: CommandQueue,
+        writer: ConfigurationWriter,
         runner: JobRunner,
-        identity: Identity,
-        now: Callable[[], float],
         horizon: Horizon,
     ) -> None:
-        self._horizon = horizon
         self._store = store
         self._destinations = destinations
-        self._commands = commands
+        self._writer = writer
         self._runner = runner
-        self._identity = identity
-        self._auditor = Auditor(identity)
-        self._now = now
+        self._horizon = horizon
 
     async def create(
         self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
@@ -140,7 +135,7 @@ class ReplayCommands:
             if account is not None:
                 customer = await self._destinations.account_name(environment, account)
             job = ReplayJob(
-                id=self._identity.other(),
+                id=self._writer.new_id(),
                 environment=environment,
                 status=ReplayStatus.PENDING,
                 dry_run=draft.dry_run,
@@ -149,7 +144,7 @@ class ReplayCommands:
                 customer=customer,
             )
             changes = differences({}, selection_document(job))
-            entry = self._auditor.entry(actor, "replay_job.create", job.id, changes)
+            entry = self._writer.entry(actor, "replay_job.create", job.id, changes)
             floor_ms = self._horizon.floor_ms(environment)
             if not await written(self._store.create(job, MAX_UNFINISHED, entry, floor_ms)):
                 raise Refusal(
@@ -159,7 +154,7 @@ class ReplayCommands:
             self._runner.nudge()
             return job
 
-        job = await self._commands.run_beside(command)
+        job = await self._writer.commands.run_beside(command)
         return await self._counted(job) if job.dry_run else job
 
     async def cancel(
@@ -171,8 +166,8 @@ class ReplayCommands:
             job = await self.get(environment, identifier, own)
             if job.status in UNFINISHED:
                 changes = {"status": {"from": job.status.name, "to": "CANCELLED"}}
-                entry = self._auditor.entry(actor, "replay_job.cancel", identifier, changes)
-                at_ms = int(self._now() * 1000)
+                entry = self._writer.entry(actor, "replay_job.cancel", identifier, changes)
+                at_ms = self._writer.now_ms()
                 done = await written(self._store.cancel(environment, identifier, at_ms, entry))
                 job = await self.get(environment, identifier, own)
                 if done:
@@ -183,7 +178,7 @@ class ReplayCommands:
                 "invalid_request", f"the job is {job.status.name}: it cannot be cancelled"
             )
 
-        return await self._commands.run_beside(command)
+        return await self._writer.commands.run_beside(command)
 
     async def get(
         self, environment: int, identifier: str, own: SessionCustomer | None
@@ -226,8 +221,7 @@ class ReplayCommands:
             destination = await self._destinations.get(environment, selection.destination)
             if destination is None or account not in (None, destination.customer_account):
                 raise _missing("destinationId", "destination")
-            if destination.status is DestinationStatus.ARCHIVED:
-                raise Refusal("conflict", "destinationId: the destination is archived")
+            refuse_archived(destination, field="destinationId")
             accounts.add(destination.customer_account)
         if selection.deliveries is not None:
             named = await self._store.named(environment, selection.deliveries)

@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 import trio
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
 from engine.control.customers import QuotaCheck
 from engine.control.overlap import too_many_at_once
-from engine.control.ports import DestinationStore, Projection, RuleStore
+from engine.control.ports import DestinationStore, RuleStore
 from engine.control.views import rule_document
-from engine.core.vocabulary import DestinationStatus
+from engine.control.writer import ConfigurationWriter, destination_of, refuse_archived
 from engine.drafts import RuleDraft
 from engine.model.documents import invalid, merged, read
 from engine.model.errors import Refusal
-from engine.model.identity import Identity, created_at_ms
+from engine.model.identity import created_at_ms
 from engine.model.quotas import Quota
 from engine.model.read_models import RuleModel
 from engine.plans.plans import Plans
@@ -34,33 +34,25 @@ AT_ONCE = (
 # Of all patterns of a rule: a hundred of 40, which is more than types have. With 25,600 a thousand rules
 # were 25 MB in memory, and a search among the dearest took half a second of the CPU.
 MAX_PATTERN_CHARACTERS = 4_096
-ATTEMPTS = 5  # as with destinations
-BUSY = "the rules are being changed by others: try again"
+_RULES = "the routing rules"  # what a refusal calls them
 
 
 class RuleCommands:
-    """The routing rules of all environments, written."""
+    """Writes the routing rules of all environments."""
 
     def __init__(
         self,
         store: RuleStore,
         destinations: DestinationStore,
-        commands: CommandQueue,
-        projection: Projection,
-        identity: Identity,
-        now: Callable[[], float],
+        writer: ConfigurationWriter,
         plans: Plans,
-        rooms: QuotaCheck,
+        quotas: QuotaCheck,
     ) -> None:
-        self._plans = plans
-        self._rooms = rooms
         self._store = store
         self._destinations = destinations
-        self._commands = commands
-        self._projection = projection
-        self._identity = identity
-        self._auditor = Auditor(identity)
-        self._now = now
+        self._writer = writer
+        self._plans = plans
+        self._quotas = quotas
         self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
 
     async def create(self, actor: Principal, environment: int, draft: RuleDraft) -> RuleModel:
@@ -68,27 +60,28 @@ class RuleCommands:
         the customer whose session asks, has no room for another, 400 past the number of filters, or of
         the patterns' characters."""
         _check_size(draft.event_types)
-        identifier = self._identity.other()
+        identifier = self._writer.new_id()
         now_ms = created_at_ms(identifier)
         rule = _drafted(draft, identifier, environment, version=1, updated_at_ms=now_ms)
         changes = differences({}, rule_document(rule))
-        entry = self._auditor.entry(actor, "routing_rule.create", identifier, changes)
+        entry = self._writer.entry(actor, "routing_rule.create", identifier, changes)
         plan = self._plans.of_environment(environment)
-        for _ in range(ATTEMPTS):
+
+        async def attempt() -> RuleModel | None:
             account = await self._account(actor, environment, draft.destination_id)
-            own = await self._rooms.of(actor, environment, Quota.RULES)
+            own = await self._quotas.tally(actor, environment, Quota.RULES)
             tally = await self._tally(rule, None, account)
-            if await self._write(
-                rule, partial(self._store.create, rule, plan.rules, entry, tally, own)
-            ):
+            write = partial(self._store.create, rule, plan.rules, entry, tally, own)
+            if await self._write(rule, write):
                 return rule
             if await self._store.count(environment) >= plan.rules:
                 raise Refusal(
                     "plan_limit",
                     f"the plan {plan.name} has at most {plan.rules} rules in an environment",
                 )
-            await trio.lowlevel.checkpoint()
-        raise Refusal("conflict", BUSY)
+            return None
+
+        return await self._writer.attempts(_RULES, attempt)
 
     async def update(
         self,
@@ -115,18 +108,16 @@ class RuleCommands:
     async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
         """Remove a rule. Raises Refusal 404 when there is none."""
 
-        async def command() -> None:
-            for _ in range(ATTEMPTS):
-                present = await self._get(actor, environment, identifier)
-                changes = differences(rule_document(present), {})
-                entry = self._auditor.entry(actor, "routing_rule.delete", identifier, changes)
-                if await written(self._store.remove(present, entry)):
-                    self._projection.rule_removed(identifier)
-                    return
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", BUSY)
+        async def attempt() -> bool | None:
+            present = await self._get(actor, environment, identifier)
+            changes = differences(rule_document(present), {})
+            entry = self._writer.entry(actor, "routing_rule.delete", identifier, changes)
+            if not await written(self._store.remove(present, entry)):
+                return None
+            self._writer.projection.rule_removed(identifier)
+            return True
 
-        await self._commands.run(command)
+        await self._writer.command(_RULES, attempt)
 
     async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
         """Remove the rules of an archived destination, which gets no new ones: a few at a time, beside
@@ -137,16 +128,16 @@ class RuleCommands:
             if not rules:
                 return False
             entries = [
-                self._auditor.entry(
+                self._writer.entry(
                     actor, "routing_rule.delete", rule.id, differences(rule_document(rule), {})
                 )
                 for rule in rules
             ]
             for gone in await written(self._store.remove_all(rules, entries)):
-                self._projection.rule_removed(gone)
+                self._writer.projection.rule_removed(gone)
             return True
 
-        while await self._commands.run_beside(work):
+        while await self._writer.commands.run_beside(work):
             pass
 
     async def _switch(
@@ -171,7 +162,7 @@ class RuleCommands:
         action: str,
         change: Callable[[RuleModel], RuleDraft],
     ) -> RuleModel:
-        for _ in range(ATTEMPTS):
+        async def attempt() -> RuleModel | None:
             present = await self._get(actor, environment, identifier)
             draft = change(present)
             if draft.event_types != list(present.event_types):  # older rules may be larger
@@ -180,17 +171,18 @@ class RuleCommands:
             same = _drafted(draft, identifier, environment, present.version, present.updated_at_ms)
             if same == present:
                 return present
-            updated_at_ms = max(int(self._now() * 1000), present.updated_at_ms + 1)
             rule = msgspec.structs.replace(
-                same, version=present.version + 1, updated_at_ms=updated_at_ms
+                same,
+                version=present.version + 1,
+                updated_at_ms=self._writer.next_ms(present.updated_at_ms),
             )
             changes = differences(rule_document(present), rule_document(rule))
-            entry = self._auditor.entry(actor, f"routing_rule.{action}", identifier, changes)
+            entry = self._writer.entry(actor, f"routing_rule.{action}", identifier, changes)
             tally = await self._tally(rule, present, account)
-            if await self._write(rule, partial(self._store.replace, rule, entry, tally)):
-                return rule
-            await trio.lowlevel.checkpoint()
-        raise Refusal("conflict", BUSY)
+            done = await self._write(rule, partial(self._store.replace, rule, entry, tally))
+            return rule if done else None
+
+        return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
         """Write a version whose decision was made before its turn: other tenants' commands do not wait
@@ -199,10 +191,10 @@ class RuleCommands:
         async def command() -> bool:
             done = await written(write())
             if done:
-                self._projection.rule(rule)
+                self._writer.projection.rule(rule)
             return done
 
-        return await self._commands.run(command)
+        return await self._writer.commands.run(command)
 
     async def _tally(
         self, rule: RuleModel, present: RuleModel | None, account: str | None
@@ -250,11 +242,10 @@ class RuleCommands:
 
     async def _account(self, actor: Principal, environment: int, identifier: str) -> str | None:
         """Return the account that a rule's destination is tied to. Raises Refusal 404 or 409."""
-        destination = await self._destinations.get(environment, identifier)
-        if destination is None or not actor.sees(destination.customer_account):
-            raise Refusal("not_found", "destinationId: no such destination")
-        if destination.status is DestinationStatus.ARCHIVED:
-            raise Refusal("conflict", "destinationId: the destination is archived")
+        destination = await destination_of(
+            self._destinations, actor, environment, identifier, field="destinationId"
+        )
+        refuse_archived(destination, field="destinationId")
         return destination.customer_account
 
 

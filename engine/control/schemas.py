@@ -7,14 +7,14 @@ import trio
 from msgspec import Struct
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
-from engine.control.ports import Projection
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
+from engine.control.writer import ConfigurationWriter
 from engine.drafts import DESCRIPTION_LENGTH, Document
 from engine.ingest.event_json import check_type
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
-from engine.model.identity import Identity, created_at_ms
+from engine.model.identity import created_at_ms
 from engine.schemas.compiled import SCHEMA_BYTES, judged
 from engine.schemas.records import (
     SchemaBounds,
@@ -23,7 +23,6 @@ from engine.schemas.records import (
     SchemaStore,
 )
 
-ATTEMPTS = 5  # as with destinations
 # Versions are never removed: they say what events were once held to.
 BOUNDS = SchemaBounds(of_type=1_000, of_environment=20_000)
 MAX_ACTIVE = 2_000  # of an environment: each is in every server's memory
@@ -94,20 +93,11 @@ def judge(draft: SchemaDraft) -> Judged:
 
 
 class SchemaCommands:
-    """The event schemas of all environments, written."""
+    """Writes the event schemas of all environments."""
 
-    def __init__(
-        self,
-        store: SchemaStore,
-        commands: CommandQueue,
-        projection: Projection,
-        identity: Identity,
-    ) -> None:
+    def __init__(self, store: SchemaStore, writer: ConfigurationWriter) -> None:
         self._store = store
-        self._commands = commands
-        self._projection = projection
-        self._identity = identity
-        self._auditor = Auditor(identity)
+        self._writer = writer
         self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
@@ -116,7 +106,7 @@ class SchemaCommands:
         good = await trio.to_thread.run_sync(judge, draft, limiter=self._judges)
 
         async def command() -> SchemaRecord:
-            identifier = self._identity.other()
+            identifier = self._writer.new_id()
             schema = SchemaRecord(
                 id=identifier,
                 environment=environment,
@@ -133,7 +123,7 @@ class SchemaCommands:
             changes = differences(
                 {}, {"eventType": draft.event_type, "description": draft.description}
             )
-            entry = self._auditor.entry(actor, "schema.create", identifier, changes)
+            entry = self._writer.entry(actor, "schema.create", identifier, changes)
             if not await written(self._store.create(schema, BOUNDS, entry)):
                 raise invalid(
                     "eventType",
@@ -142,31 +132,29 @@ class SchemaCommands:
                 )
             return await self._get(environment, identifier)
 
-        return await self._commands.run(command)
+        return await self._writer.commands.run(command)
 
     async def activate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
         """Hold events of the type to this version from now on. Raises Refusal 404 or 409."""
 
-        async def command() -> SchemaRecord:
-            for _ in range(ATTEMPTS):
-                present = await self._get(environment, identifier)
-                if present.status is SchemaStatus.ACTIVE:
-                    raise Refusal("conflict", "the version is active already")
-                before = await self._store.active(environment, present.event_type)
-                await self._check_room(environment, present, before)
-                former = None if before is None else before.id
-                changes = {
-                    "status": {"from": present.status.name, "to": SchemaStatus.ACTIVE.name},
-                    "active": {"from": former, "to": identifier},
-                }
-                entry = self._auditor.entry(actor, "schema.activate", identifier, changes)
-                at_ms = created_at_ms(entry.id)
-                if await written(self._store.activate(present, former, at_ms, entry)):
-                    return await self._shown(environment, identifier)
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the type's schemas are being changed by others: try again")
+        async def attempt() -> SchemaRecord | None:
+            present = await self._get(environment, identifier)
+            if present.status is SchemaStatus.ACTIVE:
+                raise Refusal("conflict", "the version is active already")
+            before = await self._store.active(environment, present.event_type)
+            await self._check_room(environment, present, before)
+            former = None if before is None else before.id
+            changes = {
+                "status": {"from": present.status.name, "to": SchemaStatus.ACTIVE.name},
+                "active": {"from": former, "to": identifier},
+            }
+            entry = self._writer.entry(actor, "schema.activate", identifier, changes)
+            at_ms = created_at_ms(entry.id)
+            if not await written(self._store.activate(present, former, at_ms, entry)):
+                return None
+            return await self._shown(environment, identifier)
 
-        return await self._commands.run(command)
+        return await self._writer.command("the event type's schemas", attempt)
 
     async def deprecate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
         """Hold events of the type to nothing any more. Raises Refusal 404 or 409."""
@@ -174,19 +162,19 @@ class SchemaCommands:
         async def command() -> SchemaRecord:
             present = await self._get(environment, identifier)
             changes = {"status": {"from": present.status.name, "to": SchemaStatus.DEPRECATED.name}}
-            entry = self._auditor.entry(actor, "schema.deprecate", identifier, changes)
+            entry = self._writer.entry(actor, "schema.deprecate", identifier, changes)
             if present.status is not SchemaStatus.ACTIVE or not await written(
                 self._store.deprecate(present, entry)
             ):
                 raise Refusal("conflict", "the version is not active")
             return await self._shown(environment, identifier)
 
-        return await self._commands.run(command)
+        return await self._writer.commands.run(command)
 
     async def _shown(self, environment: int, identifier: str) -> SchemaRecord:
         """Return a version that was written, having put what is active now into the read models."""
         schema = await self._get(environment, identifier)
-        self._projection.schema(environment, schema.event_type, schema.active())
+        self._writer.projection.schema(environment, schema.event_type, schema.active())
         return schema
 
     async def _check_room(

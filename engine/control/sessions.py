@@ -7,18 +7,18 @@ can judge it without a look-up. Nothing ends one but its time.
 import base64
 import binascii
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 from uuid import UUID
 
 from msgspec import Struct
 
-from engine.control.audit import Auditor, Principal
-from engine.control.commands import CommandQueue, written
+from engine.control.audit import Principal
+from engine.control.commands import written
+from engine.control.writer import ConfigurationWriter
 from engine.core.vocabulary import CredentialKind, Scope
 from engine.model.configuration import AuditEntry
 from engine.model.errors import Refusal
-from engine.model.identity import Identity
 from engine.model.instants import iso
 from engine.model.read_models import Credential, Models, SessionCustomer
 from engine.model.token_keys import KEY_ID_BYTES, TokenKeys
@@ -100,19 +100,11 @@ class SessionCommands:
     """Opens sessions."""
 
     def __init__(
-        self,
-        accounts: AccountStore,
-        tokens: SessionTokens,
-        commands: CommandQueue,
-        identity: Identity,
-        now: Callable[[], float],
+        self, accounts: AccountStore, tokens: SessionTokens, writer: ConfigurationWriter
     ) -> None:
         self._accounts = accounts
         self._tokens = tokens
-        self._commands = commands
-        self._identity = identity
-        self._auditor = Auditor(identity)
-        self._now = now
+        self._writer = writer
 
     async def create(
         self, actor: Principal, environment: int, external_id: str, ttl_s: int
@@ -120,7 +112,7 @@ class SessionCommands:
         """Open a session of a customer, and the customer's account when it is new."""
         if not TTL_LEAST_S <= ttl_s <= TTL_MOST_S:
             raise Refusal("invalid_request", f"a session lives {TTL_LEAST_S}-{TTL_MOST_S} seconds")
-        expires_at_ms = int(self._now() * 1000) + ttl_s * 1000
+        expires_at_ms = self._writer.now_ms() + ttl_s * 1000
         changes = {
             "customerExternalId": {"from": None, "to": external_id},
             "expiresAt": {"from": None, "to": iso(expires_at_ms)},
@@ -128,12 +120,12 @@ class SessionCommands:
 
         async def work() -> str:
             account = await self._accounts.open_account(
-                environment, external_id, self._identity.other()
+                environment, external_id, self._writer.new_id()
             )
-            entry = self._auditor.entry(actor, "embed_session.create", account, changes)
+            entry = self._writer.entry(actor, "embed_session.create", account, changes)
             await written(self._accounts.witness(environment, account, entry))
             return account
 
-        customer = SessionCustomer(await self._commands.run_beside(work), external_id)
+        customer = SessionCustomer(await self._writer.commands.run_beside(work), external_id)
         token = self._tokens.sign(environment, customer, expires_at_ms)
         return NewSession(token, expires_at_ms, customer)

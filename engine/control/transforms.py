@@ -4,30 +4,26 @@ Publishing writes the next version of the destination, like any change of it: it
 next attempt that begins uses the script.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
-import trio
 from pydantic import Field
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
 from engine.control.customers import QuotaCheck
-from engine.control.ports import DestinationStore, Projection, TransformStore
+from engine.control.ports import DestinationStore, TransformStore
+from engine.control.writer import ConfigurationWriter, destination_of, refuse_archived
 from engine.core.destination import Transform
-from engine.core.vocabulary import DestinationStatus
 from engine.drafts import Document, Name, Uuid
 from engine.model.configuration import DestinationRecord, TransformScript, TransformStatus
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
-from engine.model.identity import Identity
 from engine.model.quotas import Quota
 from engine.outbound.ports import ScriptRuns
 from engine.plans.plans import Plan, Plans
 
-T = TypeVar("T")
-ATTEMPTS = 5  # as with destinations
+_SCRIPTS = "the destination's transform scripts"  # what a refusal calls them
 SOURCE_BYTES = 64 * 1024  # of UTF-8: each live one is in every server's memory, and sent to workers
 # One byte of source has up to six of JSON (\\u0000); the rest of the body is a name and an id.
 DRAFT_BYTES = 6 * SOURCE_BYTES + 16 * 1024
@@ -49,30 +45,23 @@ class TransformDraft(Document):
 
 
 class TransformCommands:
-    """The transform scripts of all environments, written."""
+    """Writes the transform scripts of all environments."""
 
     def __init__(
         self,
         store: TransformStore,
         destinations: DestinationStore,
-        transforms: ScriptRuns,
-        commands: CommandQueue,
-        projection: Projection,
-        identity: Identity,
+        scripts: ScriptRuns,
+        writer: ConfigurationWriter,
         plans: Plans,
-        rooms: QuotaCheck,
-        now: Callable[[], float],
+        quotas: QuotaCheck,
     ) -> None:
-        self._rooms = rooms
         self._store = store
         self._destinations = destinations
-        self._transforms = transforms
-        self._commands = commands
-        self._projection = projection
-        self._identity = identity
-        self._auditor = Auditor(identity)
+        self._scripts = scripts
+        self._writer = writer
         self._plans = plans
-        self._now = now
+        self._quotas = quotas
 
     async def create(
         self, actor: Principal, environment: int, draft: TransformDraft
@@ -86,12 +75,12 @@ class TransformCommands:
         if len(draft.source.encode()) > SOURCE_BYTES:
             raise Refusal("payload_too_large", f"the source is larger than {SOURCE_BYTES} bytes")
         account = None if actor.customer is None else actor.customer.account
-        complaint = await self._transforms.check(actor.workspace, draft.source, account)
+        complaint = await self._scripts.check(actor.workspace, draft.source, account)
         if complaint is not None:
             raise invalid("source", complaint)
 
         async def command() -> TransformScript:
-            identifier = self._identity.other()
+            identifier = self._writer.new_id()
             destination = await self._destination(actor, environment, draft.destination_id)
             plan = self._plans.of_environment(environment)
             script = TransformScript(
@@ -107,19 +96,22 @@ class TransformCommands:
             )
             # The source itself is not repeated: no version of it ever changes.
             changes = differences({}, {"destinationId": destination.id, "name": draft.name})
-            entry = self._auditor.entry(actor, "transform_script.create", identifier, changes)
+            entry = self._writer.entry(actor, "transform_script.create", identifier, changes)
             most, workspace = plan.transforms, actor.workspace
-            for _ in range(ATTEMPTS):
+
+            async def attempt() -> TransformScript | None:
                 if await self._store.used(workspace) >= most:
                     raise _plan_ends(plan)
-                # Others may have come between: the account or the destination is another then.
-                _refuse_archived(await self._destination(actor, environment, destination.id))
-                own = await self._rooms.of(actor, environment, Quota.TRANSFORMS)
-                if await written(self._store.create(script, workspace, most, entry, own)):
-                    return await self._get(actor, environment, identifier)
-            raise Refusal("conflict", "the scripts are being changed by others: try again")
+                # Another process can have changed the account or the destination since.
+                refuse_archived(await self._destination(actor, environment, destination.id))
+                own = await self._quotas.tally(actor, environment, Quota.TRANSFORMS)
+                if not await written(self._store.create(script, workspace, most, entry, own)):
+                    return None
+                return await self._get(actor, environment, identifier)
 
-        return await self._commands.run(command)
+            return await self._writer.attempts(_SCRIPTS, attempt)
+
+        return await self._writer.commands.run(command)
 
     async def publish(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
         """Make a version the live one. Raises Refusal 404, 402 or 409 (archived)."""
@@ -130,20 +122,20 @@ class TransformCommands:
             plan = self._plans.of_environment(environment)
             if plan.transforms == 0:
                 raise _plan_ends(plan)
-            _refuse_archived(present)
+            refuse_archived(present)
             live = Transform(script.id, script.version, script.source)
             if present.transform == live:
                 return script
-            at_ms = int(self._now() * 1000)
+            at_ms = self._writer.now_ms()
             following = self._following(present, live)
             changes = _changes(present.transform, live)
-            entry = self._auditor.entry(actor, "transform_script.publish", identifier, changes)
+            entry = self._writer.entry(actor, "transform_script.publish", identifier, changes)
             if not await written(self._destinations.publish(following, entry, at_ms)):
                 return None
-            self._projection.destination(following)
+            self._writer.projection.destination(following)
             return await self._get(actor, environment, identifier)
 
-        return await self._tried(attempt)
+        return await self._writer.command(_SCRIPTS, attempt)
 
     async def unpublish(
         self, actor: Principal, environment: int, identifier: str
@@ -153,48 +145,33 @@ class TransformCommands:
         async def attempt() -> TransformScript | None:
             script = await self._get(actor, environment, identifier)
             present = await self._destination(actor, environment, script.destination)
-            _refuse_archived(present)
+            refuse_archived(present)
             if present.transform is None or present.transform.id != script.id:
                 raise Refusal("conflict", "the version is not published")
             following = self._following(present, None)
             changes = _changes(present.transform, None)
-            entry = self._auditor.entry(actor, "transform_script.unpublish", identifier, changes)
+            entry = self._writer.entry(actor, "transform_script.unpublish", identifier, changes)
             if not await written(self._destinations.replace(following, entry)):
                 return None
-            self._projection.destination(following)
+            self._writer.projection.destination(following)
             return await self._get(actor, environment, identifier)
 
-        return await self._tried(attempt)
+        return await self._writer.command(_SCRIPTS, attempt)
 
     async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
         """Remove a version that is not live. Raises Refusal 404 or 409 (archived, or live)."""
 
         async def attempt() -> bool | None:
             script = await self._get(actor, environment, identifier)
-            _refuse_archived(await self._destination(actor, environment, script.destination))
+            refuse_archived(await self._destination(actor, environment, script.destination))
             if script.status is TransformStatus.PUBLISHED:
                 raise Refusal("conflict", "the version is published: publish another one first")
             before = {"destinationId": script.destination, "name": script.name}
             changes = differences({**before, "version": script.version}, {})
-            entry = self._auditor.entry(actor, "transform_script.delete", identifier, changes)
+            entry = self._writer.entry(actor, "transform_script.delete", identifier, changes)
             return True if await written(self._store.remove(script, entry)) else None
 
-        await self._tried(attempt)
-
-    # --- what they have in common
-
-    async def _tried(self, attempt: Callable[[], Awaitable[T | None]]) -> T:
-        """Return what an attempt returns that is not None, the first of a few: others write as well."""
-
-        async def command() -> T:
-            for _ in range(ATTEMPTS):
-                done = await attempt()
-                if done is not None:
-                    return done
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the destination is being changed by others: try again")
-
-        return await self._commands.run(command)
+        await self._writer.command(_SCRIPTS, attempt)
 
     async def _get(self, actor: Principal, environment: int, identifier: str) -> TransformScript:
         script = await self._store.get(environment, identifier)
@@ -205,10 +182,9 @@ class TransformCommands:
     async def _destination(
         self, actor: Principal, environment: int, identifier: str
     ) -> DestinationRecord:
-        found = await self._destinations.get(environment, identifier)
-        if found is None or not actor.sees(found.customer_account):
-            raise Refusal("not_found", "destinationId: no such destination")
-        return found
+        return await destination_of(
+            self._destinations, actor, environment, identifier, field="destinationId"
+        )
 
     def _following(
         self, present: DestinationRecord, transform: Transform | None
@@ -217,7 +193,7 @@ class TransformCommands:
             present,
             version=present.version + 1,
             transform=transform,
-            updated_at_ms=max(int(self._now() * 1000), present.updated_at_ms + 1),
+            updated_at_ms=self._writer.next_ms(present.updated_at_ms),
         )
 
 
@@ -239,8 +215,3 @@ def _plan_ends(plan: Plan) -> Refusal:
     most = plan.transforms
     has = f"at most {most} transform scripts" if most else "no transform scripts"
     return Refusal("plan_limit", f"the plan {plan.name} has {has}")
-
-
-def _refuse_archived(record: DestinationRecord) -> None:
-    if record.status is DestinationStatus.ARCHIVED:
-        raise Refusal("conflict", "the destination is archived")

@@ -1,25 +1,23 @@
 """Commands on a workspace's settings: what portals look like, whence they call, what customers may do."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Annotated, Any
 
-import trio
 from msgspec import structs
 from pydantic import AfterValidator, Field, StringConstraints
 
-from engine.control.audit import Auditor, Principal, differences
-from engine.control.commands import CommandQueue, written
-from engine.control.ports import Projection, SettingsStore
+from engine.control.audit import Principal, differences
+from engine.control.commands import written
+from engine.control.ports import SettingsStore
+from engine.control.writer import ConfigurationWriter
 from engine.drafts import Document, NullIs, patch_of
 from engine.model.documents import invalid, merged, read
 from engine.model.errors import Refusal
-from engine.model.identity import Identity
 from engine.model.workspace_settings import Ability, WorkspaceSettings
 from engine.wire.target import parse_target
 
-ATTEMPTS = 5  # as with destinations
 MAX_ORIGINS = (
     50  # of a workspace: a portal in each environment, and each customer's own domain is more
 )
@@ -209,41 +207,29 @@ def branding_document(settings: WorkspaceSettings) -> dict[str, Any]:
 
 
 class SettingsCommands:
-    """The settings of all workspaces, written."""
+    """Writes the settings of all workspaces."""
 
-    def __init__(
-        self,
-        store: SettingsStore,
-        commands: CommandQueue,
-        projection: Projection,
-        identity: Identity,
-        now: Callable[[], float],
-    ) -> None:
+    def __init__(self, store: SettingsStore, writer: ConfigurationWriter) -> None:
         self._store = store
-        self._commands = commands
-        self._projection = projection
-        self._auditor = Auditor(identity)
-        self._now = now
+        self._writer = writer
 
     async def update(self, actor: Principal, patch: Mapping[str, Any]) -> WorkspaceSettings:
         """Apply a merge patch; return the version that holds now. Raises Refusal 400."""
         workspace = actor.workspace
 
-        async def command() -> WorkspaceSettings:
-            for _ in range(ATTEMPTS):
-                present = await self._store.get(workspace)
-                following = self._patched(present, patch)
-                if following is present:
-                    return present
-                shown = differences(settings_document(present), settings_document(following))
-                entry = self._auditor.entry(actor, "workspace.update", workspace, shown)
-                if await written(self._store.replace(following, entry)):
-                    self._projection.settings(following)
-                    return following
-                await trio.lowlevel.checkpoint()
-            raise Refusal("conflict", "the settings are being changed by others: try again")
+        async def attempt() -> WorkspaceSettings | None:
+            present = await self._store.get(workspace)
+            following = self._patched(present, patch)
+            if following is present:
+                return present
+            shown = differences(settings_document(present), settings_document(following))
+            entry = self._writer.entry(actor, "workspace.update", workspace, shown)
+            if not await written(self._store.replace(following, entry)):
+                return None
+            self._writer.projection.settings(following)
+            return following
 
-        return await self._commands.run(command)
+        return await self._writer.command("the workspace's settings", attempt)
 
     def _patched(self, present: WorkspaceSettings, patch: Mapping[str, Any]) -> WorkspaceSettings:
         draft = read(SettingsDraft, merged(settings_document(present), patch))
@@ -260,5 +246,5 @@ class SettingsCommands:
             branding=document["branding"],
             origins=origins,
             denied=frozenset(ability for ability in Ability if not may[ability.value]),
-            updated_at_ms=max(int(self._now() * 1000), (present.updated_at_ms or 0) + 1),
+            updated_at_ms=self._writer.next_ms(present.updated_at_ms),
         )

@@ -43,6 +43,7 @@ from engine.control.schemas import SchemaCommands
 from engine.control.sessions import PURPOSE, SessionCommands, SessionTokens
 from engine.control.transforms import TransformCommands
 from engine.control.workspace_settings import SettingsCommands
+from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
 from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
@@ -344,9 +345,8 @@ class House:
         self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
         self.loader = Loader(self.tables, self.projection, self.commands)
         now = self.clock.now
-        self.keys = KeyCommands(
-            self.tables.tenants, self.tables.keys, self.identity, now, self.projection
-        )
+        self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
+        self.keys = KeyCommands(self.tables.tenants, self.tables.keys, self.writer)
         self.throughput = Throughput(now)
         self.plans = Plans(self.models, overridden(BUILT_IN, control_limit))
         self.last_use = LastUse(self.tables.keys, now)
@@ -361,32 +361,15 @@ class House:
         self.ingestion = Ingestion(
             self.gate, self.models, FakeIngest(), BodyBudget(1 << 27, 1 << 25)
         )
-        self.rooms = QuotaCheck(self.tables.customers, self.models, self.plans)
-        self.destinations = DestinationCommands(
-            self.tables.destinations,
-            self.commands,
-            self.projection,
-            self.identity,
-            now,
-            self.plans,
-            self.rooms,
-            CATALOG,
-        )
+        self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.rules = RuleCommands(
-            self.tables.rules,
-            self.tables.destinations,
-            self.commands,
-            self.projection,
-            self.identity,
-            now,
-            self.plans,
-            self.rooms,
+            self.tables.rules, self.tables.destinations, self.writer, self.plans, self.quotas
         )
-        self.destinations.on_archived = self.rules.remove_all_of
-        self.schemas = SchemaCommands(
-            self.tables.schemas, self.commands, self.projection, self.identity
+        self.destinations = DestinationCommands(
+            self.tables.destinations, self.writer, self.plans, self.quotas, CATALOG, self.rules
         )
+        self.schemas = SchemaCommands(self.tables.schemas, self.writer)
         self.reactor = Reactor(self.errors.append)
         self.timers = Timers(self.errors.append)
         self.shares = shares_of(Settings())
@@ -424,33 +407,22 @@ class House:
             sessions=SessionCommands(
                 Accounts(self.bridge.pool),
                 self.tokens,
-                self.commands,
-                self.identity,
-                self.clock.now,
+                self.writer,
             ),
-            workspace_settings=SettingsCommands(
-                self.tables.settings,
-                self.commands,
-                self.projection,
-                self.identity,
-                self.clock.now,
-            ),
+            workspace_settings=SettingsCommands(self.tables.settings, self.writer),
             portal_url="https://portal.example.com/",
             dead_letters=DeadLetterCommands(
                 self.log,
                 PostgresDeadLetters(self.bridge.pool),
                 PostgresRequeue(self.bridge.connection(INTAKE), Ownership()),
                 NoAdmission(),
-                self.commands,
-                self.identity,
+                self.writer,
             ),
             replays=ReplayCommands(
                 self.jobs,
                 self.tables.destinations,
-                self.commands,
+                self.writer,
                 self.runner,
-                self.identity,
-                self.clock.now,
                 Horizon(self.plans, self.clock.now),
             ),
             replay_store=self.jobs,
@@ -461,9 +433,7 @@ class House:
             templates=Renderer(CATALOG),
             files=no_files(self.bridge, self.models, self.plans),
             bodies=self.ingestion.bodies,
-            customers=CustomerCommands(
-                self.tables.customers, self.commands, self.projection, self.identity, self.clock.now
-            ),
+            customers=CustomerCommands(self.tables.customers, self.writer),
             customer_store=self.tables.customers,
             hops_of=self.ingestion.hops_of,
             schemas=self.schemas,
@@ -473,12 +443,9 @@ class House:
                 self.tables.transforms,
                 self.tables.destinations,
                 Unchanged(),
-                self.commands,
-                self.projection,
-                self.identity,
+                self.writer,
                 self.plans,
-                self.rooms,
-                self.clock.now,
+                self.quotas,
             ),
             transform_store=self.tables.transforms,
             trials=Trials(Unchanged()),

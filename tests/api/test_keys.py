@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from engine.control.keys import KeyCommands
+from engine.control.writer import writer_without_models
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.configuration import KeyRecord, Tenant
 from engine.model.errors import Refusal
@@ -24,7 +25,7 @@ DAY_S = 86_400.0
 def keys_of(bridge: Bridge, now: float = 1_800_000_000.0) -> KeyCommands:
     """The keys as the command line has them: without a server's read models."""
     tables = ConfigurationTables(bridge.pool, SecretBox([b"k" * 32]))
-    return KeyCommands(tables.tenants, tables.keys, Identity(), lambda: now)
+    return KeyCommands(tables.tenants, tables.keys, writer_without_models(Identity(), lambda: now))
 
 
 async def audit(bridge: Bridge, action: str) -> list[dict[str, Any]]:

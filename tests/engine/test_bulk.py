@@ -10,6 +10,8 @@ from trio.testing import MockClock
 from engine.control.audit import Principal
 from engine.control.commands import MAX_WAITING, CommandQueue
 from engine.control.dlq import WITHIN_S, Bulk, DeadLetterCommands
+from engine.control.ports import NoProjection
+from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
 from engine.intake.entrance import Entry
 from engine.log.delivery_log import DeliveryFilter
@@ -59,7 +61,8 @@ async def commands() -> AsyncIterator[CommandQueue]:
 
 def queues(commands: CommandQueue) -> DeadLetterCommands:
     endless: Any = Endless()
-    return DeadLetterCommands(endless, endless, endless, endless, commands, Identity())
+    writer = ConfigurationWriter(commands, NoProjection(), Identity(), trio.current_time)
+    return DeadLetterCommands(endless, endless, endless, endless, writer)
 
 
 async def test_another_tenants_writes_and_requests_in_bulk_go_on(

@@ -34,13 +34,7 @@ class ServiceHouse:
         self.door = server.door
         self.streams: list[trio.SocketStream] = []  # of its callers
         self.issued = Issued()
-        self.keys = KeyCommands(
-            server.tables.tenants,
-            server.tables.keys,
-            server.identity,
-            server.clock.now,
-            server.projection,
-        )
+        self.keys = KeyCommands(server.tables.tenants, server.tables.keys, server.writer)
 
     async def tenant(self, name: str, plan: str = "scale") -> Tenant:
         return await self.keys.create_workspace(name, plan)

@@ -7,6 +7,7 @@ import trio
 
 from engine.control.keys import MAX_SECRETS, KeyCommands
 from engine.control.last_use import AGAIN_S, LastUse
+from engine.control.writer import writer_without_models
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from engine.model.identity import Identity
@@ -252,7 +253,9 @@ async def test_what_another_process_revokes_ends_here_within_a_second(
 ) -> None:
     made = await make(api)
     tables, clock = house.server.tables, house.server.clock
-    elsewhere = KeyCommands(tables.tenants, tables.keys, Identity(), clock.now)
+    elsewhere = KeyCommands(
+        tables.tenants, tables.keys, writer_without_models(Identity(), clock.now)
+    )
     assert await status_of(house, made["secret"]) == 200
     rotated = await elsewhere.rotate(made["id"])
     await becomes(house, rotated.secret, 200)

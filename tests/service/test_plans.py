@@ -7,6 +7,7 @@ import pytest
 import trio
 
 from engine.control.keys import KeyCommands
+from engine.control.writer import writer_without_models
 from engine.core.vocabulary import Environment
 from engine.model.identity import Identity
 from storage.configuration.workspaces import Workspaces
@@ -77,7 +78,9 @@ async def test_a_plan_that_is_changed_beside_the_server_holds_within_a_second(
         mcp = await house.caller(tenant, environment=None, X_Environment="STAGING")
         assert (await api("GET", "/destinations")).headers["x-ratelimit-limit"] == "120"
         beside = KeyCommands(  # as the command line does: it shows nothing to this server
-            Workspaces(bridge.pool), house.server.tables.keys, Identity(), house.server.clock.now
+            Workspaces(bridge.pool),
+            house.server.tables.keys,
+            writer_without_models(Identity(), house.server.clock.now),
         )
         await beside.set_plan("acme", "pro")
         await house.until(api, "/auth/context", lambda told: told["plan"] == "pro", within_s=1)

@@ -22,6 +22,7 @@ from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
 from engine.control.replays import ReplayCommands
 from engine.control.rules import RuleCommands
+from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Outcome
@@ -159,39 +160,34 @@ class Process:
     def _build_control(self, make_bytes: Callable[[int], bytes]) -> None:
         stores, now = self.stores, self.clock.now
         plans = Plans(self.models)
-        rooms = QuotaCheck(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
-        self.projection = ModelProjection(self.models, self.directory.configure, CATALOG)
-        self.projection.most_concurrency = AUTO_MOST
+        quotas = QuotaCheck(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
+        self.projection = ModelProjection(self.models, self.directory.configure, CATALOG, AUTO_MOST)
         self.commands = CommandQueue()
+        self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
         self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
         self.news = News(self.loader)
-        self.destinations = DestinationCommands(
-            stores.destinations,
-            self.commands,
-            self.projection,
-            self.identity,
-            now,
-            plans,
-            rooms,
-            CATALOG,
-            lambda _: make_bytes(32),
-        )
+        disabled = None
         if self.world.own_events:
             witness = Witness(self.own_events.announce_once, self.models.destinations.get)
             self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
-            self.destinations.on_disabled = witness.disabled
-        self.rules = RuleCommands(
-            stores.rules, stores.destinations, self.commands, self.projection, self.identity, now,
-            plans, rooms,
-        )  # fmt: skip
-        self.destinations.on_archived = self.rules.remove_all_of
+            disabled = witness.disabled
+        self.rules = RuleCommands(stores.rules, stores.destinations, self.writer, plans, quotas)
+        self.destinations = DestinationCommands(
+            stores.destinations,
+            self.writer,
+            plans,
+            quotas,
+            CATALOG,
+            self.rules,
+            disabled=disabled,
+            make_key=lambda _: make_bytes(32),
+        )
         self.dead_letters = DeadLetterCommands(
-            NO_LOG, stores.dead, stores.requeue, self.intake.entrance, self.commands, self.identity
+            NO_LOG, stores.dead, stores.requeue, self.intake.entrance, self.writer
         )
         self.replays = ReplayCommands(
-            stores.jobs, stores.destinations, self.commands, self.runner, self.identity, now,
-            Horizon(plans, now),
-        )  # fmt: skip
+            stores.jobs, stores.destinations, self.writer, self.runner, Horizon(plans, now)
+        )
 
     # --- its life
 

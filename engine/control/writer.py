@@ -1,0 +1,105 @@
+"""The writer of configuration: the parts that each command needs to write the next version of a row.
+
+A command reads the present version, decides, and writes the next one. If another process writes in
+between, the statement writes nothing and the command decides again.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+import trio
+
+from engine.control.audit import Auditor, Principal
+from engine.control.commands import CommandQueue
+from engine.control.ports import DestinationStore, NoProjection, Projection
+from engine.core.vocabulary import DestinationStatus
+from engine.model.configuration import AuditEntry, DestinationRecord
+from engine.model.errors import Refusal
+from engine.model.identity import Identity
+
+T = TypeVar("T")
+ATTEMPTS = 5  # at a row that other processes write as well; more would be a bug, not contention
+
+
+class ConfigurationWriter:
+    """The queue of commands, ids, audit entries, the clock, and the read models that show a change."""
+
+    def __init__(
+        self,
+        commands: CommandQueue,
+        projection: Projection,
+        identity: Identity,
+        now: Callable[[], float],
+    ) -> None:
+        self.commands = commands
+        self.projection = projection
+        self.new_id = identity.other
+        self.now = now  # seconds since the epoch
+        self._auditor = Auditor(identity)
+
+    def now_ms(self) -> int:
+        """Return the present, in milliseconds since the epoch."""
+        return int(self.now() * 1000)
+
+    def next_ms(self, updated_at_ms: int | None) -> int:
+        """Return the instant of a new version, which is later than that of the version before it."""
+        return max(self.now_ms(), (updated_at_ms or 0) + 1)
+
+    def entry(
+        self,
+        actor: Principal,
+        action: str,
+        object_id: str,
+        changes: Mapping[str, Any] | None = None,
+        previous_fingerprint: str | None = None,
+    ) -> AuditEntry:
+        """Return the audit entry of one action, such as `destination.update`."""
+        return self._auditor.entry(actor, action, object_id, changes, previous_fingerprint)
+
+    async def command(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
+        """Run a command of several attempts in its turn; see `attempts`."""
+        return await self.commands.run(lambda: self.attempts(what, attempt))
+
+    async def attempts(self, what: str, attempt: Callable[[], Awaitable[T | None]]) -> T:
+        """Return the result of the first attempt that has one.
+
+        An attempt returns None where another process changed the row after it was read. Raises Refusal
+        `conflict` after a few attempts, which names `what`.
+        """
+        for _ in range(ATTEMPTS):
+            done = await attempt()
+            if done is not None:
+                return done
+            await trio.lowlevel.checkpoint()
+        raise Refusal("conflict", f"others are changing {what} at the same time: try again")
+
+
+def writer_without_models(identity: Identity, now: Callable[[], float]) -> ConfigurationWriter:
+    """Return the writer of a process that has no read models, such as the command line."""
+    return ConfigurationWriter(CommandQueue(), NoProjection(), identity, now)
+
+
+async def destination_of(
+    store: DestinationStore,
+    actor: Principal,
+    environment: int,
+    identifier: str,
+    *,
+    field: str | None = None,
+) -> DestinationRecord:
+    """Return a destination that exists for `actor`. Raises Refusal 404, which names the `field` of the
+    request that has its id."""
+    found = await store.get(environment, identifier)
+    if found is None or not actor.sees(found.customer_account):
+        raise Refusal("not_found", _of(field, "no such destination"))
+    return found
+
+
+def refuse_archived(record: DestinationRecord, *, field: str | None = None) -> None:
+    """Raise Refusal `conflict` where a destination is archived: nothing of it changes any more."""
+    if record.status is DestinationStatus.ARCHIVED:
+        raise Refusal("conflict", _of(field, "the destination is archived"))
+
+
+def _of(field: str | None, message: str) -> str:
+    return message if field is None else f"{field}: {message}"
