@@ -35,6 +35,33 @@ class Embed(Enum):
     ONLY = "it is for them alone: a key gets 403"
 
 
+class Repeat(Enum):
+    """What becomes of a request that is sent a second time, because the first got no answer."""
+
+    FREELY = "twice is the same as once"
+    NEVER = "the second makes another thing, or finds a conflict that the first has caused"
+    GONE_IS_DONE = "the second finds a 404, which says that the first was done"
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """The method of the client library for an operation.
+
+    `name`: `destinations.enable` is the method `enable` of `client.destinations`. `by_hand`: somebody
+    writes it; the generator makes the others. `positional`: optional fields of the body that a caller may
+    give by position. `once_with`: a field of the body with which the client does not repeat the request.
+
+    A list's method `list` comes with an `iterate`. A list's method of another name iterates, or returns
+    one page (`by_page`).
+    """
+
+    name: str
+    by_hand: bool = False
+    positional: tuple[str, ...] = ()
+    once_with: str = ""
+    by_page: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One operation.
@@ -63,6 +90,10 @@ class Route:
     `ability`: what the workspace must let its customers do, in embed sessions; of some fields of its body
     `field_abilities` says another one. `withheld`: places of its answer, such as `request.body`, that are
     null where customers may not see payloads.
+
+    `client`: its method in the client library; None: the library has none. `repeat`: whether it may be
+    sent again after a failure; by default what answers 201 is not. `takes_s`: how long it may rightly
+    take, where that is longer than a client waits.
     """
 
     method: str
@@ -96,3 +127,13 @@ class Route:
     ability: Ability | None = None
     field_abilities: Mapping[str, Ability] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
+    client: Method | None = None
+    repeat: Repeat | None = None
+    takes_s: float = 0.0
+
+    @property
+    def repeats(self) -> Repeat:
+        """What becomes of the request when it is repeated."""
+        if self.repeat is not None:
+            return self.repeat
+        return Repeat.NEVER if 201 in self.responses else Repeat.FREELY

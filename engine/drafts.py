@@ -303,6 +303,15 @@ def patch_of(draft: type[Document], name: str, **replaced: Any) -> type[Document
     return patch
 
 
+def shown_of(draft: type[Document], **replaced: Any) -> type[Document]:
+    """Return the shape of a draft in an answer: every field is there, null only where null is a value."""
+    fields: dict[str, Any] = {
+        name: (replaced.get(name, info.annotation), Field(description=info.description))
+        for name, info in draft.model_fields.items()
+    }
+    return create_model(draft.__name__, __base__=Document, __doc__=draft.__doc__, **fields)
+
+
 # Their shape alone is judged; what they come to is judged as a draft, merged into what is there.
 DestinationPatch = patch_of(
     DestinationDraft,

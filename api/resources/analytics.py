@@ -12,7 +12,7 @@ from pydantic import Field
 from api.call import Answer, Call, Opened
 from api.queries import Query
 from api.resources.destinations import required
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from api.shapes.observability import Analytics, GranularityName, PeriodName
 from engine.core.counters import percentiles_ms
 from engine.log.observability import CounterSums, nothing, total_of
@@ -149,6 +149,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{id}/analytics",
         name="getDestinationAnalytics",
+        client=Method("destinations.analytics"),
         summary="A destination's counters over a period",
         description="Counted by the very statement that writes the delivery log, so that sums equal its "
         "rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with the minute "

@@ -9,7 +9,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import PageQuery
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from api.shapes.observability import AuditEntry
 from engine.core.vocabulary import CredentialKind
 from engine.log.observability import AuditFilter, AuditReach
@@ -90,6 +90,7 @@ ROUTES = (
         method="GET",
         path="/audit-logs",
         name="listAuditLogs",
+        client=Method("audit_logs.list"),
         summary="List changes of configuration",
         description="Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown "
         "to MCP keys. Every change is written with its entry or not at all; entries are never removed. A "
@@ -105,6 +106,7 @@ ROUTES = (
         method="GET",
         path="/audit-logs/{id}",
         name="getAuditLog",
+        client=Method("audit_logs.get"),
         summary="Show a change of configuration",
         tag=TAG,
         scopes=READ,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.call import Answer, Call
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Route
 from api.shapes.customers import Customer
 from engine.control.customers import MOST, CustomerDraft, quotas_document
 from engine.model.errors import Refusal
@@ -58,6 +58,7 @@ ROUTES = (
         method="GET",
         path="/customers/{externalId}",
         name="getCustomer",
+        client=Method("customers.get"),
         summary="Show a customer",
         description="Its account: the quotas that the workspace has set, the limits that its embed "
         "sessions act by, and what it has. An account is there once an event, a destination or a session "
@@ -73,6 +74,7 @@ ROUTES = (
         method="PUT",
         path="/customers/{externalId}",
         name="putCustomer",
+        client=Method("customers.put"),
         summary="Set a customer's name and quotas",
         description="They replace what was said before. They hold embed sessions of the customer, at "
         "once here and within a second in other processes; the workspace's keys are held to the plan "

@@ -14,7 +14,7 @@ from api.resources.destinations import required
 from api.resources.events import counted
 from api.resources.events import detail_view as event_view
 from api.resources.sent import request_view
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from engine.core.vocabulary import (
     DeliveryKind,
     DeliveryOrigin,
@@ -272,6 +272,7 @@ ROUTES = (
         method="GET",
         path="/deliveries",
         name="listDeliveries",
+        client=Method("deliveries.list"),
         summary="List deliveries",
         description="A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a "
         "bounded number of deliveries is examined for each.",
@@ -286,6 +287,7 @@ ROUTES = (
         method="GET",
         path="/deliveries/{id}",
         name="getDelivery",
+        client=Method("deliveries.get"),
         summary="Show a delivery with its attempts",
         description="With its newest attempts: at most 100, and where receivers' answers are large as "
         "many as have room in 512 KiB. `attemptsCursor` is null where these are all; else it is the "
@@ -310,6 +312,7 @@ ROUTES = (
         method="GET",
         path="/deliveries/{id}/attempts",
         name="listAttemptsOfDelivery",
+        client=Method("deliveries.attempts", by_page=True),
         summary="List a delivery's attempts",
         description="Newest first. A page ends early where answers of receivers are large.",
         tag=TAG,
@@ -325,6 +328,7 @@ ROUTES = (
         method="GET",
         path="/events/{id}/deliveries",
         name="listDeliveriesOfEvent",
+        client=Method("events.deliveries"),
         summary="List an event's deliveries",
         tag=TAG,
         scopes=READ,
@@ -338,6 +342,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{id}/deliveries",
         name="listDeliveriesOfDestination",
+        client=Method("destinations.deliveries"),
         summary="List a destination's deliveries",
         tag=TAG,
         scopes=READ,

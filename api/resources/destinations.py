@@ -7,7 +7,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, portioned_page, position
 from api.queries import DestinationQuery
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Route
 from engine.control.views import destination_view
 from engine.drafts import DestinationPatch, NewDestination
 from engine.model.configuration import DestinationRecord
@@ -112,6 +112,7 @@ ROUTES = (
         method="POST",
         path="/destinations",
         name="createDestination",
+        client=Method("destinations.create"),
         summary="Create a destination",
         description="The signing secret is in the answer, once. `customerExternalId` opens the "
         "customer's account when it is new. What an embed session creates is tied to its customer.\n\n"
@@ -133,6 +134,7 @@ ROUTES = (
         method="GET",
         path="/destinations",
         name="listDestinations",
+        client=Method("destinations.list"),
         summary="List destinations",
         tag=TAG,
         scopes=READ,
@@ -145,6 +147,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{id}",
         name="getDestination",
+        client=Method("destinations.get"),
         summary="Show a destination",
         tag=TAG,
         scopes=READ,
@@ -157,6 +160,7 @@ ROUTES = (
         method="PATCH",
         path="/destinations/{id}",
         name="updateDestination",
+        client=Method("destinations.update", once_with="rotateSecret"),
         summary="Change a destination",
         description="A merge patch (RFC 7396): null puts a field back to its default, and removes a "
         "header. It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret, "
@@ -180,6 +184,7 @@ ROUTES = (
         method="DELETE",
         path="/destinations/{id}",
         name="archiveDestination",
+        client=Method("destinations.archive"),
         summary="Archive a destination",
         description="What waits for it, and what is in the DLQ, is discarded. Its record stays readable.",
         tag=TAG,
@@ -195,6 +200,7 @@ ROUTES = (
         method="POST",
         path="/destinations/{id}/enable",
         name="enableDestination",
+        client=Method("destinations.enable"),
         summary="Enable a destination",
         description="What was held as PENDING is sent.",
         tag=TAG,
@@ -210,6 +216,7 @@ ROUTES = (
         method="POST",
         path="/destinations/{id}/disable",
         name="disableDestination",
+        client=Method("destinations.disable"),
         summary="Disable a destination",
         description="Deliveries are held as PENDING until it is enabled.",
         tag=TAG,

@@ -11,7 +11,7 @@ from api.pages import page, position
 from api.queries import CategoryName, PageQuery
 from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqEntryOrNull, Requeued
 from engine.control.dlq import Bulk
 from engine.core.vocabulary import DlqStatus, ErrorCategory
@@ -175,6 +175,7 @@ ROUTES = (
         method="GET",
         path="/dlq",
         name="listDlq",
+        client=Method("dlq.list"),
         summary="List the dead-letter queue",
         description="Deliveries whose schedule is used up, or that met a 410; the latest created first. "
         "A page may hold fewer than `limit`, even none, and still have a `nextCursor`.",
@@ -190,6 +191,7 @@ ROUTES = (
         method="GET",
         path="/dlq/{deliveryId}",
         name="getDlqEntry",
+        client=Method("dlq.get"),
         summary="Show an entry of the dead-letter queue",
         description="Null for a delivery that exists and is not in the queue.",
         tag=TAG,
@@ -204,6 +206,8 @@ ROUTES = (
         method="POST",
         path="/dlq/{deliveryId}/retry",
         name="retryDlqEntry",
+        client=Method("dlq.retry"),
+        repeat=Repeat.NEVER,
         summary="Retry an entry of the dead-letter queue",
         description="The same delivery is PENDING again, with a fresh schedule and dlqStatus "
         "RETRIED_FROM_DLQ; attempt numbers go on, and in its lane it is the last. While its destination "
@@ -221,6 +225,7 @@ ROUTES = (
         method="POST",
         path="/dlq/retry",
         name="retryDlq",
+        client=Method("dlq.retry_all"),
         summary="Retry entries of the dead-letter queue in bulk",
         description="At least one filter is needed. The oldest go first. One request retries 10,000 and "
         "works for some seconds at most: `remaining` says how many it left, and the same request once "
@@ -239,6 +244,7 @@ ROUTES = (
         method="POST",
         path="/dlq/discard",
         name="discardDlq",
+        client=Method("dlq.discard_all"),
         summary="Discard entries of the dead-letter queue in bulk",
         description="They become DISCARDED for good: FAILED, listed, and never sent again (but by a "
         "replay job). Otherwise as the retry in bulk.",

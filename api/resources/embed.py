@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.credentials import EmbedSession
 from api.shapes.workspace import EmbedContext
 from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
@@ -88,6 +88,8 @@ ROUTES = (
         method="POST",
         path="/embed/sessions",
         name="createEmbedSession",
+        client=Method("embed_sessions.create"),
+        repeat=Repeat.FREELY,
         summary="Open an embed session",
         description="The token is a credential for one end-customer's browser: it sees and changes only "
         "what belongs to that customer's account in this environment, and has quotas of its own: "
@@ -105,6 +107,7 @@ ROUTES = (
         method="GET",
         path="/embed/context",
         name="getEmbedContext",
+        client=Method("embed_sessions.context"),
         summary="What a portal draws itself from",
         description="Whose session it is and when it ends, the workspace's branding, and what to offer.",
         tag="Embed",

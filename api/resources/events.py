@@ -9,7 +9,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import EventQuery
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
@@ -97,6 +97,7 @@ ROUTES = (
         method="GET",
         path="/events",
         name="listEvents",
+        client=Method("events.list"),
         summary="List events",
         description="Also those that no rule matched. An embed session sees its customer's, and of their "
         "deliveries counts those to its customer's destinations.",
@@ -111,6 +112,7 @@ ROUTES = (
         method="GET",
         path="/events/{id}",
         name="getEvent",
+        client=Method("events.get"),
         summary="Show an event",
         description="`payload` and `metadata` are byte for byte as they came, and so are `attachments` "
         "but for their sources: each is a file by now.",

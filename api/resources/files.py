@@ -17,7 +17,7 @@ from api.resources.content import (
     UNSATISFIABLE,
     content_answer,
 )
-from api.routes import ANY_TYPE, INGEST, JSON, READ, Embed, Route
+from api.routes import ANY_TYPE, INGEST, JSON, READ, Embed, Method, Route
 from api.shapes.files import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
 from engine.ingest.file_draft import FileInput
@@ -151,6 +151,7 @@ ROUTES = (
         method="POST",
         path="/files",
         name="uploadFile",
+        client=Method("files.create", by_hand=True),
         summary="Upload a file",
         description="It becomes an event, whose payload is the file's record, with FILE deliveries that "
         "carry a signed URL. Three forms: JSON, with at most 1 MiB of content, or with a URL that is "
@@ -182,6 +183,7 @@ ROUTES = (
         method="GET",
         path="/files",
         name="listFiles",
+        client=Method("files.list"),
         summary="List files",
         description="Those that were uploaded, and those that came with events.",
         tag=TAG,
@@ -195,6 +197,7 @@ ROUTES = (
         method="GET",
         path="/files/{id}",
         name="getFile",
+        client=Method("files.get"),
         summary="Show a file",
         tag=TAG,
         scopes=READ,
@@ -207,6 +210,7 @@ ROUTES = (
         method="GET",
         path="/files/{id}/content",
         name="getFileContent",
+        client=Method("files.content", by_hand=True),
         summary="Read a file",
         description=DESCRIPTION,
         tag=TAG,

@@ -5,7 +5,7 @@ from typing import Any
 from api import shapes
 from api.call import Answer, Call
 from api.resources.destinations import required
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
 from engine.core.health import CircuitState, Health, HealthState
@@ -129,6 +129,9 @@ ROUTES = (
         path="/destinations/{id}/test",
         share=Share.OUTWARD,
         name="testDestination",
+        client=Method("destinations.test"),
+        repeat=Repeat.NEVER,
+        takes_s=75.0,  # a destination's timeout is 60 s at the most
         summary="Send a signed sample",
         description="Sends an event of type `angarium.test` at once, also to a disabled destination, "
         "outside its concurrency. It is recorded (origin INSPECTION), never retried and counted nowhere.",
@@ -146,6 +149,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{id}/health",
         name="getDestinationHealth",
+        client=Method("destinations.health"),
         summary="How a destination does",
         tag=TAG,
         scopes=READ,

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from api import shapes
-from api.routes import INGEST, Embed, Route
+from api.routes import INGEST, Embed, Method, Route
 from engine.drafts import Document, Name
 
 TAG = "Events"
@@ -64,6 +64,7 @@ ROUTES = (
         method="POST",
         path="/events",
         name="ingestEvent",
+        client=Method("events.send", by_hand=True),
         summary="Send an event",
         description="202 once the event and its deliveries are durable. After a 4xx or a 503 it was "
         "surely not accepted; after any other 5xx, or a broken connection, repeat it with the same "
@@ -82,6 +83,7 @@ ROUTES = (
         method="POST",
         path="/events/batch",
         name="ingestEvents",
+        client=Method("events.send_batch", by_hand=True),
         summary="Send a batch of events",
         description="One bad event rejects itself only; what is accepted becomes durable together.",
         tag=TAG,

@@ -10,7 +10,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import portioned_page, position
 from api.queries import EnvironmentName, ListQuery
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.credentials import ApiKey, ApiKeyWithSecret
 from engine.control.keys import NewKey, Reach
 from engine.core.vocabulary import CredentialKind, Scope
@@ -129,6 +129,7 @@ ROUTES = (
         method="POST",
         path="/api-keys",
         name="createApiKey",
+        client=Method("api_keys.create"),
         summary="Create a key",
         description="The secret is in the answer, once. An API key makes keys of its own environment; an "
         "MCP key of scope manage makes keys of any environment, and MCP keys. There are at most 1,000 "
@@ -146,6 +147,7 @@ ROUTES = (
         method="GET",
         path="/api-keys",
         name="listApiKeys",
+        client=Method("api_keys.list"),
         summary="List keys",
         description="Those of the environment that are not revoked; for an MCP key of scope manage also "
         "the workspace's MCP keys.",
@@ -160,6 +162,8 @@ ROUTES = (
         method="POST",
         path="/api-keys/{id}/rotate",
         name="rotateApiKey",
+        client=Method("api_keys.rotate"),
+        repeat=Repeat.NEVER,
         summary="Give a key a new secret",
         description="The new secret is in the answer, once. The present one stays valid for 24 hours, "
         "as does every one before it for its own 24; 409 after nine rotations within a day. A secret "
@@ -177,6 +181,8 @@ ROUTES = (
         method="DELETE",
         path="/api-keys/{id}",
         name="revokeApiKey",
+        client=Method("api_keys.revoke"),
+        repeat=Repeat.GONE_IS_DONE,
         summary="Revoke a key",
         description="Ends all its secrets at once, in other processes within a second. A key may revoke "
         "itself.",

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from api.call import Answer, Call
 from api.resources.ingestion import EventInput
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from api.shapes.rules import RulePreview
 from engine.core.records import Event
 from engine.core.vocabulary import Priority
@@ -163,6 +163,7 @@ ROUTE = Route(
     method="POST",
     path="/routing-rules/preview",
     name="previewRoutingRules",
+    client=Method("routing_rules.preview"),
     summary="Try an event on the rules",
     description="Which destinations an example event would reach, and why: what each rule that names "
     "its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule` is one that is not "

@@ -7,7 +7,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, portioned_page, position
 from api.queries import PageQuery
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
 from engine.control.replays import ReplayDraft
@@ -101,6 +101,7 @@ ROUTES = (
         method="POST",
         path="/replay-jobs",
         name="createReplayJob",
+        client=Method("replay_jobs.create"),
         summary="Replay deliveries",
         description="Makes new deliveries of events that were delivered, failed or were dry runs: the "
         "same `webhook-id`, an `angarium-delivery-id` of their own, and the same body unless another "
@@ -123,6 +124,7 @@ ROUTES = (
         method="GET",
         path="/replay-jobs",
         name="listReplayJobs",
+        client=Method("replay_jobs.list"),
         summary="List replay jobs",
         tag=TAG,
         scopes=READ,
@@ -135,6 +137,7 @@ ROUTES = (
         method="GET",
         path="/replay-jobs/{id}",
         name="getReplayJob",
+        client=Method("replay_jobs.get"),
         summary="Show a replay job",
         tag=TAG,
         scopes=READ,
@@ -147,6 +150,7 @@ ROUTES = (
         method="GET",
         path="/replay-jobs/{id}/progress",
         name="getReplayJobProgress",
+        client=Method("replay_jobs.progress"),
         summary="Show how far a replay job is",
         tag=TAG,
         scopes=READ,
@@ -159,6 +163,8 @@ ROUTES = (
         method="POST",
         path="/replay-jobs/{id}/cancel",
         name="cancelReplayJob",
+        client=Method("replay_jobs.cancel"),
+        repeat=Repeat.NEVER,
         summary="Cancel a replay job",
         description="After the answer nothing more is enqueued. What was enqueued, at most some hundred "
         "deliveries a destination that were not attempted yet, is still sent. A job that has ended is a "

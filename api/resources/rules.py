@@ -9,7 +9,7 @@ from api.call import Answer, Call
 from api.pages import portioned_page, position
 from api.queries import RuleQuery
 from api.resources import preview
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.rules import RULE_EXAMPLE, RoutingRule
 from engine.control.views import rule_view
 from engine.drafts import RuleDraft, RulePatch
@@ -107,6 +107,7 @@ def _action(verb: str, handler: Any) -> Route:
         method="POST",
         path=f"/routing-rules/{{id}}/{verb}",
         name=f"{verb}RoutingRule",
+        client=Method(f"routing_rules.{verb}"),
         summary=f"{verb.capitalize()} a routing rule",
         tag=TAG,
         scopes=MANAGE,
@@ -124,6 +125,7 @@ ROUTES = (
         method="POST",
         path="/routing-rules",
         name="createRoutingRule",
+        client=Method("routing_rules.create"),
         summary="Create a routing rule",
         description="Several matching rules of one destination make one delivery, of the highest "
         "priority. For any one event type at most 100 rules with a filter may be those of one customer's "
@@ -144,6 +146,7 @@ ROUTES = (
         method="GET",
         path="/routing-rules",
         name="listRoutingRules",
+        client=Method("routing_rules.list"),
         summary="List routing rules",
         tag=TAG,
         scopes=READ,
@@ -156,6 +159,7 @@ ROUTES = (
         method="GET",
         path="/routing-rules/{id}",
         name="getRoutingRule",
+        client=Method("routing_rules.get"),
         summary="Show a routing rule",
         tag=TAG,
         scopes=READ,
@@ -168,6 +172,7 @@ ROUTES = (
         method="PATCH",
         path="/routing-rules/{id}",
         name="updateRoutingRule",
+        client=Method("routing_rules.update"),
         summary="Change a routing rule",
         description="A merge patch (RFC 7396).",
         tag=TAG,
@@ -184,6 +189,8 @@ ROUTES = (
         method="DELETE",
         path="/routing-rules/{id}",
         name="deleteRoutingRule",
+        client=Method("routing_rules.delete"),
+        repeat=Repeat.GONE_IS_DONE,
         summary="Delete a routing rule",
         tag=TAG,
         scopes=MANAGE,

@@ -8,7 +8,7 @@ from pydantic import Field
 from api.call import Answer, Call
 from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery, PageQuery
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes import Page
 from api.shapes.schemas import InferredSchema, SchemaVersion
 from api.shares import Share
@@ -155,6 +155,8 @@ def _action(verb: str, handler: Any, summary: str, description: str) -> Route:
         method="POST",
         path=f"/schemas/{{id}}/{verb}",
         name=f"{verb}Schema",
+        client=Method(f"schemas.{verb}"),
+        repeat=Repeat.NEVER,  # the second finds the version in its new status: a conflict
         summary=summary,
         description=description,
         tag=TAG,
@@ -172,6 +174,7 @@ ROUTES = (
         method="POST",
         path="/schemas",
         name="createSchema",
+        client=Method("schemas.create"),
         summary="Create a version of an event schema",
         description="It becomes the next version of its event type, a DRAFT: events are held to it once "
         "it is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within the "
@@ -188,6 +191,7 @@ ROUTES = (
         method="GET",
         path="/schemas",
         name="listSchemas",
+        client=Method("schemas.list"),
         summary="List versions of event schemas",
         tag=TAG,
         scopes=READ,
@@ -201,6 +205,7 @@ ROUTES = (
         path="/schemas/infer",
         share=Share.READS,
         name="inferSchema",
+        client=Method("schemas.infer", once_with="create"),
         summary="Infer a schema from recent events",
         description="Looks at the newest events of a type: at most `sample` of them, among 20,000 events "
         "of any type, and 4 MiB. All that were sampled conform to the schema.",
@@ -218,6 +223,7 @@ ROUTES = (
         path="/schemas/types/{eventType}/versions",
         path_schemas=EVENT_TYPE,
         name="listSchemaVersions",
+        client=Method("schemas.versions"),
         summary="List the versions of an event type's schema",
         tag=TAG,
         scopes=READ,
@@ -231,6 +237,7 @@ ROUTES = (
         path="/schemas/types/{eventType}/active",
         path_schemas=EVENT_TYPE,
         name="getActiveSchema",
+        client=Method("schemas.active"),
         summary="Show the active schema of an event type",
         tag=TAG,
         scopes=READ,
@@ -243,6 +250,7 @@ ROUTES = (
         method="GET",
         path="/schemas/{id}",
         name="getSchema",
+        client=Method("schemas.get"),
         summary="Show a version of an event schema",
         tag=TAG,
         scopes=READ,

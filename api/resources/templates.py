@@ -10,7 +10,7 @@ from api.call import Answer, Call
 from api.pages import ordinal, page, position
 from api.queries import ListQuery
 from api.resources.preview import event_of
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from api.shapes import Page
 from api.shapes.templates import DestinationTemplate, TemplatePreview
 from engine.control.templated import previewed
@@ -168,6 +168,7 @@ ROUTES = (
         method="GET",
         path="/destination-templates",
         name="listDestinationTemplates",
+        client=Method("templates.list"),
         summary="List the catalog of templates",
         description="By name. The catalog is the same for all workspaces and environments.",
         tag=TAG,
@@ -183,6 +184,7 @@ ROUTES = (
         path="/destination-templates/{id}",
         path_schemas=ID,
         name="getDestinationTemplate",
+        client=Method("templates.get"),
         summary="Show a template",
         tag=TAG,
         scopes=READ,
@@ -197,6 +199,7 @@ ROUTES = (
         path="/destination-templates/{id}/preview",
         path_schemas=ID,
         name="previewDestinationTemplate",
+        client=Method("templates.preview", positional=("config",)),
         summary="Try a template on an event",
         description="What the service would be sent, with masks for secrets. Nothing is sent or kept, so "
         "scope `read` is enough. What is wrong with `config`, or keeps the event from being written as "

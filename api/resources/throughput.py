@@ -4,7 +4,7 @@ from typing import Any
 
 from api.call import Answer, Call
 from api.queries import EnvironmentName, Query
-from api.routes import READ, Embed, Route
+from api.routes import READ, Embed, Method, Route
 from api.shapes.observability import Throughput
 from engine.model.instants import iso
 from engine.recording.throughput import WINDOW_S, Counts
@@ -62,6 +62,7 @@ ROUTES = (
         method="GET",
         path="/observability/throughput",
         name="getThroughput",
+        client=Method("throughput", by_hand=True),
         summary="What an environment does now",
         description="Rates over the last 60 seconds, the present one included, as this process has "
         "counted them since its start: `accepted` when events were durable (the service's own are not "

@@ -9,7 +9,7 @@ from api.call import Answer, Call
 from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery
 from api.resources.destinations import must_exist
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes import Page, Success
 from api.shapes.transforms import TransformRun, TransformScript
 from api.shares import Share
@@ -167,6 +167,7 @@ ROUTES = (
         method="POST",
         path="/transform-scripts",
         name="createTransformScript",
+        client=Method("transform_scripts.create"),
         summary="Create a version of a transform script",
         description="JavaScript with `function transform(event) { return ...; }` over the outbound body. "
         "It becomes the next version of its destination, a DRAFT, and acts once it is published. At most "
@@ -187,6 +188,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{destinationId}/transform-scripts",
         name="listTransformScripts",
+        client=Method("transform_scripts.of_destination"),
         summary="List a destination's transform scripts",
         description="A page may hold fewer than `limit` and still have a `nextCursor`: sources are long.",
         tag=TAG,
@@ -201,6 +203,7 @@ ROUTES = (
         method="GET",
         path="/transform-scripts/{id}",
         name="getTransformScript",
+        client=Method("transform_scripts.get"),
         summary="Show a version of a transform script",
         tag=TAG,
         scopes=READ,
@@ -213,6 +216,8 @@ ROUTES = (
         method="DELETE",
         path="/transform-scripts/{id}",
         name="deleteTransformScript",
+        client=Method("transform_scripts.delete"),
+        repeat=Repeat.GONE_IS_DONE,
         summary="Delete a version of a transform script",
         description="One that is not PUBLISHED. The plan counts it no more; its version is not given to "
         "another.",
@@ -229,6 +234,7 @@ ROUTES = (
         method="POST",
         path="/transform-scripts/{id}/publish",
         name="publishTransformScript",
+        client=Method("transform_scripts.publish"),
         summary="Publish a version of a transform script",
         description="Every attempt that begins from now on uses it, retries too; the version that was "
         "PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. What is PUBLISHED "
@@ -246,6 +252,8 @@ ROUTES = (
         method="POST",
         path="/transform-scripts/{id}/unpublish",
         name="unpublishTransformScript",
+        client=Method("transform_scripts.unpublish"),
+        repeat=Repeat.NEVER,
         summary="Unpublish a transform script",
         description="Attempts that begin from now on send the event's own body. A 409 where this version "
         "is not the one that is PUBLISHED.",
@@ -263,6 +271,7 @@ ROUTES = (
         path="/transform-scripts/{id}/run",
         share=Share.OUTWARD,
         name="runTransformScript",
+        client=Method("transform_scripts.run", positional=("event",)),
         summary="Run a version of a transform script over an event",
         description="Over `event`, an outbound body, or over that of the event `eventId`; published or "
         "not. Nothing is sent, changed or recorded. A script that fails is a 200 with `success` false.",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.call import Answer, Call
-from api.routes import MANAGE, READ, Embed, Route
+from api.routes import MANAGE, READ, Embed, Method, Route
 from api.shapes.workspace import Workspace
 from engine.control.workspace_settings import SettingsPatch, settings_document
 from engine.model.instants import iso
@@ -42,6 +42,7 @@ ROUTES = (
         method="GET",
         path="/workspace",
         name="getWorkspace",
+        client=Method("workspace.get"),
         summary="Show the workspace",
         description="Its name and plan, and what it says of its customers' portals. An MCP key need not "
         "name an environment here.",
@@ -56,6 +57,7 @@ ROUTES = (
         method="PATCH",
         path="/workspace",
         name="updateWorkspace",
+        client=Method("workspace.update"),
         summary="Change the workspace's settings",
         description="A merge patch (RFC 7396): null puts a field back to its default; a list is replaced "
         "whole. It acts in all environments and on sessions that are open: at once here, within a second "

@@ -1,19 +1,34 @@
 """The shapes of answers about a workspace's settings, and about what a portal draws itself from."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from api.queries import EnvironmentName
 from api.shapes import Timestamp
-from engine.control.workspace_settings import Branding, CustomerMay, SettingsDraft
-from engine.drafts import Document, Uuid
+from engine.control.workspace_settings import BrandColors, SettingsDraft
+from engine.drafts import Document, Uuid, shown_of
+
+if TYPE_CHECKING:
+    from engine.control.workspace_settings import Branding, CustomerMay
+else:  # what callers may leave out, answers hold
+    from engine.control import workspace_settings as drafts
+
+    Branding = shown_of(drafts.Branding, colors=shown_of(BrandColors))
+    CustomerMay = shown_of(drafts.CustomerMay)
 
 
-class Workspace(SettingsDraft):
+class Workspace(Document):
     """A workspace with its settings, which hold in all of its environments."""
 
     id: Uuid
     name: str
     plan: str
+    branding: Branding
+    allowed_origins: list[str] = Field(
+        description=SettingsDraft.model_fields["allowed_origins"].description
+    )
+    customer_may: CustomerMay
     updated_at: Timestamp | None = Field(
         description="Of the settings; null: as they are by default."
     )

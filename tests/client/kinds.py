@@ -69,3 +69,14 @@ def _opened(part: Any) -> Any:
     if part == "object":
         return ("map", ANYTHING)
     return ("list", opened(part[1])) if part[0] == "list" else part
+
+
+def value_of(kind: Kind) -> Any:
+    """Return a value of a kind: the least that there is."""
+    plain = {"string": "x", "encoded": b"", "object": {}, "anything": {}, "boolean": True}
+    for part in sorted(kind, key=str):
+        if isinstance(part, tuple):
+            return {"word": part[1], "list": [], "map": {}}[part[0]]
+        if part in plain:
+            return plain[part]
+    raise AssertionError(f"no value is known of {kind}")

@@ -8,9 +8,9 @@ from angarium import AsyncClient, Client, shapes
 
 def synchronous(client: Client) -> None:
     assert_type(client.auth_context(), shapes.AuthContext)
-    assert_type(client.events.send("a.b", {}), shapes.Accepted)
+    assert_type(client.events.send("a.b", {}), shapes.IngestResult)
     assert_type(client.events.list(), shapes.Page[shapes.EventItem])
-    assert_type(client.deliveries.iterate(status="FAILED"), Iterator[shapes.Delivery])
+    assert_type(client.deliveries.iterate(status="FAILED"), Iterator[shapes.DeliveryItem])
     assert_type(client.dlq.get("i"), shapes.DlqEntry | None)
     assert_type(client.replay_jobs.watch("i"), Iterator[shapes.ReplayProgress])
     client.deliveries.list(status="LOST")  # type: ignore[arg-type]  # no such status
@@ -20,8 +20,8 @@ def synchronous(client: Client) -> None:
 
 async def asynchronous(client: AsyncClient) -> None:
     assert_type(await client.auth_context(), shapes.AuthContext)
-    assert_type(await client.events.send("a.b", {}), shapes.Accepted)
+    assert_type(await client.events.send("a.b", {}), shapes.IngestResult)
     assert_type(await client.events.list(), shapes.Page[shapes.EventItem])
-    assert_type(client.deliveries.iterate(status="FAILED"), AsyncIterator[shapes.Delivery])
+    assert_type(client.deliveries.iterate(status="FAILED"), AsyncIterator[shapes.DeliveryItem])
     assert_type(await client.dlq.get("i"), shapes.DlqEntry | None)
     assert_type(client.replay_jobs.watch("i"), AsyncIterator[shapes.ReplayProgress])

@@ -9,7 +9,7 @@ import trio
 
 import angarium
 from angarium import AsyncClient, VerificationError
-from angarium.shapes import Destination, NewEvent
+from angarium.shapes import Destination, EventInput
 from api.cli.demo.screen import Screen, milliseconds
 from api.cli.demo.tally import Tally
 from api.cli.errors import Trouble
@@ -221,7 +221,7 @@ class Story:
 
     # --- what both need
 
-    def event(self, kind: str, number: int) -> NewEvent:
+    def event(self, kind: str, number: int) -> EventInput:
         """Return an event of this run."""
         payload: dict[str, Any] = {"number": number, "note": "a parcel for the demo"}
         return {"eventType": f"demo.{self.run}.{kind}", "payload": payload}

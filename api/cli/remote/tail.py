@@ -13,7 +13,7 @@ from api.cli.remote.output import note
 
 if TYPE_CHECKING:
     from angarium import Client
-    from angarium.shapes import Delivery
+    from angarium.shapes import DeliveryItem
 
 PAGE = 100
 MOST_PAGES = 10  # of new ones at one look; what is beyond is said to be skipped
@@ -26,7 +26,7 @@ OPEN = ("PENDING", "DELIVERING", "RETRYING")
 
 def follow(
     client: "Client", destination_id: str | None, lines: int, interval_s: float
-) -> Iterator["Delivery"]:
+) -> Iterator["DeliveryItem"]:
     """Yield the last deliveries, then each new one and each change, for ever.
 
     Raises AngariumError at the first look only; later a server that is away is waited for.
@@ -57,7 +57,7 @@ class _Tail:
         self._highest = ""
         self._watched: OrderedDict[str, tuple[object, ...]] = OrderedDict()  # the longest ago first
 
-    def first(self, lines: int) -> Iterator["Delivery"]:
+    def first(self, lines: int) -> Iterator["DeliveryItem"]:
         """Yield the last ones, the newest at the end."""
         page = self._client.deliveries.list(limit=PAGE, destination_id=self._destination)
         newest = page["items"][:lines]
@@ -68,7 +68,7 @@ class _Tail:
             if changed and delivery in newest:
                 yield delivery
 
-    def look(self) -> Iterator["Delivery"]:
+    def look(self) -> Iterator["DeliveryItem"]:
         """Yield what is new or has changed since the last look."""
         seen = set()
         for delivery in reversed(self._newest()):
@@ -82,9 +82,9 @@ class _Tail:
         for identifier in [each for each in self._watched if each not in seen][:LOOKS]:
             yield from self._again(identifier)
 
-    def _newest(self) -> list["Delivery"]:
+    def _newest(self) -> list["DeliveryItem"]:
         """Return the first page, and more of them until one that had been seen."""
-        found: list[Delivery] = []
+        found: list[DeliveryItem] = []
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = self._client.deliveries.list(
@@ -97,7 +97,7 @@ class _Tail:
         note("... more came than is shown: see `angarium deliveries list`")
         return found
 
-    def _again(self, identifier: str) -> Iterator["Delivery"]:
+    def _again(self, identifier: str) -> Iterator["DeliveryItem"]:
         from angarium import NotFoundError
 
         try:
@@ -105,13 +105,13 @@ class _Tail:
         except NotFoundError:  # retention has removed it
             del self._watched[identifier]
             return
-        item: Delivery = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail is an item and more
+        item: DeliveryItem = {name: detail[name] for name in _ITEM if name in detail}  # type: ignore[literal-required,assignment]  # a detail is an item and more
         if self._changed(item):
             yield item
         elif identifier in self._watched:
             self._watched.move_to_end(identifier)
 
-    def _changed(self, delivery: "Delivery") -> bool:
+    def _changed(self, delivery: "DeliveryItem") -> bool:
         """Note a delivery's state; return whether it is another one than before."""
         identifier = delivery["id"]
         state = (delivery["status"], delivery["attemptCount"], delivery["dlqStatus"])

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -96,4 +96,8 @@ def _text(value: object) -> str:
 def _field(value: object) -> object:
     if isinstance(value, datetime):
         return instant(value)
-    return list(value) if isinstance(value, (tuple, set, frozenset)) else value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes)):
+        return list(value)
+    return value

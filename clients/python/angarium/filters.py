@@ -1,7 +1,9 @@
-"""What lists can be narrowed by. What is None or absent does not narrow; `since` is inclusive, `until`
-exclusive."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The filters of lists. One that is None or absent does not narrow. `since` is inclusive,
+`until` exclusive.
+"""
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from angarium.calls import Instant
 from angarium.shapes import (
@@ -11,8 +13,6 @@ from angarium.shapes import (
     DlqStatus,
     Environment,
     ErrorCategory,
-    FilePurpose,
-    FileState,
     OriginKind,
     Priority,
     ReplayStatus,
@@ -21,8 +21,9 @@ from angarium.shapes import (
 
 
 class EventFilter(TypedDict, total=False):
-    """Filters of events."""
+    """What `client.events.list` and `iterate` are narrowed by."""
 
+    environment: Environment | None
     event_type: str | None
     customer_external_id: str | None
     since: Instant | None
@@ -30,33 +31,40 @@ class EventFilter(TypedDict, total=False):
 
 
 class FileFilter(TypedDict, total=False):
-    """Filters of files."""
+    """What `client.files.list` and `iterate` are narrowed by."""
 
-    state: FileState | None
-    purpose: FilePurpose | None
     environment: Environment | None
+    state: Literal["PENDING", "STORED", "FAILED"] | None
+    purpose: Literal["UPLOAD", "ATTACHMENT"] | None
     customer_external_id: str | None
     since: Instant | None
     until: Instant | None
 
 
 class DestinationFilter(TypedDict, total=False):
-    """Filters of destinations; archived ones are listed only with their status."""
+    """What `client.destinations.list` and `iterate` are narrowed by."""
 
-    status: DestinationStatus | None
     environment: Environment | None
+    status: DestinationStatus | None
     customer_account_id: str | None
 
 
-class RuleFilter(TypedDict, total=False):
-    """Filters of routing rules."""
+class RoutingRuleFilter(TypedDict, total=False):
+    """What `client.routing_rules.list` and `iterate` are narrowed by."""
 
     destination_id: str | None
     enabled: bool | None
 
 
+class SchemaFilter(TypedDict, total=False):
+    """What `client.schemas.list` and `iterate` are narrowed by."""
+
+    event_type: str | None
+    status: SchemaStatus | None
+
+
 class DeliveryFilter(TypedDict, total=False):
-    """Filters of deliveries."""
+    """What `client.deliveries.list` and `iterate` are narrowed by."""
 
     event_id: str | None
     destination_id: str | None
@@ -73,7 +81,7 @@ class DeliveryFilter(TypedDict, total=False):
 
 
 class DlqFilter(TypedDict, total=False):
-    """Filters of the dead-letter queue."""
+    """What `client.dlq.list` and `iterate` are narrowed by."""
 
     since: Instant | None
     until: Instant | None
@@ -82,22 +90,21 @@ class DlqFilter(TypedDict, total=False):
     error_category: ErrorCategory | None
 
 
-class SchemaFilter(TypedDict, total=False):
-    """Filters of event schemas."""
-
-    event_type: str | None
-    status: SchemaStatus | None
-
-
-class ReplayFilter(TypedDict, total=False):
-    """Filters of replay jobs."""
+class ReplayJobFilter(TypedDict, total=False):
+    """What `client.replay_jobs.list` and `iterate` are narrowed by."""
 
     status: ReplayStatus | None
     customer_account_id: str | None
 
 
-class AuditFilter(TypedDict, total=False):
-    """Filters of the audit log."""
+class ApiKeyFilter(TypedDict, total=False):
+    """What `client.api_keys.list` and `iterate` are narrowed by."""
+
+    environment: Environment | None
+
+
+class AuditLogFilter(TypedDict, total=False):
+    """What `client.audit_logs.list` and `iterate` are narrowed by."""
 
     action: str | None
     object_type: str | None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from angarium.calls import body_of, dumped
 from angarium.errors import ArgumentError
-from angarium.shapes import JsonObject, NewEvent
+from angarium.shapes import EventInput, JsonObject
 
 Payload = JsonObject | bytes  # bytes are a JSON object that goes out digit for digit
 
@@ -18,7 +18,7 @@ def single(event_type: str, payload: Payload, given: Mapping[str, object]) -> by
     return dumped(fields)[:-1] + b', "payload": ' + _object(payload) + b"}"
 
 
-def batch(events: Iterable[NewEvent | bytes]) -> bytes:
+def batch(events: Iterable[EventInput | bytes]) -> bytes:
     """Return the body of a batch. Events as bytes go out as they are, with a key where they have none.
 
     Raises ArgumentError for bytes that are no JSON object.
@@ -26,7 +26,7 @@ def batch(events: Iterable[NewEvent | bytes]) -> bytes:
     return b'{"events": [' + b", ".join(_keyed(event) for event in events) + b"]}"
 
 
-def _keyed(event: NewEvent | bytes) -> bytes:
+def _keyed(event: EventInput | bytes) -> bytes:
     key = str(uuid.uuid4())
     if not isinstance(event, bytes):
         return dumped({"idempotencyKey": key, **event})

@@ -1,1 +1,1 @@
-"""The asynchronous client, written by hand; `angarium.sync` is made from it, and never edited."""
+"""The asynchronous client: `made` is made of the API's routes, the rest is written by hand."""

@@ -6,20 +6,21 @@ from typing import Self, TypeVar, cast
 
 import httpx
 
-from angarium.aio.audit import AsyncAuditLogs
-from angarium.aio.credentials import AsyncApiKeys, AsyncEmbedSessions
-from angarium.aio.customers import AsyncCustomers
-from angarium.aio.deliveries import AsyncDeliveries
 from angarium.aio.destinations import AsyncDestinations
-from angarium.aio.dlq import AsyncDlq
 from angarium.aio.events import AsyncEvents
 from angarium.aio.files import AsyncFiles
+from angarium.aio.made.api_keys import AsyncApiKeys
+from angarium.aio.made.audit_logs import AsyncAuditLogs
+from angarium.aio.made.customers import AsyncCustomers
+from angarium.aio.made.deliveries import AsyncDeliveries
+from angarium.aio.made.dlq import AsyncDlq
+from angarium.aio.made.embed_sessions import AsyncEmbedSessions
+from angarium.aio.made.routing_rules import AsyncRoutingRules
+from angarium.aio.made.schemas import AsyncSchemas
+from angarium.aio.made.templates import AsyncTemplates
+from angarium.aio.made.transform_scripts import AsyncTransformScripts
+from angarium.aio.made.workspace import AsyncWorkspaceMethods
 from angarium.aio.replays import AsyncReplayJobs
-from angarium.aio.rules import AsyncRoutingRules
-from angarium.aio.schemas import AsyncSchemas
-from angarium.aio.templates import AsyncTemplates
-from angarium.aio.transforms import AsyncTransformScripts
-from angarium.aio.workspace import AsyncWorkspaceSettings
 from angarium.calls import Call
 from angarium.errors import ConnectionFailedError
 from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refused
@@ -65,7 +66,7 @@ class AsyncClient:
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
         self.customers = AsyncCustomers(self.send)
-        self.workspace = AsyncWorkspaceSettings(self.send)
+        self.workspace = AsyncWorkspaceMethods(self.send)
 
     async def auth_context(self) -> AuthContext:
         """Return who the key is."""

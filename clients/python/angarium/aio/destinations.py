@@ -1,55 +1,15 @@
-"""Destinations: where events are delivered, and how that goes."""
+"""The methods on destinations that are written by hand."""
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Unpack
+from collections.abc import Mapping
+from typing import Any
 
-from angarium.aio.resource import AsyncResource, follow_pages
-from angarium.calls import PAGE, Call, at, body_of, query_of
-from angarium.filters import DestinationFilter
-from angarium.shapes import (
-    Analytics,
-    Delivery,
-    DeliveryOptions,
-    Destination,
-    DestinationChange,
-    Granularity,
-    Health,
-    Page,
-    Period,
-    Success,
-    TestResult,
-)
-
-LONGEST_ATTEMPT_S = 75.0  # a destination's timeout is 60 s at the most
+from angarium.aio.made.destinations import AsyncDestinations as Made
+from angarium.calls import Call, body_of
+from angarium.shapes import DeliveryOptions, DestinationWithSecret, SigningOptions
 
 
-class AsyncDestinations(AsyncResource):
-    """Destinations."""
-
-    async def create(
-        self,
-        name: str,
-        url: str,
-        *,
-        description: str | None = None,
-        customer_external_id: str | None = None,
-        customer_account_id: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        delivery: DeliveryOptions | Mapping[str, Any] | None = None,
-        signing: Mapping[str, Any] | None = None,
-    ) -> Destination:
-        """Create a destination. The answer's `secret` is shown this once."""
-        body = {
-            "name": name,
-            "url": url,
-            "description": description,
-            "customer_external_id": customer_external_id,
-            "customer_account_id": customer_account_id,
-            "headers": None if headers is None else dict(headers),
-            "delivery": None if delivery is None else dict(delivery),
-            "signing": None if signing is None else dict(signing),
-        }
-        return await self._send(Call("POST", "/destinations", body=body_of(body), repeatable=False))
+class AsyncDestinations(Made):
+    """Where events are delivered to, and how that goes."""
 
     async def create_from_template(
         self,
@@ -62,91 +22,23 @@ class AsyncDestinations(AsyncResource):
         customer_account_id: str | None = None,
         headers: Mapping[str, str] | None = None,
         delivery: DeliveryOptions | Mapping[str, Any] | None = None,
-        signing: Mapping[str, Any] | None = None,
-    ) -> Destination:
-        """Create a destination of a template of the catalog (`client.templates`), configured as the
-        template's `configSchema` has it."""
+        signing: SigningOptions | Mapping[str, Any] | None = None,
+    ) -> DestinationWithSecret:
+        """Create a destination from a template of the catalog (`client.templates`). The template's
+        `configSchema` says what `config` holds."""
         body = {
             "template_id": template_id,
             "name": name,
-            "config": dict(config),
+            "config": config,
             "description": description,
             "customer_external_id": customer_external_id,
             "customer_account_id": customer_account_id,
-            "headers": None if headers is None else dict(headers),
-            "delivery": None if delivery is None else dict(delivery),
-            "signing": None if signing is None else dict(signing),
+            "headers": headers,
+            "delivery": delivery,
+            "signing": signing,
         }
         return await self._send(Call("POST", "/destinations", body=body_of(body), repeatable=False))
 
-    async def get(self, destination_id: str) -> Destination:
-        """Return a destination."""
-        return await self._send(Call("GET", at("destinations", destination_id)))
-
-    async def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        **chosen: Unpack[DestinationFilter],
-    ) -> Page[Destination]:
-        """Return one page of destinations; archived ones only with `status="ARCHIVED"`."""
-        query = query_of({**chosen, "limit": limit, "cursor": cursor})
-        return await self._send(Call("GET", "/destinations", query))
-
-    def iterate(self, **chosen: Unpack[DestinationFilter]) -> AsyncIterator[Destination]:
-        """Yield all destinations that `chosen` allows, newest first."""
-        return follow_pages(self._send, "/destinations", chosen)
-
-    async def update(self, destination_id: str, change: DestinationChange) -> Destination:
-        """Change what `change` names; it acts on every attempt not yet begun."""
-        # a rotation done twice would make two secrets, and show one
-        repeatable = not change.get("rotateSecret", False)
-        path = at("destinations", destination_id)
-        return await self._send(Call("PATCH", path, body=change, repeatable=repeatable))
-
-    async def rotate_secret(self, destination_id: str) -> Destination:
+    async def rotate_secret(self, destination_id: str) -> DestinationWithSecret:
         """Make a new signing secret; both sign for 24 hours. The answer shows it this once."""
         return await self.update(destination_id, {"rotateSecret": True})
-
-    async def archive(self, destination_id: str) -> Success:
-        """End a destination for good; what waits for it is discarded, the record stays."""
-        return await self._send(Call("DELETE", at("destinations", destination_id)))
-
-    async def enable(self, destination_id: str) -> Destination:
-        """Send on what was held."""
-        return await self._send(Call("POST", at("destinations", destination_id, "enable"), body={}))
-
-    async def disable(self, destination_id: str) -> Destination:
-        """Hold deliveries until it is enabled again."""
-        return await self._send(
-            Call("POST", at("destinations", destination_id, "disable"), body={})
-        )
-
-    async def test(self, destination_id: str) -> TestResult:
-        """Send a signed sample now and return what the receiver answered."""
-        path = at("destinations", destination_id, "test")
-        call: Call[TestResult] = Call(
-            "POST", path, body={}, repeatable=False, takes_s=LONGEST_ATTEMPT_S
-        )
-        return await self._send(call)
-
-    async def health(self, destination_id: str) -> Health:
-        """Return how the destination does, from its live actor."""
-        return await self._send(Call("GET", at("destinations", destination_id, "health")))
-
-    async def analytics(
-        self,
-        destination_id: str,
-        *,
-        period: Period | None = None,
-        granularity: Granularity | None = None,
-    ) -> Analytics:
-        """Return what happened over a period (24 hours, where none is given), in buckets."""
-        query = query_of({"period": period, "granularity": granularity})
-        return await self._send(Call("GET", at("destinations", destination_id, "analytics"), query))
-
-    def deliveries(self, destination_id: str) -> AsyncIterator[Delivery]:
-        """Yield a destination's deliveries, newest first."""
-        path = at("destinations", destination_id, "deliveries")
-        return follow_pages(self._send, path, {"limit": PAGE})

@@ -1,26 +1,15 @@
-"""Events: send them, look them up."""
+"""The methods on events that are written by hand: sending."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Unpack
+from collections.abc import Iterable, Sequence
 
 from angarium import outgoing
-from angarium.aio.resource import AsyncResource, follow_pages
-from angarium.calls import PAGE, Call, Instant, at, query_of
-from angarium.filters import EventFilter
-from angarium.shapes import (
-    Accepted,
-    BatchAccepted,
-    Delivery,
-    Event,
-    EventItem,
-    JsonObject,
-    NewEvent,
-    Page,
-)
+from angarium.aio.made.events import AsyncEvents as Made
+from angarium.calls import Call, Instant
+from angarium.shapes import BatchResult, EventInput, IngestResult, JsonObject
 
 
-class AsyncEvents(AsyncResource):
-    """Events."""
+class AsyncEvents(Made):
+    """Events: sent, and looked up."""
 
     async def send(
         self,
@@ -35,7 +24,7 @@ class AsyncEvents(AsyncResource):
         correlation_id: str | None = None,
         request_id: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
-    ) -> Accepted:
+    ) -> IngestResult:
         """Send one event; it is durable when this returns.
 
         A payload of bytes is a JSON object that is delivered digit for digit. Without an idempotency
@@ -58,32 +47,9 @@ class AsyncEvents(AsyncResource):
         )
         return await self._send(Call("POST", "/events", body=body))
 
-    async def send_batch(self, events: Iterable[NewEvent | bytes]) -> BatchAccepted:
+    async def send_batch(self, events: Iterable[EventInput | bytes]) -> BatchResult:
         """Send up to 1,000 events at once; look at `rejected`: a bad event refuses only itself.
 
         Each may be a mapping in the API's words, or the bytes of one.
         """
         return await self._send(Call("POST", "/events/batch", body=outgoing.batch(events)))
-
-    async def get(self, event_id: str) -> Event:
-        """Return an event with its payload."""
-        return await self._send(Call("GET", at("events", event_id)))
-
-    async def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        **chosen: Unpack[EventFilter],
-    ) -> Page[EventItem]:
-        """Return one page of events."""
-        query = query_of({**chosen, "limit": limit, "cursor": cursor})
-        return await self._send(Call("GET", "/events", query))
-
-    def iterate(self, **chosen: Unpack[EventFilter]) -> AsyncIterator[EventItem]:
-        """Yield all events that `chosen` allows, newest first."""
-        return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
-
-    def deliveries(self, event_id: str) -> AsyncIterator[Delivery]:
-        """Yield an event's deliveries."""
-        return follow_pages(self._send, at("events", event_id, "deliveries"), {})

@@ -1,14 +1,14 @@
-"""Files: upload them, look them up, read them."""
+"""The methods on files that are written by hand: uploads and contents."""
 
 import json
 import uuid
 from collections.abc import AsyncIterator
-from typing import Protocol, Unpack
+from typing import Protocol
 
-from angarium.aio.resource import AsyncResource, AsyncSend, follow_pages
-from angarium.calls import PAGE, Call, at, body_of, query_of
-from angarium.filters import FileFilter
-from angarium.shapes import File, FileReceipt, JsonObject, Page
+from angarium.aio.made.files import AsyncFiles as Made
+from angarium.aio.resource import AsyncSend
+from angarium.calls import Call, at, body_of, query_of
+from angarium.shapes import FileReceipt, JsonObject
 from angarium.uploads import FileContent, Upload
 
 OCTETS = "application/octet-stream"
@@ -21,8 +21,8 @@ class AsyncRead(Protocol):
         """Yield the answer. Raises AngariumError."""
 
 
-class AsyncFiles(AsyncResource):
-    """Files."""
+class AsyncFiles(Made):
+    """Files: uploaded, looked up, and read."""
 
     def __init__(self, send: AsyncSend, read: AsyncRead) -> None:
         super().__init__(send)
@@ -84,25 +84,6 @@ class AsyncFiles(AsyncResource):
             "idempotency_key": idempotency_key or str(uuid.uuid4()),
         }
         return await self._send(Call("POST", "/files", body=body_of(body)))
-
-    async def get(self, file_id: str) -> File:
-        """Return what is known of a file."""
-        return await self._send(Call("GET", at("files", file_id)))
-
-    async def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        **chosen: Unpack[FileFilter],
-    ) -> Page[File]:
-        """Return one page of files."""
-        query = query_of({**chosen, "limit": limit, "cursor": cursor})
-        return await self._send(Call("GET", "/files", query))
-
-    def iterate(self, **chosen: Unpack[FileFilter]) -> AsyncIterator[File]:
-        """Yield all files that `chosen` allows, newest first."""
-        return follow_pages(self._send, "/files", {**chosen, "limit": PAGE})
 
     def content(self, file_id: str) -> AsyncIterator[bytes]:
         """Yield a file's bytes, a piece at a time. Compare their SHA-256 with `get(...)["sha256"]`."""

@@ -1,15 +1,7 @@
-"""Customers' accounts."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.customers`."""
 
 from typing import TypedDict
-
-
-class CustomerQuotas(TypedDict, total=False):
-    """Quotas of one account. What is null or absent is as the workspace's plan has it."""
-
-    destinations: int | None
-    rules: int | None
-    transforms: int | None
-    requestsPerMinute: int | None
 
 
 class CustomerLimits(TypedDict):
@@ -24,9 +16,23 @@ class CustomerLimits(TypedDict):
 class CustomerUse(TypedDict):
     """What a customer has, whoever made it."""
 
+    # Archived ones left out.
     destinations: int
     rules: int
     transforms: int
+
+
+class QuotasDraft(TypedDict, total=False):
+    """Quotas of one account. What is null is as the workspace's plan has it for each customer."""
+
+    # Archived ones are not counted.
+    destinations: int | None
+    # Routing rules of its destinations.
+    rules: int | None
+    # Transform scripts of its destinations.
+    transforms: int | None
+    # Of all its sessions together.
+    requestsPerMinute: int | None
 
 
 class Customer(TypedDict):
@@ -35,6 +41,14 @@ class Customer(TypedDict):
     customerExternalId: str
     customerAccountId: str
     name: str | None
-    quotas: CustomerQuotas
+    quotas: QuotasDraft
     limits: CustomerLimits
     used: CustomerUse
+
+
+class CustomerDraft(TypedDict, total=False):
+    """What is said of a customer's account, whole: what is left out is as if nothing was said."""
+
+    # For people; null: its customerExternalId serves.
+    name: str | None
+    quotas: QuotasDraft | None

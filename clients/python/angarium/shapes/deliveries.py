@@ -1,9 +1,10 @@
-"""Deliveries, their attempts, and the dead-letter queue."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.deliveries`."""
 
 from typing import Literal, TypedDict
 
-from angarium.shapes.events import Event
-from angarium.shapes.vocabulary import (
+from angarium.shapes.shared import Event
+from angarium.shapes.words import (
     DeliveryKind,
     DeliveryStatus,
     DlqStatus,
@@ -15,7 +16,7 @@ from angarium.shapes.vocabulary import (
 
 
 class Attempt(TypedDict):
-    """One attempt to deliver."""
+    """One attempt, as it was recorded."""
 
     number: int
     startedAt: str
@@ -23,27 +24,33 @@ class Attempt(TypedDict):
     success: bool
     responseStatus: int | None
     responseHeaders: dict[str, str]
-    responseBody: str | None  # null in an embed session that does not see payloads
+    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    responseBody: str | None
     responseTruncated: bool
     errorCategory: ErrorCategory | None
+    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     errorMessage: str | None
+    # Of the transform script that ran.
     transformVersion: int | None
-    logs: str | None  # what the transform script printed
+    # What the transform script printed, at most 4 KiB.
+    logs: str | None
 
 
 class SentRequest(TypedDict):
-    """The request as last sent, without its signature and with masked values. `body` is null where it
-    cannot be made again, which `note` explains."""
+    """The request as it was last sent, without its signature and with masked values."""
 
     method: Literal["POST"]
     url: str
     headers: dict[str, str]
+    # As the script and the template that it went through made it, made again; null where that
+    # cannot be done any more.
     body: str | None
+    # Why there is no body, or not all of it.
     note: str | None
 
 
 class Delivery(TypedDict):
-    """An event on its way to a destination."""
+    """A delivery with its attempts, its event and the request that was last sent."""
 
     id: str
     eventId: str
@@ -55,7 +62,8 @@ class Delivery(TypedDict):
     priority: Priority
     originKind: OriginKind
     isReplay: bool
-    skipped: bool  # its transform script returned null: nothing was sent
+    # Its transform script returned null: nothing was sent.
+    skipped: bool
     attemptCount: int
     errorCategory: ErrorCategory | None
     responseStatus: int | None
@@ -64,46 +72,13 @@ class Delivery(TypedDict):
     updatedAt: str
     nextAttemptAt: str | None
     deliveredAt: str | None
-
-
-class DeliveryDetail(Delivery):
-    """A delivery with its event, its request as last sent, and its attempts."""
-
+    # Null once retention has removed it.
     event: Event | None
+    # Null before the first that was sent.
     request: SentRequest | None
     replayOf: str | None
     replayJobId: str | None
-    attempts: list[Attempt]  # the newest, the last one last
-    attemptsCursor: str | None  # where those before them are listed
-
-
-class DlqEntry(Delivery):
-    """A delivery that died, and why."""
-
-    deliveryId: str
-    deadLetteredAt: str
-    lastError: str | None
-
-
-class Requeued(TypedDict):
-    """A delivery that was taken out of the dead-letter queue."""
-
-    id: str
-
-
-class _Bulk(TypedDict):
-    matched: int
-    remaining: int  # left for the next request: call again while it is above 0
-    dryRun: bool
-
-
-class BulkRetry(_Bulk):
-    """What a retry in bulk did."""
-
-    retried: int
-
-
-class BulkDiscard(_Bulk):
-    """What a discard in bulk did."""
-
-    discarded: int
+    # The newest, the last one last.
+    attempts: list[Attempt]
+    # Where the attempts before these are listed; null: there are none.
+    attemptsCursor: str | None

@@ -1,81 +1,28 @@
-"""Destinations, and how they do."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.destinations`."""
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.vocabulary import (
+from angarium.shapes.page import JsonObject
+from angarium.shapes.words import (
+    AnalyticsGranularity,
+    AnalyticsPeriod,
     DestinationStatus,
     Environment,
     ErrorCategory,
-    JsonObject,
-    Latency,
+    Ordering,
+    SigningAlgorithm,
 )
 
 
-class DeliveryOptions(TypedDict, total=False):
-    """How a destination is sent to."""
+class ActorState(TypedDict):
+    """The destination's actor."""
 
-    concurrency: int | Literal["auto"]
-    ordering: Literal["NONE", "KEY", "STRICT"]
-    timeoutMs: int
-    rateLimitPerSecond: float | None
-    dryRun: bool
-    retrySchedule: list[int]
-
-
-class Signing(TypedDict, total=False):
-    """How a destination's webhooks are signed."""
-
-    algorithm: Literal["HMAC_SHA256", "ED25519"]
-    publicKey: str
-    previousPublicKey: str
-
-
-class DestinationChange(TypedDict, total=False):
-    """A PATCH of a destination: what is absent stays, null removes. `config` is a template's."""
-
-    name: str
-    url: str
-    description: str | None
-    headers: dict[str, str | None]
-    delivery: DeliveryOptions
-    signing: Signing
-    config: JsonObject
-    rotateSecret: bool
-
-
-class Destination(TypedDict):
-    """A receiver. `secret` is there in the answer to a create and to a rotation only. `templateId` and
-    `config` are null where it was made of a URL; secrets in `config` are shown as ***."""
-
-    id: str
-    name: str
-    url: str
-    description: str | None
-    environment: Environment
-    status: DestinationStatus
-    customerExternalId: str | None
-    customerAccountId: str | None
-    templateId: str | None
-    config: JsonObject | None
-    headers: dict[str, str]
-    delivery: DeliveryOptions
-    signing: Signing
-    createdAt: str
-    updatedAt: str
-    secret: NotRequired[str | None]
-
-
-class TestResult(TypedDict):
-    """What a destination answered to a signed sample."""
-
-    deliveryId: str
-    success: bool
-    skipped: bool  # the transform script returned null: nothing was sent
-    responseStatus: int | None
-    durationMs: int
-    errorCategory: ErrorCategory | None
-    errorMessage: str | None
-    responseBody: str | None
+    state: str
+    restarts: int
+    mailbox: int
+    startedAt: str | None
+    snapshotAt: str | None
 
 
 class Circuit(TypedDict):
@@ -86,37 +33,269 @@ class Circuit(TypedDict):
     nextProbeAt: str | None
 
 
+class DeliveryOptions(TypedDict, total=False):
+    """How a destination is sent to."""
+
+    # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
+    # whether they fail.
+    concurrency: int | Literal["auto"]
+    # What first-in first-out holds for: nothing, one key, the destination.
+    ordering: Ordering
+    # From DNS to the last byte.
+    timeoutMs: int
+    # Attempts a second, with a burst of one second's worth; null: no limit.
+    rateLimitPerSecond: float | None
+    # Route and record, but send nothing.
+    dryRun: bool
+    # Seconds after each failed attempt, each give or take 20 %.
+    retrySchedule: list[int]
+
+
+class DeliveryOptionsPatch(TypedDict, total=False):
+    """How a destination is sent to."""
+
+    # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
+    # whether they fail.
+    concurrency: int | Literal["auto"] | None
+    # What first-in first-out holds for: nothing, one key, the destination.
+    ordering: Ordering | None
+    # From DNS to the last byte.
+    timeoutMs: int | None
+    # Attempts a second, with a burst of one second's worth; null: no limit.
+    rateLimitPerSecond: float | None
+    # Route and record, but send nothing.
+    dryRun: bool | None
+    # Seconds after each failed attempt, each give or take 20 %.
+    retrySchedule: list[int] | None
+
+
+class Latency(TypedDict):
+    """Percentiles in milliseconds; null without attempts."""
+
+    p50: int | None
+    p95: int | None
+    p99: int | None
+
+
 class Queue(TypedDict):
-    """What waits for a destination."""
+    """What waits."""
 
     pending: int
     inFlight: int
-    concurrency: int  # as set; the present one where that is "auto"
+    # As set; the present one where that is `auto`.
+    concurrency: int
+    # The least that keeps up with the busiest ten seconds of the last five minutes, by Little's
+    # law; null after fewer than 20 attempts.
     suggestedConcurrency: int | None
     oldestPendingSeconds: float | None
 
 
-class Actor(TypedDict):
-    """The destination's actor."""
+class Signing(TypedDict):
+    """How outbound bodies are signed; the public keys where the algorithm has them."""
 
-    state: str
-    restarts: int
-    mailbox: int
-    startedAt: str | None
-    snapshotAt: str | None
+    algorithm: SigningAlgorithm
+    # whpk_...; Ed25519 only.
+    publicKey: NotRequired[str]
+    # For 24 hours after a rotation.
+    previousPublicKey: NotRequired[str]
 
 
-class Health(TypedDict):
+class SigningOptions(TypedDict, total=False):
+    """How outbound bodies are signed."""
+
+    algorithm: SigningAlgorithm
+
+
+class SigningOptionsPatch(TypedDict, total=False):
+    """How outbound bodies are signed."""
+
+    algorithm: SigningAlgorithm | None
+
+
+class TestResult(TypedDict):
+    """What became of a sample."""
+
+    deliveryId: str
+    success: bool
+    # The transform script returned null: nothing was sent.
+    skipped: bool
+    responseStatus: int | None
+    durationMs: int
+    errorCategory: ErrorCategory | None
+    errorMessage: str | None
+    responseBody: str | None
+
+
+class AnalyticsPoint(TypedDict):
+    """What was counted from `at` until the next point."""
+
+    # By the minute in which they ended.
+    attempts: int
+    # Deliveries.
+    delivered: int
+    # Attempts.
+    failed: int
+    # Attempts with a number above 1.
+    retried: int
+    # Deliveries, by the minute in which they came into the DLQ first.
+    deadLettered: int
+    latencyMs: Latency
+    at: str
+
+
+class AnalyticsTotals(TypedDict):
+    """What was counted over the whole period."""
+
+    # By the minute in which they ended.
+    attempts: int
+    # Deliveries.
+    delivered: int
+    # Attempts.
+    failed: int
+    # Attempts with a number above 1.
+    retried: int
+    # Deliveries, by the minute in which they came into the DLQ first.
+    deadLettered: int
+    latencyMs: Latency
+
+
+class Destination(TypedDict):
+    """A destination."""
+
+    id: str
+    environment: Environment
+    status: DestinationStatus
+    # Of the catalog; null: made directly.
+    templateId: str | None
+    name: str
+    # Of its template, defaults filled in; secrets are shown as ***.
+    config: JsonObject | None
+    # Secrets in it are shown as ***.
+    url: str
+    description: str | None
+    customerExternalId: str | None
+    customerAccountId: str | None
+    headers: dict[str, str]
+    delivery: DeliveryOptions
+    signing: Signing
+    createdAt: str
+    updatedAt: str
+
+
+class DestinationDraft(TypedDict):
+    """A destination as a caller writes it."""
+
+    name: str
+    # http or https, without userinfo.
+    url: str
+    description: NotRequired[str | None]
+    # Ties the destination to this end-customer's events.
+    customerExternalId: NotRequired[str | None]
+    # The same, by the account's id.
+    customerAccountId: NotRequired[str | None]
+    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
+    # whatever is named like a key, token or secret are shown as ***.
+    headers: NotRequired[dict[str, str] | None]
+    delivery: NotRequired[DeliveryOptions | None]
+    signing: NotRequired[SigningOptions | None]
+
+
+class DestinationHealth(TypedDict):
     """How a destination does, from its live actor."""
 
     destinationId: str
     state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"]
     circuit: Circuit
+    # 0-1 over the last 5 minutes.
     successRate: float | None
     consecutiveFailures: int
     latencyMs: Latency
     lastSuccessAt: str | None
     lastFailureAt: str | None
+    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
     lastError: str | None
     queue: Queue
-    actor: Actor
+    actor: ActorState
+
+
+class DestinationPatch(TypedDict, total=False):
+    """A destination as a caller writes it."""
+
+    name: str
+    # http or https, without userinfo.
+    url: str
+    description: str | None
+    # Ties the destination to this end-customer's events.
+    customerExternalId: str | None
+    # The same, by the account's id.
+    customerAccountId: str | None
+    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
+    # whatever is named like a key, token or secret are shown as ***.
+    headers: dict[str, str | None] | None
+    delivery: DeliveryOptionsPatch | None
+    signing: SigningOptionsPatch | None
+    rotateSecret: bool | None
+    templateId: str | None
+    config: JsonObject | None
+
+
+class DestinationWithSecret(TypedDict):
+    """A destination with its signing secret, shown this once; null where there is none to show."""
+
+    id: str
+    environment: Environment
+    status: DestinationStatus
+    # Of the catalog; null: made directly.
+    templateId: str | None
+    name: str
+    # Of its template, defaults filled in; secrets are shown as ***.
+    config: JsonObject | None
+    # Secrets in it are shown as ***.
+    url: str
+    description: str | None
+    customerExternalId: str | None
+    customerAccountId: str | None
+    headers: dict[str, str]
+    delivery: DeliveryOptions
+    signing: Signing
+    createdAt: str
+    updatedAt: str
+    secret: str | None
+
+
+class TemplateDestinationDraft(TypedDict):
+    """A destination of a template of the catalog, as a caller writes it. The template makes the
+    URL of `config`; its defaults stand where `delivery` says nothing.
+    """
+
+    # Of `GET /destination-templates`.
+    templateId: str
+    name: str
+    # As the template's `configSchema` has it. Secrets are shown as ***.
+    config: JsonObject
+    description: NotRequired[str | None]
+    # Ties the destination to this end-customer's events.
+    customerExternalId: NotRequired[str | None]
+    # The same, by the account's id.
+    customerAccountId: NotRequired[str | None]
+    # Sent with every request. Names merge whatever their case; values of authorization, cookie and
+    # whatever is named like a key, token or secret are shown as ***.
+    headers: NotRequired[dict[str, str] | None]
+    delivery: NotRequired[DeliveryOptions | None]
+    signing: NotRequired[SigningOptions | None]
+
+
+# A destination's counters over a period, from its delivery log.
+Analytics = TypedDict(
+    "Analytics",
+    {
+        "destinationId": str,
+        "period": AnalyticsPeriod,
+        "granularity": AnalyticsGranularity,
+        "from": str,
+        "to": str,
+        "totals": AnalyticsTotals,
+        "series": list[AnalyticsPoint],
+        "errorCategories": dict[str, int],
+    },
+)

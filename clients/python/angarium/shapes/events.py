@@ -1,71 +1,20 @@
-"""Events: to be sent, accepted, and read again."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.events`."""
 
 from typing import Literal, NotRequired, TypedDict
 
-from angarium.shapes.vocabulary import Environment, ErrorCode, JsonObject
+from angarium.shapes.shared import ErrorDetail, EventInput
+from angarium.shapes.words import Environment, ErrorCode
 
 
-class NewEvent(TypedDict):
-    """An event to be sent."""
+class BatchInput(TypedDict):
+    """Up to 1,000 events, at most 5 MiB."""
 
-    eventType: str
-    payload: JsonObject
-    occurredAt: NotRequired[str]
-    metadata: NotRequired[JsonObject]
-    source: NotRequired[str]
-    customerExternalId: NotRequired[str]
-    idempotencyKey: NotRequired[str]
-    correlationId: NotRequired[str]
-    requestId: NotRequired[str]
-    attachments: NotRequired[list[JsonObject]]
-
-
-class Accepted(TypedDict):
-    """A durable event."""
-
-    id: str
-    eventType: str
-    receivedAt: str
-    duplicate: bool
-    deliveries: int
-
-
-class RefusedDetail(TypedDict):
-    """One offending place of an event."""
-
-    path: str
-    message: str
-
-
-class RefusedEvent(TypedDict):
-    """Why one event of a batch was rejected."""
-
-    code: ErrorCode
-    message: str
-    details: NotRequired[list[RefusedDetail]]
-
-
-class BatchEntry(TypedDict):
-    """What became of one event of a batch."""
-
-    index: int
-    status: Literal["ACCEPTED", "DUPLICATE", "REJECTED"]
-    id: str | None
-    deliveries: int | None
-    error: RefusedEvent | None
-
-
-class BatchAccepted(TypedDict):
-    """What became of a batch."""
-
-    accepted: int
-    duplicates: int
-    rejected: int
-    results: list[BatchEntry]
+    events: list[EventInput]
 
 
 class EventItem(TypedDict):
-    """An accepted event, as lists show it."""
+    """An event, as lists show it."""
 
     id: str
     environment: Environment
@@ -81,9 +30,38 @@ class EventItem(TypedDict):
     origin: Literal["API", "FILE", "OWN", "TEST"]
 
 
-class Event(EventItem):
-    """An accepted event with everything that came with it."""
+class IngestResult(TypedDict):
+    """An event that is durable."""
 
-    payload: JsonObject | None  # null in an embed session that does not see payloads
-    metadata: JsonObject | None
-    attachments: list[JsonObject] | None
+    id: str
+    eventType: str
+    receivedAt: str
+    duplicate: bool
+    deliveries: int
+
+
+class Rejection(TypedDict):
+    """Why an event of a batch was rejected."""
+
+    code: ErrorCode
+    message: str
+    details: NotRequired[list[ErrorDetail]]
+
+
+class BatchEntry(TypedDict):
+    """What became of one event of a batch."""
+
+    index: int
+    status: Literal["ACCEPTED", "DUPLICATE", "REJECTED"]
+    id: str | None
+    deliveries: int | None
+    error: Rejection | None
+
+
+class BatchResult(TypedDict):
+    """What became of a batch."""
+
+    accepted: int
+    duplicates: int
+    rejected: int
+    results: list[BatchEntry]

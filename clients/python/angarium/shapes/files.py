@@ -1,40 +1,73 @@
-"""Files, as they are uploaded and read."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.files`."""
 
 from typing import Literal, TypedDict
 
-from angarium.shapes.vocabulary import Environment, JsonObject
-
-FileState = Literal["PENDING", "STORED", "FAILED"]
-FilePurpose = Literal["UPLOAD", "ATTACHMENT"]
+from angarium.shapes.page import JsonObject
+from angarium.shapes.words import Environment
 
 
-class FileReceipt(TypedDict):
-    """A durable file with its event; size and hash are None until a URL was fetched."""
-
-    id: str
-    eventId: str
-    sizeBytes: int | None
-    sha256: str | None
-    duplicate: bool
-    deliveries: int
-
-
-class File(TypedDict):
-    """What is known of a file."""
+class FileItem(TypedDict):
+    """A file. What its sender said of it is a claim: nobody looks into it."""
 
     id: str
     environment: Environment
-    state: FileState
-    purpose: FilePurpose
+    # PENDING: it is to be fetched from its URL; FAILED: that never gave it.
+    state: Literal["PENDING", "STORED", "FAILED"]
+    purpose: Literal["UPLOAD", "ATTACHMENT"]
     fileName: str | None
     contentType: str | None
     fileType: str | None
     sizeBytes: int | None
+    # In hexadecimal.
     sha256: str | None
     metadata: JsonObject | None
+    # Where it came from. The URL itself is not shown: it may be a secret.
     source: Literal["CONTENT", "INLINE", "URL", "FILE"]
     customerExternalId: str | None
     eventId: str
+    # Why it FAILED.
     error: str | None
     createdAt: str
+    # As the retention of the plan is now.
     expiresAt: str
+
+
+class FileReceipt(TypedDict):
+    """A file that is durable, with its event."""
+
+    id: str
+    eventId: str
+    # Null until a URL was fetched.
+    sizeBytes: int | None
+    # In hexadecimal; null until a URL was fetched.
+    sha256: str | None
+    # The `idempotencyKey` was used: this is the first one's.
+    duplicate: bool
+    deliveries: int
+
+
+class FileSource(TypedDict):
+    """Where a file is: at a URL, from which it is fetched, or in a `data:` URI."""
+
+    kind: Literal["URL", "INLINE"]
+    uri: str
+
+
+class FileInput(TypedDict, total=False):
+    """A file as JSON: with `content`, base64 or a `data:` URI of at most 1 MiB when decoded, or
+    with a `source`.
+    """
+
+    fileName: str | None
+    contentType: str | None
+    # What it is to you, such as `invoice`.
+    fileType: str | None
+    # At most 16 KiB as JSON.
+    metadata: JsonObject | None
+    eventType: str
+    customerExternalId: str | None
+    # Unique per environment for 24 hours.
+    idempotencyKey: str | None
+    content: str | None
+    source: FileSource | None

@@ -1,34 +1,69 @@
-"""Event schemas and their versions."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.schemas`."""
 
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
-from angarium.shapes.events import RefusedDetail
-from angarium.shapes.vocabulary import Environment, JsonObject, SchemaStatus
+from angarium.shapes.page import JsonObject
+from angarium.shapes.words import Environment, SchemaStatus
+
+
+class Conflict(TypedDict):
+    """A place where the sampled events disagree, so that little could be said of it."""
+
+    path: str
+    message: str
+
+
+# Which events a schema is to be inferred from.
+InferenceDraft = TypedDict(
+    "InferenceDraft",
+    {
+        "eventType": str,
+        "sample": NotRequired[int],
+        "from": NotRequired[str | None],
+        "create": NotRequired[bool],
+    },
+)
+
+
+class SchemaDraft(TypedDict):
+    """An event schema as a caller writes it: at most 64 KiB in all."""
+
+    eventType: str
+    # JSON Schema 2020-12. `$ref` within the document only; patterns without look-around and
+    # backreferences; formats are held to.
+    schema: JsonObject | bool
+    description: NotRequired[str | None]
+    # A payload, which must conform; null for none.
+    example: NotRequired[Any]
 
 
 class SchemaVersion(TypedDict):
-    """One version of an event type's schema. `schema` is the JSON Schema itself."""
+    """One version of an event type's schema."""
 
     id: str
     environment: Environment
     eventType: str
+    # Counts from 1 within the event type.
     version: int
     status: SchemaStatus
+    # JSON Schema 2020-12.
     schema: JsonObject | bool
     description: str | None
     example: Any
     createdAt: str
+    # The last time; null for a draft.
     activatedAt: str | None
 
 
 class InferredSchema(TypedDict):
-    """A schema that recent events of a type conform to; `created` is its draft, where one was made.
-
-    `conflicts` are the places where the events disagree, so that little could be said of them.
-    """
+    """What recent events of a type have in common."""
 
     eventType: str
+    # Events that it was made of.
     sampled: int
+    # All of them conform to it.
     schema: JsonObject | bool
-    conflicts: list[RefusedDetail]
+    conflicts: list[Conflict]
+    # The draft that was made of it, if asked for.
     created: SchemaVersion | None

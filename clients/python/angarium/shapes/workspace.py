@@ -1,11 +1,12 @@
-"""The workspace: what it says of its customers' portals, and what a portal draws itself from."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.workspace`."""
 
 from typing import TypedDict
 
-from angarium.shapes.vocabulary import Environment
+from angarium.shapes.shared import Branding, CustomerMay
 
 
-class BrandColors(TypedDict, total=False):
+class BrandColorsPatch(TypedDict, total=False):
     """Colours as #rrggbb; null leaves the portal its own."""
 
     primary: str | None
@@ -14,74 +15,70 @@ class BrandColors(TypedDict, total=False):
     text: str | None
 
 
-class Branding(TypedDict, total=False):
-    """What a portal looks like. What is null the portal decides."""
+class CustomerMayPatch(TypedDict, total=False):
+    """What embed sessions may do with what is their customer's: everything, unless it is said."""
 
-    name: str | None
-    logoUrl: str | None
-    colors: BrandColors | None
-    locale: str | None
-    supportUrl: str | None
-
-
-class CustomerMay(TypedDict, total=False):
-    """What embed sessions may do with what is their customer's."""
-
-    createDestinations: bool
-    editDestinations: bool
-    switchDestinations: bool
-    archiveDestinations: bool
-    testDestinations: bool
-    editHeaders: bool
-    editDeliveryOptions: bool
-    rotateSecrets: bool
-    manageRules: bool
-    manageTransforms: bool
-    retryDeliveries: bool
-    discardDeliveries: bool
-    replay: bool
-    viewPayloads: bool
-
-
-class WorkspaceChange(TypedDict, total=False):
-    """A PATCH of the workspace: what is absent stays, null is the default, a list is replaced whole."""
-
-    branding: Branding | None
-    allowedOrigins: list[str] | None
-    customerMay: CustomerMay | None
+    # Create destinations.
+    createDestinations: bool | None
+    # Change a destination's name, description, URL and config.
+    editDestinations: bool | None
+    # Enable and disable destinations.
+    switchDestinations: bool | None
+    # Archive destinations.
+    archiveDestinations: bool | None
+    # Send a sample to a destination.
+    testDestinations: bool | None
+    # Set a destination's headers, when it is made and later.
+    editHeaders: bool | None
+    # Set a destination's `delivery`, when it is made and later.
+    editDeliveryOptions: bool | None
+    # Rotate signing secrets, and change the algorithm.
+    rotateSecrets: bool | None
+    # Create, change, switch and delete routing rules.
+    manageRules: bool | None
+    # Create, run, publish and withdraw transform scripts.
+    manageTransforms: bool | None
+    # Retry what is in the DLQ.
+    retryDeliveries: bool | None
+    # Discard what is in the DLQ.
+    discardDeliveries: bool | None
+    # Start and cancel replay jobs.
+    replay: bool | None
+    # See what events, requests and responses hold, and the words of errors; else null is shown.
+    viewPayloads: bool | None
 
 
 class Workspace(TypedDict):
-    """A workspace with its settings. `updatedAt` is null while they are as by default."""
+    """A workspace with its settings, which hold in all of its environments."""
 
     id: str
     name: str
     plan: str
     branding: Branding
+    # Origins that browsers may call from: https, or http for localhost and 127.0.0.1.
     allowedOrigins: list[str]
     customerMay: CustomerMay
+    # Of the settings; null: as they are by default.
     updatedAt: str | None
 
 
-class EmbedLimits(TypedDict):
-    """What the workspace leaves to a customer."""
+class BrandingPatch(TypedDict, total=False):
+    """What a portal looks like. What is null the portal decides."""
 
-    requestsPerMinute: int
-    destinations: int
-    rules: int
-    transforms: int
-    retentionDays: int
+    name: str | None
+    # https only.
+    logoUrl: str | None
+    colors: BrandColorsPatch | None
+    # BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`.
+    locale: str | None
+    # Where customers find help; https only.
+    supportUrl: str | None
 
 
-class EmbedContext(TypedDict):
-    """Whose session it is, and what its portal looks like and may offer."""
+class SettingsPatch(TypedDict, total=False):
+    """A workspace's settings."""
 
-    workspaceName: str
-    environment: Environment
-    customerAccountId: str
-    customerExternalId: str
-    expiresAt: str
-    branding: Branding
-    locale: str
-    permissions: CustomerMay
-    limits: EmbedLimits
+    branding: BrandingPatch | None
+    # Origins that browsers may call from: https, or http for localhost and 127.0.0.1.
+    allowedOrigins: list[str] | None
+    customerMay: CustomerMayPatch | None

@@ -1,2 +1,2 @@
-# Made from angarium/aio by generate_sync.py; do not edit.
-"""The synchronous client, made from `angarium.aio`."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The synchronous client: `made` is made of the API's routes, the rest is written by hand."""

@@ -1,4 +1,4 @@
-# Made from angarium/aio by generate_sync.py; do not edit.
+# Made of the API's routes by `python -m api.generation`; do not edit.
 """The synchronous client: a connection pool, retries, and the resources."""
 
 from collections.abc import Iterator
@@ -13,20 +13,21 @@ from angarium.exchange import TIMEOUT_S, Again, Exchange, client_options, refuse
 from angarium.pauses import sleep
 from angarium.retry import RetryPolicy
 from angarium.shapes import AuthContext, Environment, Throughput
-from angarium.sync.audit import AuditLogs
-from angarium.sync.credentials import ApiKeys, EmbedSessions
-from angarium.sync.customers import Customers
-from angarium.sync.deliveries import Deliveries
 from angarium.sync.destinations import Destinations
-from angarium.sync.dlq import Dlq
 from angarium.sync.events import Events
 from angarium.sync.files import Files
+from angarium.sync.made.api_keys import ApiKeys
+from angarium.sync.made.audit_logs import AuditLogs
+from angarium.sync.made.customers import Customers
+from angarium.sync.made.deliveries import Deliveries
+from angarium.sync.made.dlq import Dlq
+from angarium.sync.made.embed_sessions import EmbedSessions
+from angarium.sync.made.routing_rules import RoutingRules
+from angarium.sync.made.schemas import Schemas
+from angarium.sync.made.templates import Templates
+from angarium.sync.made.transform_scripts import TransformScripts
+from angarium.sync.made.workspace import WorkspaceMethods
 from angarium.sync.replays import ReplayJobs
-from angarium.sync.rules import RoutingRules
-from angarium.sync.schemas import Schemas
-from angarium.sync.templates import Templates
-from angarium.sync.transforms import TransformScripts
-from angarium.sync.workspace import WorkspaceSettings
 
 Answer = TypeVar("Answer")
 
@@ -66,7 +67,7 @@ class Client:
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
         self.customers = Customers(self.send)
-        self.workspace = WorkspaceSettings(self.send)
+        self.workspace = WorkspaceMethods(self.send)
 
     def auth_context(self) -> AuthContext:
         """Return who the key is."""

@@ -1,27 +1,16 @@
-# Made from angarium/aio by generate_sync.py; do not edit.
-"""Events: send them, look them up."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods on events that are written by hand: sending."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Unpack
+from collections.abc import Iterable, Sequence
 
 from angarium import outgoing
-from angarium.calls import PAGE, Call, Instant, at, query_of
-from angarium.filters import EventFilter
-from angarium.shapes import (
-    Accepted,
-    BatchAccepted,
-    Delivery,
-    Event,
-    EventItem,
-    JsonObject,
-    NewEvent,
-    Page,
-)
-from angarium.sync.resource import Resource, follow_pages
+from angarium.calls import Call, Instant
+from angarium.shapes import BatchResult, EventInput, IngestResult, JsonObject
+from angarium.sync.made.events import Events as Made
 
 
-class Events(Resource):
-    """Events."""
+class Events(Made):
+    """Events: sent, and looked up."""
 
     def send(
         self,
@@ -36,7 +25,7 @@ class Events(Resource):
         correlation_id: str | None = None,
         request_id: str | None = None,
         attachments: Sequence[JsonObject] | None = None,
-    ) -> Accepted:
+    ) -> IngestResult:
         """Send one event; it is durable when this returns.
 
         A payload of bytes is a JSON object that is delivered digit for digit. Without an idempotency
@@ -59,32 +48,9 @@ class Events(Resource):
         )
         return self._send(Call("POST", "/events", body=body))
 
-    def send_batch(self, events: Iterable[NewEvent | bytes]) -> BatchAccepted:
+    def send_batch(self, events: Iterable[EventInput | bytes]) -> BatchResult:
         """Send up to 1,000 events at once; look at `rejected`: a bad event refuses only itself.
 
         Each may be a mapping in the API's words, or the bytes of one.
         """
         return self._send(Call("POST", "/events/batch", body=outgoing.batch(events)))
-
-    def get(self, event_id: str) -> Event:
-        """Return an event with its payload."""
-        return self._send(Call("GET", at("events", event_id)))
-
-    def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        **chosen: Unpack[EventFilter],
-    ) -> Page[EventItem]:
-        """Return one page of events."""
-        query = query_of({**chosen, "limit": limit, "cursor": cursor})
-        return self._send(Call("GET", "/events", query))
-
-    def iterate(self, **chosen: Unpack[EventFilter]) -> Iterator[EventItem]:
-        """Yield all events that `chosen` allows, newest first."""
-        return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
-
-    def deliveries(self, event_id: str) -> Iterator[Delivery]:
-        """Yield an event's deliveries."""
-        return follow_pages(self._send, at("events", event_id, "deliveries"), {})

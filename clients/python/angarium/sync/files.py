@@ -1,15 +1,15 @@
-# Made from angarium/aio by generate_sync.py; do not edit.
-"""Files: upload them, look them up, read them."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods on files that are written by hand: uploads and contents."""
 
 import json
 import uuid
 from collections.abc import Iterator
-from typing import Protocol, Unpack
+from typing import Protocol
 
-from angarium.calls import PAGE, Call, at, body_of, query_of
-from angarium.filters import FileFilter
-from angarium.shapes import File, FileReceipt, JsonObject, Page
-from angarium.sync.resource import Resource, Send, follow_pages
+from angarium.calls import Call, at, body_of, query_of
+from angarium.shapes import FileReceipt, JsonObject
+from angarium.sync.made.files import Files as Made
+from angarium.sync.resource import Send
 from angarium.uploads import FileContent, Upload
 
 OCTETS = "application/octet-stream"
@@ -22,8 +22,8 @@ class Read(Protocol):
         """Yield the answer. Raises AngariumError."""
 
 
-class Files(Resource):
-    """Files."""
+class Files(Made):
+    """Files: uploaded, looked up, and read."""
 
     def __init__(self, send: Send, read: Read) -> None:
         super().__init__(send)
@@ -85,25 +85,6 @@ class Files(Resource):
             "idempotency_key": idempotency_key or str(uuid.uuid4()),
         }
         return self._send(Call("POST", "/files", body=body_of(body)))
-
-    def get(self, file_id: str) -> File:
-        """Return what is known of a file."""
-        return self._send(Call("GET", at("files", file_id)))
-
-    def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        **chosen: Unpack[FileFilter],
-    ) -> Page[File]:
-        """Return one page of files."""
-        query = query_of({**chosen, "limit": limit, "cursor": cursor})
-        return self._send(Call("GET", "/files", query))
-
-    def iterate(self, **chosen: Unpack[FileFilter]) -> Iterator[File]:
-        """Yield all files that `chosen` allows, newest first."""
-        return follow_pages(self._send, "/files", {**chosen, "limit": PAGE})
 
     def content(self, file_id: str) -> Iterator[bytes]:
         """Yield a file's bytes, a piece at a time. Compare their SHA-256 with `get(...)["sha256"]`."""

@@ -1,81 +1,18 @@
-# Made from angarium/aio by generate_sync.py; do not edit.
-"""Replay jobs: past deliveries, sent again."""
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods on replay jobs that are written by hand."""
 
-from collections.abc import Iterator, Sequence
-from typing import Unpack
+from collections.abc import Iterator
 
-from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
-from angarium.filters import ReplayFilter
 from angarium.pauses import sleep
-from angarium.shapes import Page, Replayable, ReplayJob, ReplayJobDetail, ReplayProgress
-from angarium.sync.resource import Resource, follow_pages
+from angarium.shapes import ReplayProgress
+from angarium.sync.made.replay_jobs import ReplayJobs as Made
 
 LOOK_EVERY_S = 1.0  # progress is counted by the second
 FINISHED = ("COMPLETED", "FAILED", "CANCELLED")
 
 
-class ReplayJobs(Resource):
-    """Replay jobs."""
-
-    def create(
-        self,
-        *,
-        destination_id: str | None = None,
-        customer_account_id: str | None = None,
-        event_types: Sequence[str] | None = None,
-        statuses: Sequence[Replayable] | None = None,
-        delivery_ids: Sequence[str] | None = None,
-        since: Instant | None = None,
-        until: Instant | None = None,
-        dry_run: bool | None = None,
-        rate_per_second: float | None = None,
-    ) -> ReplayJobDetail:
-        """Send again the deliveries that fit; name a destination, an account, deliveries or `since`.
-
-        A job that may have been started is not started again: after a ConnectionFailedError look at
-        `list()`.
-        """
-        body = {
-            "destination_id": destination_id,
-            "customer_account_id": customer_account_id,
-            "event_types": None if event_types is None else tuple(event_types),
-            "statuses": None if statuses is None else tuple(statuses),
-            "delivery_ids": None if delivery_ids is None else tuple(delivery_ids),
-            "since": since,
-            "until": until,
-            "dry_run": dry_run,
-            "rate_per_second": rate_per_second,
-        }
-        return self._send(Call("POST", "/replay-jobs", body=body_of(body), repeatable=False))
-
-    def get(self, job_id: str) -> ReplayJobDetail:
-        """Return a job, with the destinations that have most of it."""
-        return self._send(Call("GET", at("replay-jobs", job_id)))
-
-    def list(
-        self,
-        *,
-        limit: int | None = None,
-        cursor: str | None = None,
-        **chosen: Unpack[ReplayFilter],
-    ) -> Page[ReplayJob]:
-        """Return one page of jobs."""
-        query = query_of({**chosen, "limit": limit, "cursor": cursor})
-        return self._send(Call("GET", "/replay-jobs", query))
-
-    def iterate(self, **chosen: Unpack[ReplayFilter]) -> Iterator[ReplayJob]:
-        """Yield all jobs that `chosen` allows, newest first."""
-        return follow_pages(self._send, "/replay-jobs", {**chosen, "limit": PAGE})
-
-    def cancel(self, job_id: str) -> ReplayJobDetail:
-        """End a job; what it has not sent yet is not sent."""
-        # done twice, the second finds it finished
-        path = at("replay-jobs", job_id, "cancel")
-        return self._send(Call("POST", path, body={}, repeatable=False))
-
-    def progress(self, job_id: str) -> ReplayProgress:
-        """Return how far a job is."""
-        return self._send(Call("GET", at("replay-jobs", job_id, "progress")))
+class ReplayJobs(Made):
+    """Past deliveries, sent again."""
 
     def watch(self, job_id: str, *, every_s: float = LOOK_EVERY_S) -> Iterator[ReplayProgress]:
         """Yield a job's progress until it is finished; the last one says how it ended."""

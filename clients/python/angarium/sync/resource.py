@@ -1,4 +1,4 @@
-# Made from angarium/aio by generate_sync.py; do not edit.
+# Made of the API's routes by `python -m api.generation`; do not edit.
 """What all resources have: the way to send a call, and to follow the pages of a list."""
 
 from collections.abc import Iterator, Mapping

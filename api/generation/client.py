@@ -1,0 +1,120 @@
+"""The client library's made modules: shapes, filters, plain methods, and their synchronous twins."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from api.generation.methods import Methods, Operation, filter_of, parts_of
+from api.generation.shapes import PAGE, Shapes
+from api.generation.synchronous import synchronous
+from api.generation.text import MADE, formatted, with_imports
+from api.generation.types import Types
+from api.openapi.prose import TAGS
+from api.table import ROUTES, openapi_json
+
+CLIENT = Path(__file__).parents[2] / "clients" / "python"
+PACKAGE = CLIENT / "angarium"
+README = CLIENT / "README.md"
+_TABLE = re.compile(r"(?<=\| \| \|\n\|---\|---\|\n)(\| `client.*\n)+")
+
+
+def operations() -> list[Operation]:
+    """Return the operations that the client has a method for, in the order of the document."""
+    paths = orjson.loads(openapi_json())["paths"]
+    return [
+        Operation(route, paths[route.path][route.method.lower()])
+        for route in ROUTES
+        if route.client is not None
+    ]
+
+
+def client_files() -> dict[Path, str]:
+    """Return the text of every made file of the client library, but for its README."""
+    found, types = operations(), Types(orjson.loads(openapi_json())["components"]["schemas"])
+    groups = _by_group(found)
+    shapes = Shapes(types, {name: _parts(each) for name, each in groups.items()})
+    methods = Methods(types)
+    made = {PACKAGE / "shapes" / f"{name}.py": text for name, text in shapes.modules().items()}
+    for path, text in made.items():
+        homes = [
+            (f"angarium.shapes.{home}", _names_in(shapes, home)) for home in _homes(shapes, path)
+        ]
+        made[path] = with_imports(text, [*homes, *_STANDARD])
+    whole = [("angarium.shapes", [*shapes.module_of, "JsonObject", "Page"])]
+    filters = methods.filters(found)
+    made[PACKAGE / "filters.py"] = with_imports(filters, [*whole, *_STANDARD])
+    offered = [*whole, ("angarium.filters", [filter_of(name) for name in groups]), *_STANDARD]
+    made[PACKAGE / "aio/made/__init__.py"] = (
+        f'{MADE}"""The methods that are made of the API\'s routes."""\n'
+    )
+    for name, each in groups.items():
+        text = methods.module(name, _about(each), each)
+        if "    async def " in text:
+            made[PACKAGE / f"aio/made/{name}.py"] = with_imports(text, offered)
+    made = {path: formatted(text, path) for path, text in made.items()}
+    return made | synchronous(PACKAGE, made)
+
+
+def readme() -> str:
+    """Return the client's README with its table of groups and methods."""
+    import angarium
+
+    with angarium.Client("http://localhost", "key") as client:
+        groups = {name: type(it) for name, it in vars(client).items() if not name.startswith("_")}
+    lines = [f"| `client.{name}` | {_listed(group)} |\n" for name, group in groups.items()]
+    lines.append("| `client` | `auth_context`, `throughput` |\n")
+    return _TABLE.sub("".join(lines), README.read_text("utf-8"), count=1)
+
+
+def _listed(group: type) -> str:
+    methods = [
+        name
+        for each in reversed(group.__mro__[:-1])
+        for name in vars(each)
+        if not name.startswith("_")
+    ]
+    return ", ".join(f"`{name}`" for name in dict.fromkeys(methods))
+
+
+def write_readme() -> None:
+    """Write the README."""
+    README.write_text(readme(), "utf-8")
+
+
+def _by_group(found: Sequence[Operation]) -> dict[str, list[Operation]]:
+    groups: dict[str, list[Operation]] = {}
+    for operation in found:
+        groups.setdefault(operation.group or "client", []).append(operation)
+    return groups
+
+
+def _parts(found: Sequence[Operation]) -> list[Any]:
+    return [part for operation in found for part in parts_of(operation)]
+
+
+def _about(found: Sequence[Operation]) -> str:
+    return TAGS[found[0].route.tag]
+
+
+def _homes(shapes: Shapes, path: Path) -> list[str]:
+    """Return the modules that a module of shapes may import of."""
+    if path.stem == "__init__":
+        return [*dict.fromkeys(shapes.module_of.values()), PAGE]
+    return [home for home in ("words", "shared", PAGE) if home != path.stem]
+
+
+def _names_in(shapes: Shapes, home: str) -> list[str]:
+    if home == PAGE:
+        return ["JsonObject", "Page"]
+    return [name for name, module in shapes.module_of.items() if module == home]
+
+
+_STANDARD = [
+    ("angarium.aio.resource", ["AsyncResource", "follow_pages"]),
+    ("angarium.calls", ["PAGE", "Call", "Instant", "at", "body_of", "query_of"]),
+    ("collections.abc", ["AsyncIterator", "Mapping", "Sequence"]),
+    ("typing", ["Any", "Literal", "NotRequired", "TypedDict", "Unpack"]),
+]

@@ -1,0 +1,278 @@
+"""The client's plain methods, made of the route table: one asynchronous class for each group of them."""
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.generation.text import docstring, module
+from api.generation.types import Types, names_within, without_null
+from api.routes import Repeat, Route
+
+_RENAMED = {"from": "since", "to": "until"}  # as `angarium.calls` renames them back
+_NOUNS = {"audit-logs": "entry", "deliveries": "delivery"}  # the others lose their s
+_LIST_ARGUMENTS = "*, limit: int | None = None, cursor: str | None = None"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A route with a method of the client, and what the document says of it."""
+
+    route: Route
+    document: Mapping[str, Any]
+
+    @property
+    def group(self) -> str:
+        """The attribute of the client that has the method; none for the client's own methods."""
+        return self._name.rpartition(".")[0]
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return self._name.rpartition(".")[2]
+
+    @property
+    def _name(self) -> str:
+        assert self.route.client is not None
+        return self.route.client.name
+
+    @property
+    def answer(self) -> Mapping[str, Any]:
+        """The schema of a success; empty where it is no JSON."""
+        status = next(code for code in self.document["responses"] if code.startswith("2"))
+        content = self.document["responses"][status].get("content", {})
+        found: Mapping[str, Any] = content.get("application/json", {}).get("schema", {})
+        return found
+
+    @property
+    def body(self) -> Mapping[str, Any] | None:
+        """The schema of the body; None without one."""
+        content = self.document.get("requestBody", {}).get("content", {})
+        found: Mapping[str, Any] | None = content.get("application/json", {}).get("schema")
+        return found
+
+    @property
+    def query(self) -> dict[str, Mapping[str, Any]]:
+        """The schemas of the query's parameters."""
+        return {
+            parameter["name"]: {**parameter["schema"], "required": parameter.get("required", False)}
+            for parameter in self.document.get("parameters", ())
+            if parameter["in"] == "query"
+        }
+
+
+def filter_of(group: str) -> str:
+    """Return the name of a group's filter: lists of `deliveries` have a DeliveryFilter."""
+    return re.sub("ies$", "y", group.title().replace("_", "")).removesuffix("s") + "Filter"
+
+
+class Methods:
+    """Writes the methods of one document's operations."""
+
+    def __init__(self, types: Types) -> None:
+        self._types = types
+
+    def class_of(self, group: str) -> str:
+        """Return the name of a group's class. Without `Async` it must not be the name of a shape."""
+        name = group.title().replace("_", "")
+        return f"Async{name}Methods" if name in self._types.schemas else f"Async{name}"
+
+    def module(self, group: str, about: str, operations: Sequence[Operation]) -> str:
+        """Return the module of a group's plain methods."""
+        methods = [
+            text for operation in operations if not _by_hand(operation) for text in self._of(operation)
+        ]  # fmt: skip
+        head = f"class {self.class_of(group)}(AsyncResource):\n{docstring(about, 4)}\n"
+        text = head + "\n".join(methods)
+        text = re.sub(r"\bfilter: [^,]+,", r"\g<0>  # noqa: A002 - the API's word\n", text)
+        return module(f"The methods of `client.{group}` that are made.", [text])
+
+    def filters(self, operations: Sequence[Operation]) -> str:
+        """Return the module of what lists can be narrowed by."""
+        parts = []
+        for operation in operations:
+            chosen = self._chosen(operation) if operation.method == "list" else {}
+            if chosen:
+                fields = "".join(f"    {name}: {type_}\n" for name, type_ in chosen.items())
+                told = docstring(
+                    f"What `client.{operation.group}.list` and `iterate` are narrowed by.", 4
+                )
+                parts.append(
+                    f"class {filter_of(operation.group)}(TypedDict, total=False):\n{told}\n{fields}"
+                )
+        sentence = (
+            "The filters of lists. One that is None or absent does not narrow. `since` is inclusive, "
+            "`until` exclusive."
+        )
+        return module(sentence, parts)
+
+    def _of(self, operation: Operation) -> list[str]:
+        item = self._types.item_of(operation.answer) if operation.answer else None
+        if item is None:
+            return [self._plain(operation)]
+        if operation.method == "list":
+            return [self._page(operation, item), self._iterate(operation, item)]
+        assert operation.route.client is not None
+        if operation.route.client.by_page:
+            return [self._page(operation, item)]
+        return [self._iterate(operation, item)]
+
+    # --- lists
+
+    def _chosen(self, operation: Operation) -> dict[str, str]:
+        return {
+            _argument_name(name): _or_none(self._types.argument(schema))
+            for name, schema in operation.query.items()
+            if name not in ("cursor", "limit")
+        }
+
+    def _page(self, operation: Operation, item: Any) -> str:
+        narrowed = bool(self._chosen(operation))
+        chosen = f", **chosen: Unpack[{filter_of(operation.group)}]" if narrowed else ""
+        given = ["self", *_path_arguments(operation)]
+        more = "**chosen, " if narrowed else ""
+        return (
+            f"    async def {operation.method}({', '.join(given)}, {_LIST_ARGUMENTS}{chosen})"
+            f" -> Page[{self._types.field(item)}]:\n{_told(operation, ': one page')}"
+            f'        query = query_of({{{more}"limit": limit, "cursor": cursor}})\n'
+            f'        return await self._send(Call("GET", {_path(operation)}, query))\n'
+        )
+
+    def _iterate(self, operation: Operation, item: Any) -> str:
+        narrowed = operation.method == "list" and bool(self._chosen(operation))
+        given = ["self", *_path_arguments(operation)]
+        given += [f"**chosen: Unpack[{filter_of(operation.group)}]"] if narrowed else []
+        limit = operation.query["limit"]
+        query = ["**chosen"] if narrowed else []
+        # A list that is mostly whole comes at once; the others come in the largest pages that there are.
+        query += ['"limit": PAGE'] if limit["default"] < limit["maximum"] else []
+        name = "iterate" if operation.method == "list" else operation.method
+        return (
+            f"    def {name}({', '.join(given)}) -> AsyncIterator[{self._types.field(item)}]:\n"
+            f"{_told(operation, ': all pages')}"
+            f"        return follow_pages(self._send, {_path(operation)}, {{{', '.join(query)}}})\n"
+        )
+
+    # --- everything else
+
+    def _plain(self, operation: Operation) -> str:
+        positional, named = _path_arguments(operation), []
+        values: list[str] = []
+        fields = self._fields(operation)
+        if operation.route.method == "PATCH":
+            assert operation.body is not None
+            positional.append(f"change: {self._types.field(operation.body)}")
+        assert operation.route.client is not None
+        for name, schema, required in fields:
+            argument, type_ = _argument_name(name), self._types.argument(schema)
+            values.append(f'"{argument}": {argument}')
+            if required:
+                positional.append(f"{argument}: {type_}")
+            elif name in operation.route.client.positional:
+                positional.append(f"{argument}: {_or_none(type_)} = None")
+            else:
+                named.append(f"{argument}: {_or_none(type_)} = None")
+        arguments = ["self", *positional, *(["*", *named] if named else [])]
+        document = f"{{{', '.join(values)}}}"
+        call = [f'"{operation.route.method}"', _path(operation)]
+        if operation.query:
+            call.append(f"query_of({document})")
+        elif fields:
+            call.append(f"body=body_of({document})")
+        elif operation.route.method == "PATCH":
+            call.append("body=change")
+        elif operation.route.method == "POST":
+            call.append("body={}")
+        call += _repeating(operation)
+        answer = self._types.field(operation.answer)
+        return (
+            f"    async def {operation.method}({', '.join(arguments)}) -> {answer}:\n"
+            f"{_told(operation)}        return await self._send(Call({', '.join(call)}))\n"
+        )
+
+    def _fields(self, operation: Operation) -> list[tuple[str, Any, bool]]:
+        """Return what a method takes beside the path: name, schema, whether it must be given."""
+        if operation.query:
+            return [(name, schema, schema["required"]) for name, schema in operation.query.items()]
+        if operation.body is None or operation.route.method == "PATCH":
+            return []
+        body = self._types.resolved(operation.body)
+        if "oneOf" in body:  # the form that comes first; a method by hand is for the others
+            body = self._types.resolved(body["oneOf"][0])
+        required = body.get("required", ())
+        return [(name, each, name in required) for name, each in body.get("properties", {}).items()]
+
+
+def parts_of(operation: Operation) -> list[Any]:
+    """Return the parts of the document that a method's signature names."""
+    parts = [operation.answer, *operation.query.values()]
+    return parts if operation.body is None else [*parts, operation.body]
+
+
+def words_of(operations: Sequence[Operation]) -> set[str]:
+    """Return the names of all shapes that operations refer to."""
+    return {name for each in operations for part in parts_of(each) for name in names_within(part)}
+
+
+def _by_hand(operation: Operation) -> bool:
+    assert operation.route.client is not None
+    return operation.route.client.by_hand
+
+
+def _repeating(operation: Operation) -> list[str]:
+    route = operation.route
+    assert route.client is not None
+    found = []
+    if route.client.once_with:
+        field = route.client.once_with
+        source = f'change.get("{field}")' if route.method == "PATCH" else _argument_name(field)
+        found.append(f"repeatable=not {source}")
+    elif route.repeats is Repeat.NEVER:
+        found.append("repeatable=False")
+    elif route.repeats is Repeat.GONE_IS_DONE:
+        found.append("gone_is_done=True")
+    return [*found, f"takes_s={route.takes_s}"] if route.takes_s else found
+
+
+def _told(operation: Operation, more: str = "") -> str:
+    route = operation.route
+    return docstring(f"{route.summary}{more}.\n\n{route.description}".strip(), 8)
+
+
+def _path(operation: Operation) -> str:
+    path = operation.route.path
+    if "{" not in path:
+        return f'"{path}"'
+    names = iter(_path_names(operation))
+    segments = [
+        next(names) if segment.startswith("{") else f'"{segment}"' for segment in path.split("/")[1:]
+    ]  # fmt: skip
+    return f"at({', '.join(segments)})"
+
+
+def _path_arguments(operation: Operation) -> list[str]:
+    return [f"{name}: str" for name in _path_names(operation)]
+
+
+def _path_names(operation: Operation) -> list[str]:
+    """Return the arguments of a path: the `{id}` below `routing-rules` is `rule_id`."""
+    found = []
+    for before, name in re.findall(r"/([^/]+)/{(\w+)}", operation.route.path):
+        noun = _NOUNS.get(before) or before.rpartition("-")[2].removesuffix("s")
+        found.append(f"{noun}_id" if name == "id" else _snake(name))
+    return found
+
+
+def _argument_name(name: str) -> str:
+    renamed = _RENAMED.get(name, _snake(name))
+    assert not keyword.iskeyword(renamed), name
+    return renamed
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
+
+
+def _or_none(type_: str) -> str:
+    return type_ if type_ == "Any" else f"{without_null(type_)} | None"

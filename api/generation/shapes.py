@@ -1,0 +1,108 @@
+"""The client's shapes, made of the document: a TypedDict for each object, a Literal for each word list.
+
+The module of a group holds what only its methods need; `shared` holds the rest.
+"""
+
+import keyword
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from api.generation.text import comment, docstring, module
+from api.generation.types import Types, names_within
+
+SHARED, WORDS, PAGE = "shared", "words", "page"
+
+
+class Shapes:
+    """The shapes that operations refer to. `operations`: by group, what of the document belongs to it."""
+
+    def __init__(self, types: Types, operations: Mapping[str, Iterable[Any]]) -> None:
+        self._types = types
+        self.module_of: dict[str, str] = {}  # by the shape's name
+        users: dict[str, set[str]] = {}
+        for group, parts in operations.items():
+            for name in self._reached(list(parts)):
+                users.setdefault(name, set()).add(group)
+        for name, groups in users.items():
+            if "enum" in types.schemas[name]:
+                self.module_of[name] = WORDS
+            elif _is_type(types, name):
+                self.module_of[name] = groups.pop() if len(groups) == 1 else SHARED
+        self.module_of |= {
+            name: WORDS for name, schema in types.schemas.items() if "enum" in schema
+        }
+
+    def modules(self) -> dict[str, str]:
+        """Return the text of each module of `angarium.shapes`, by its name."""
+        made = {}
+        for name in dict.fromkeys(self.module_of.values()):
+            parts = [self._definition(shape) for shape in self._in_order(name)]
+            made[name] = module(_SENTENCES.get(name, f"Shapes of `client.{name}`."), parts)
+        names = sorted([*self.module_of, "JsonObject", "Page"])
+        made["__init__"] = module(
+            "The API's JSON as types. Names are the API's own; programs ignore fields of later versions.",
+            [f"__all__ = {names!r}"],
+            wanted=names,
+        )
+        return made
+
+    def _reached(self, parts: list[Any]) -> set[str]:
+        found: set[str] = set()
+        while parts:
+            for name in names_within(parts.pop()):
+                if name not in found:
+                    found.add(name)
+                    parts.append(self._types.schemas[name])
+        return found
+
+    def _in_order(self, module_name: str) -> list[str]:
+        """Return a module's shapes, each after those that it refers to."""
+        ours = [name for name in self._types.schemas if self.module_of.get(name) == module_name]
+        ordered: list[str] = []
+        while ours:
+            ready = [
+                name for name in ours
+                if not (self._reached([self._types.schemas[name]]) - {name}).intersection(ours)
+            ]  # fmt: skip
+            ordered += ready
+            ours = [name for name in ours if name not in ready]
+        return ordered
+
+    def _definition(self, name: str) -> str:
+        schema = self._types.schemas[name]
+        if "enum" in schema:
+            words = ", ".join(map(repr, schema["enum"]))
+            return f"{comment(schema.get('description', ''))}{name} = Literal[{words}]"
+        fields = schema.get("properties", {})
+        required = set(schema.get("required", ()))
+        lines = {
+            field: (
+                comment(given.get("description", ""), 4),
+                self._field(given, not required or field in required),
+            )
+            for field, given in fields.items()
+        }
+        if any(map(keyword.iskeyword, fields)):  # a class cannot have such a field
+            items = ", ".join(f"{field!r}: {type_}" for field, (_, type_) in lines.items())
+            told = comment(schema.get("description", ""))
+            return f'{told}{name} = TypedDict("{name}", {{{items}}})'
+        body = "".join(f"{told}    {field}: {type_}\n" for field, (told, type_) in lines.items())
+        total = "" if required else ", total=False"
+        return f"class {name}(TypedDict{total}):\n{docstring(schema.get('description', name), 4)}\n{body}"
+
+    def _field(self, schema: Any, required: bool) -> str:
+        type_ = self._types.field(schema)
+        return type_ if required else f"NotRequired[{type_}]"
+
+
+def _is_type(types: Types, name: str) -> bool:
+    """Return False for what methods write otherwise: pages, unions, and the empty body."""
+    schema = types.schemas[name]
+    return bool(schema.get("properties")) and types.item_of(schema) is None
+
+
+_SENTENCES = {
+    "client": "Shapes of the client's own methods.",
+    SHARED: "Shapes that several groups of methods share.",
+    WORDS: "The API's lists of words.",
+}

@@ -1,0 +1,71 @@
+"""Python source as text: comments, docstrings, modules with the imports that they need."""
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+WIDTH = 100
+MADE = "# Made of the API's routes by `python -m api.generation`; do not edit.\n"
+# The project's rules, wherever this is run from, and whether or not the file exists yet.
+_RUFF = ["--isolated", "--line-length", str(WIDTH), "--target-version", "py311"]
+_SORTED = ["--select", "F401,I,UP", "--config", 'lint.isort.known-first-party=["angarium"]']
+
+
+def comment(text: str, indent: int = 0) -> str:
+    """Return a text as lines of a comment, or nothing."""
+    return _block(text, " " * indent + "# ") if text else ""
+
+
+def docstring(text: str, indent: int) -> str:
+    """Return a text as a docstring, its paragraphs kept."""
+    margin = " " * indent
+    paragraphs = [
+        textwrap.fill(" ".join(part.split()), WIDTH - 6, initial_indent=margin, subsequent_indent=margin)
+        for part in text.replace("\\", "\\\\").split("\n\n")
+    ]  # fmt: skip
+    body = "\n\n".join(paragraphs).strip()
+    end = f"\n{margin}" if "\n" in body else ""
+    return f'{margin}"""{body}{end}"""\n'
+
+
+def module(sentence: str, parts: Sequence[str], *, wanted: Iterable[str] = ()) -> str:
+    """Return a module of these parts, not yet formatted. `wanted`: names that it only hands on."""
+    names = {*re.findall(r"[A-Za-z_]\w*", "\n".join(parts)), *wanted}
+    return (
+        f"{MADE}{docstring(sentence, 0)}\n%IMPORTS {' '.join(sorted(names))}\n\n"
+        + "\n\n\n".join(parts)
+    )
+
+
+def with_imports(text: str, homes: Sequence[tuple[str, Iterable[str]]]) -> str:
+    """Put the imports of a module's names in their place; the first of `homes` that has a name serves."""
+    names = set(re.search(r"%IMPORTS (.*)", text)[1].split())  # type: ignore[index]  # `module` wrote it
+    lines = []
+    for home, offered in homes:
+        found = sorted(names.intersection(offered))
+        names.difference_update(found)
+        if found:
+            lines.append(f"from {home} import {', '.join(found)}")
+    return re.sub(r"%IMPORTS .*", "\n".join(lines).replace("\\", r"\\"), text, count=1)
+
+
+def formatted(text: str, path: Path) -> str:
+    """Return a module's text in the project's format, without the imports that it does not use."""
+    fixes = ["check", "--fix-only", "--unsafe-fixes", "--quiet", *_SORTED]
+    for arguments in (fixes, ["format", "--quiet"]):
+        text = subprocess.run(  # noqa: S603 - our own arguments
+            [sys.executable, "-m", "ruff", *arguments, *_RUFF, "--stdin-filename", str(path), "-"],
+            input=text,
+            capture_output=True,
+            check=True,
+            encoding="utf-8",
+        ).stdout
+    return text
+
+
+def _block(text: str, margin: str) -> str:
+    flat = " ".join(text.split())
+    return textwrap.fill(flat, WIDTH, initial_indent=margin, subsequent_indent=margin) + "\n"

@@ -1,0 +1,96 @@
+"""The document's schemas in Python's words: as fields of what the API answers, and as arguments."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+_PLAIN = {
+    "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None",
+}  # fmt: skip
+
+
+class Types:
+    """The types of one document's schemas. `schemas` are those under `components`."""
+
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self.schemas = schemas
+
+    def field(self, schema: Schema) -> str:
+        """Return the type of a field of JSON."""
+        return self._type(schema, argument=False)
+
+    def argument(self, schema: Schema) -> str:
+        """Return the type of an argument. It also takes what JSON has no word for: a datetime for an
+        instant, any sequence for a list, any mapping for an object."""
+        return self._type(schema, argument=True)
+
+    def item_of(self, schema: Schema) -> Schema | None:
+        """Return the schema of a page's items; None for what is no page."""
+        fields = self.resolved(schema).get("properties", {})
+        return fields["items"]["items"] if set(fields) == {"items", "nextCursor"} else None
+
+    def resolved(self, schema: Schema) -> Schema:
+        """Return what a reference names, or the schema itself."""
+        return self.schemas[name_of(schema)] if "$ref" in schema else schema
+
+    def _type(self, schema: Schema, *, argument: bool) -> str:
+        if "$ref" in schema:
+            return self._named(name_of(schema), argument=argument)
+        choices = schema.get("anyOf") or schema.get("oneOf")
+        if choices:
+            return _joined([self._type(choice, argument=argument) for choice in choices])
+        words = schema.get("enum") or ([schema["const"]] if "const" in schema else None)
+        if words:
+            return f"Literal[{', '.join(map(repr, words))}]"
+        kind = schema.get("type")
+        if kind == "array":
+            held = self._type(schema["items"], argument=argument)
+            return f"Sequence[{held}]" if argument else f"list[{held}]"
+        if kind == "object":
+            return self._mapping(schema.get("additionalProperties", True), argument=argument)
+        if kind == "string" and argument and schema.get("format") == "date-time":
+            return "Instant"
+        return "Any" if kind is None else _PLAIN[kind]
+
+    def _named(self, name: str, *, argument: bool) -> str:
+        shape = self.schemas[name]
+        if "anyOf" in shape or "oneOf" in shape:  # such as an entry or null
+            return self._type(shape, argument=argument)
+        return f"{name} | Mapping[str, Any]" if argument and "enum" not in shape else name
+
+    def _mapping(self, held: Any, *, argument: bool) -> str:
+        if held is True:
+            return "Mapping[str, Any]" if argument else "JsonObject"
+        kind = "Mapping" if argument else "dict"
+        return f"{kind}[str, {self._type(held, argument=argument)}]"
+
+
+def name_of(schema: Schema) -> str:
+    """Return the name of the shape that a reference names."""
+    return str(schema["$ref"]).rpartition("/")[2]
+
+
+def names_within(schema: Schema) -> Iterator[str]:
+    """Yield the names of the shapes that a schema refers to."""
+    if "$ref" in schema:
+        yield name_of(schema)
+    inner = [*schema.get("properties", {}).values()]
+    inner += [schema[key] for key in ("items", "additionalProperties") if key in schema]
+    inner += [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    for each in inner:
+        if isinstance(each, Mapping):  # `additionalProperties` may be true
+            yield from names_within(each)
+
+
+def without_null(type_: str) -> str:
+    """Return a type that does not take None."""
+    return type_.removesuffix(" | None")
+
+
+def _joined(types: list[str]) -> str:
+    parts = dict.fromkeys(part for type_ in types for part in type_.split(" | "))
+    if "Any" in parts:
+        return "Any"
+    if "None" in parts:
+        parts["None"] = parts.pop("None")
+    return " | ".join(parts)

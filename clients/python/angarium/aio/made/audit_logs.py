@@ -1,0 +1,43 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.audit_logs` that are made."""
+
+from collections.abc import AsyncIterator
+from typing import Unpack
+
+from angarium.aio.resource import AsyncResource, follow_pages
+from angarium.calls import PAGE, Call, at, query_of
+from angarium.filters import AuditLogFilter
+from angarium.shapes import AuditEntry, Page
+
+
+class AsyncAuditLogs(AsyncResource):
+    """Who changed which configuration, and how it was before."""
+
+    async def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[AuditLogFilter],
+    ) -> Page[AuditEntry]:
+        """List changes of configuration: one page.
+
+        Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown to
+        MCP keys. Every change is written with its entry or not at all; entries are never
+        removed. A page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", "/audit-logs", query))
+
+    def iterate(self, **chosen: Unpack[AuditLogFilter]) -> AsyncIterator[AuditEntry]:
+        """List changes of configuration: all pages.
+
+        Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown to
+        MCP keys. Every change is written with its entry or not at all; entries are never
+        removed. A page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        """
+        return follow_pages(self._send, "/audit-logs", {**chosen, "limit": PAGE})
+
+    async def get(self, entry_id: str) -> AuditEntry:
+        """Show a change of configuration."""
+        return await self._send(Call("GET", at("audit-logs", entry_id)))

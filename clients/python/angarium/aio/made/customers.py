@@ -1,0 +1,41 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.customers` that are made."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from angarium.aio.resource import AsyncResource
+from angarium.calls import Call, at, body_of
+from angarium.shapes import Customer, QuotasDraft
+
+
+class AsyncCustomers(AsyncResource):
+    """The accounts of customers: what their embed sessions may use, and what they have."""
+
+    async def get(self, external_id: str) -> Customer:
+        """Show a customer.
+
+        Its account: the quotas that the workspace has set, the limits that its embed sessions
+        act by, and what it has. An account is there once an event, a destination or a session
+        has named the customer.
+        """
+        return await self._send(Call("GET", at("customers", external_id)))
+
+    async def put(
+        self,
+        external_id: str,
+        *,
+        name: str | None = None,
+        quotas: QuotasDraft | Mapping[str, Any] | None = None,
+    ) -> Customer:
+        """Set a customer's name and quotas.
+
+        They replace what was said before. They hold embed sessions of the customer, at once
+        here and within a second in other processes; the workspace's keys are held to the plan
+        alone.
+        """
+        return await self._send(
+            Call(
+                "PUT", at("customers", external_id), body=body_of({"name": name, "quotas": quotas})
+            )
+        )

@@ -1,0 +1,185 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.destinations` that are made."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Unpack
+
+from angarium.aio.resource import AsyncResource, follow_pages
+from angarium.calls import PAGE, Call, at, body_of, query_of
+from angarium.filters import DestinationFilter
+from angarium.shapes import (
+    Analytics,
+    AnalyticsGranularity,
+    AnalyticsPeriod,
+    DeliveryItem,
+    DeliveryOptions,
+    Destination,
+    DestinationHealth,
+    DestinationPatch,
+    DestinationWithSecret,
+    Page,
+    SigningOptions,
+    Success,
+    TestResult,
+)
+
+
+class AsyncDestinations(AsyncResource):
+    """Where events are delivered to, and how: order, rate, retries, signing."""
+
+    async def create(
+        self,
+        name: str,
+        url: str,
+        *,
+        description: str | None = None,
+        customer_external_id: str | None = None,
+        customer_account_id: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        delivery: DeliveryOptions | Mapping[str, Any] | None = None,
+        signing: SigningOptions | Mapping[str, Any] | None = None,
+    ) -> DestinationWithSecret:
+        """Create a destination.
+
+        The signing secret is in the answer, once. `customerExternalId` opens the customer's
+        account when it is new. What an embed session creates is tied to its customer.
+
+        There are two forms. Direct: a `url` that is sent the event as it is. From a template
+        of the catalog: `templateId` and `config`, of which the template makes URL, headers
+        and body; its own defaults, such as the service's rate limit, stand where `delivery`
+        says nothing.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                "/destinations",
+                body=body_of(
+                    {
+                        "name": name,
+                        "url": url,
+                        "description": description,
+                        "customer_external_id": customer_external_id,
+                        "customer_account_id": customer_account_id,
+                        "headers": headers,
+                        "delivery": delivery,
+                        "signing": signing,
+                    }
+                ),
+                repeatable=False,
+            )
+        )
+
+    async def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[DestinationFilter],
+    ) -> Page[Destination]:
+        """List destinations: one page."""
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", "/destinations", query))
+
+    def iterate(self, **chosen: Unpack[DestinationFilter]) -> AsyncIterator[Destination]:
+        """List destinations: all pages."""
+        return follow_pages(self._send, "/destinations", {**chosen})
+
+    async def get(self, destination_id: str) -> Destination:
+        """Show a destination."""
+        return await self._send(Call("GET", at("destinations", destination_id)))
+
+    async def update(self, destination_id: str, change: DestinationPatch) -> DestinationWithSecret:
+        """Change a destination.
+
+        A merge patch (RFC 7396): null puts a field back to its default, and removes a header.
+        It acts on attempts not yet begun. With `rotateSecret` the answer holds a new secret,
+        and the previous one goes on signing for 24 hours. A masked value that is sent back
+        stays; when the URL's scheme, host or port changes, each masked header must be given
+        anew or removed.
+
+        Where it was made from a template, `config` merges like the rest: a secret whose mask
+        is sent back stays, and each must be given anew when the requests go to another host.
+        `templateId` cannot be changed, and `url` is the template's to make.
+        """
+        return await self._send(
+            Call(
+                "PATCH",
+                at("destinations", destination_id),
+                body=change,
+                repeatable=not change.get("rotateSecret"),
+            )
+        )
+
+    async def archive(self, destination_id: str) -> Success:
+        """Archive a destination.
+
+        What waits for it, and what is in the DLQ, is discarded. Its record stays readable.
+        """
+        return await self._send(Call("DELETE", at("destinations", destination_id)))
+
+    async def enable(self, destination_id: str) -> Destination:
+        """Enable a destination.
+
+        What was held as PENDING is sent.
+        """
+        return await self._send(Call("POST", at("destinations", destination_id, "enable"), body={}))
+
+    async def disable(self, destination_id: str) -> Destination:
+        """Disable a destination.
+
+        Deliveries are held as PENDING until it is enabled.
+        """
+        return await self._send(
+            Call("POST", at("destinations", destination_id, "disable"), body={})
+        )
+
+    async def test(self, destination_id: str) -> TestResult:
+        """Send a signed sample.
+
+        Sends an event of type `angarium.test` at once, also to a disabled destination,
+        outside its concurrency. It is recorded (origin INSPECTION), never retried and counted
+        nowhere.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                at("destinations", destination_id, "test"),
+                body={},
+                repeatable=False,
+                takes_s=75.0,
+            )
+        )
+
+    async def health(self, destination_id: str) -> DestinationHealth:
+        """How a destination does."""
+        return await self._send(Call("GET", at("destinations", destination_id, "health")))
+
+    def deliveries(self, destination_id: str) -> AsyncIterator[DeliveryItem]:
+        """List a destination's deliveries: all pages."""
+        return follow_pages(
+            self._send, at("destinations", destination_id, "deliveries"), {"limit": PAGE}
+        )
+
+    async def analytics(
+        self,
+        destination_id: str,
+        *,
+        period: AnalyticsPeriod | None = None,
+        granularity: AnalyticsGranularity | None = None,
+    ) -> Analytics:
+        """A destination's counters over a period.
+
+        Counted by the very statement that writes the delivery log, so that sums equal its
+        rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with
+        the minute that is now, and is the same at every granularity: points are minutes,
+        hours or days in UTC, the first and the last of them cut to the period. Every
+        combination is valid. Latency is interpolated within buckets whose bounds grow by 1.6.
+        Counters stay for 31 days, whatever the plan's retention.
+        """
+        return await self._send(
+            Call(
+                "GET",
+                at("destinations", destination_id, "analytics"),
+                query_of({"period": period, "granularity": granularity}),
+            )
+        )

@@ -1,0 +1,45 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.events` that are made."""
+
+from collections.abc import AsyncIterator
+from typing import Unpack
+
+from angarium.aio.resource import AsyncResource, follow_pages
+from angarium.calls import PAGE, Call, at, query_of
+from angarium.filters import EventFilter
+from angarium.shapes import DeliveryItem, Event, EventItem, Page
+
+
+class AsyncEvents(AsyncResource):
+    """What happened. Events come in here, one by one or in batches, and can be read afterwards."""
+
+    async def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[EventFilter]
+    ) -> Page[EventItem]:
+        """List events: one page.
+
+        Also those that no rule matched. An embed session sees its customer's, and of their
+        deliveries counts those to its customer's destinations.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", "/events", query))
+
+    def iterate(self, **chosen: Unpack[EventFilter]) -> AsyncIterator[EventItem]:
+        """List events: all pages.
+
+        Also those that no rule matched. An embed session sees its customer's, and of their
+        deliveries counts those to its customer's destinations.
+        """
+        return follow_pages(self._send, "/events", {**chosen, "limit": PAGE})
+
+    async def get(self, event_id: str) -> Event:
+        """Show an event.
+
+        `payload` and `metadata` are byte for byte as they came, and so are `attachments` but
+        for their sources: each is a file by now.
+        """
+        return await self._send(Call("GET", at("events", event_id)))
+
+    def deliveries(self, event_id: str) -> AsyncIterator[DeliveryItem]:
+        """List an event's deliveries: all pages."""
+        return follow_pages(self._send, at("events", event_id, "deliveries"), {})

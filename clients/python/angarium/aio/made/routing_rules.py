@@ -1,0 +1,113 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.routing_rules` that are made."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Unpack
+
+from angarium.aio.resource import AsyncResource, follow_pages
+from angarium.calls import Call, at, body_of, query_of
+from angarium.filters import RoutingRuleFilter
+from angarium.shapes import (
+    EventInput,
+    Page,
+    Priority,
+    RoutingRule,
+    RulePatch,
+    RulePreview,
+    RuleTrial,
+    Success,
+)
+
+
+class AsyncRoutingRules(AsyncResource):
+    """Which events go to which destination."""
+
+    async def create(
+        self,
+        name: str,
+        destination_id: str,
+        event_types: Sequence[str],
+        *,
+        filter: str | None = None,  # noqa: A002 - the API's word
+        priority: Priority | None = None,
+        enabled: bool | None = None,
+    ) -> RoutingRule:
+        """Create a routing rule.
+
+        Several matching rules of one destination make one delivery, of the highest priority.
+        For any one event type at most 100 rules with a filter may be those of one customer's
+        destinations, and 100 those of destinations tied to no customer. A filter that cannot
+        be evaluated for an event does not match; `filterErrors` counts that. 402 where the
+        plan, or the quota of the session's customer, has no room for another rule.
+        """
+        return await self._send(
+            Call(
+                "POST",
+                "/routing-rules",
+                body=body_of(
+                    {
+                        "name": name,
+                        "destination_id": destination_id,
+                        "event_types": event_types,
+                        "filter": filter,
+                        "priority": priority,
+                        "enabled": enabled,
+                    }
+                ),
+                repeatable=False,
+            )
+        )
+
+    async def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[RoutingRuleFilter],
+    ) -> Page[RoutingRule]:
+        """List routing rules: one page."""
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return await self._send(Call("GET", "/routing-rules", query))
+
+    def iterate(self, **chosen: Unpack[RoutingRuleFilter]) -> AsyncIterator[RoutingRule]:
+        """List routing rules: all pages."""
+        return follow_pages(self._send, "/routing-rules", {**chosen})
+
+    async def get(self, rule_id: str) -> RoutingRule:
+        """Show a routing rule."""
+        return await self._send(Call("GET", at("routing-rules", rule_id)))
+
+    async def update(self, rule_id: str, change: RulePatch) -> RoutingRule:
+        """Change a routing rule.
+
+        A merge patch (RFC 7396).
+        """
+        return await self._send(Call("PATCH", at("routing-rules", rule_id), body=change))
+
+    async def delete(self, rule_id: str) -> Success:
+        """Delete a routing rule."""
+        return await self._send(Call("DELETE", at("routing-rules", rule_id), gone_is_done=True))
+
+    async def preview(
+        self,
+        event: EventInput | Mapping[str, Any],
+        *,
+        rule: RuleTrial | Mapping[str, Any] | None = None,
+    ) -> RulePreview:
+        """Try an event on the rules.
+
+        Which destinations an example event would reach, and why: what each rule that names
+        its type says of it. Nothing is sent or kept, so scope `read` is enough. `rule` is one
+        that is not there yet, to be tried.
+        """
+        return await self._send(
+            Call("POST", "/routing-rules/preview", body=body_of({"event": event, "rule": rule}))
+        )
+
+    async def enable(self, rule_id: str) -> RoutingRule:
+        """Enable a routing rule."""
+        return await self._send(Call("POST", at("routing-rules", rule_id, "enable"), body={}))
+
+    async def disable(self, rule_id: str) -> RoutingRule:
+        """Disable a routing rule."""
+        return await self._send(Call("POST", at("routing-rules", rule_id, "disable"), body={}))

@@ -1,0 +1,28 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.audit_logs`."""
+
+from typing import Any, Literal, TypedDict
+
+from angarium.shapes.words import Environment
+
+# A field before and after; null where there was or is none. Secrets are `***`.
+AuditChange = TypedDict("AuditChange", {"from": Any, "to": Any})
+
+
+class AuditEntry(TypedDict):
+    """One change of configuration."""
+
+    id: str
+    createdAt: str
+    # Such as `destination.update`.
+    action: str
+    objectType: str
+    objectId: str
+    actorType: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION", "CLI", "SYSTEM"]
+    actorId: str
+    # Null for what concerns the whole workspace.
+    environment: Environment | None
+    requestId: str | None
+    changes: dict[str, AuditChange] | None
+    # Of the key's secret that a rotation or revocation ended.
+    previousFingerprint: str | None

@@ -1,0 +1,89 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.dlq`."""
+
+from typing import TypedDict
+
+from angarium.shapes.words import (
+    DeliveryKind,
+    DeliveryStatus,
+    DlqStatus,
+    Environment,
+    ErrorCategory,
+    OriginKind,
+    Priority,
+)
+
+
+class BulkDiscard(TypedDict):
+    """What a discard in bulk did."""
+
+    # In the queue, and what the filter selects.
+    matched: int
+    # Left for the next request. Above some millions it is at least so many.
+    remaining: int
+    dryRun: bool
+    discarded: int
+
+
+class BulkRetry(TypedDict):
+    """What a retry in bulk did. What is neither retried nor remaining has left the queue
+    meanwhile, or its event is gone.
+    """
+
+    # In the queue, and what the filter selects.
+    matched: int
+    # Left for the next request. Above some millions it is at least so many.
+    remaining: int
+    dryRun: bool
+    retried: int
+
+
+class DlqEntry(TypedDict):
+    """A delivery that died, and why."""
+
+    id: str
+    eventId: str
+    eventType: str
+    destinationId: str
+    environment: Environment
+    status: DeliveryStatus
+    kind: DeliveryKind
+    priority: Priority
+    originKind: OriginKind
+    isReplay: bool
+    # Its transform script returned null: nothing was sent.
+    skipped: bool
+    attemptCount: int
+    errorCategory: ErrorCategory | None
+    responseStatus: int | None
+    dlqStatus: DlqStatus | None
+    createdAt: str
+    updatedAt: str
+    nextAttemptAt: str | None
+    deliveredAt: str | None
+    # The same as `id`.
+    deliveryId: str
+    deadLetteredAt: str
+    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    lastError: str | None
+
+
+# Which entries are meant: those for which all that is given holds.
+DlqSelection = TypedDict(
+    "DlqSelection",
+    {
+        "deliveryIds": list[str] | None,
+        "from": str | None,
+        "to": str | None,
+        "destinationId": str | None,
+        "eventType": str | None,
+        "errorCategory": ErrorCategory | None,
+        "dryRun": bool,
+    },
+)
+
+
+class Requeued(TypedDict):
+    """A delivery that was taken out of the dead-letter queue."""
+
+    id: str

@@ -1,0 +1,113 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.replay_jobs`."""
+
+from typing import Literal, TypedDict
+
+from angarium.shapes.words import Environment, ReplayStatus
+
+# Which deliveries are sent again: those for which all that is given holds.
+ReplayDraft = TypedDict(
+    "ReplayDraft",
+    {
+        "destinationId": str | None,
+        "customerAccountId": str | None,
+        "eventTypes": list[str] | None,
+        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
+        "deliveryIds": list[str] | None,
+        "from": str | None,
+        "to": str | None,
+        "dryRun": bool | None,
+        "ratePerSecond": float | None,
+    },
+)
+
+
+# A replay job: what it selects, and how far it is.
+ReplayJob = TypedDict(
+    "ReplayJob",
+    {
+        "total": int,
+        "enqueued": int,
+        "skipped": int,
+        "delivered": int,
+        "failed": int,
+        "id": str,
+        "environment": Environment,
+        "status": ReplayStatus,
+        "destinationId": str | None,
+        "customerAccountId": str | None,
+        "eventTypes": list[str] | None,
+        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
+        "deliveryIds": list[str] | None,
+        "from": str | None,
+        "to": str | None,
+        "dryRun": bool,
+        "ratePerSecond": float | None,
+        "createdAt": str,
+        "startedAt": str | None,
+        "finishedAt": str | None,
+        "error": str | None,
+    },
+)
+
+
+class ReplayProgress(TypedDict):
+    """How far a replay job is."""
+
+    # Selected; while PENDING, counted so far.
+    total: int
+    # Made into new deliveries.
+    enqueued: int
+    # Cannot be replayed: the event is gone, or the destination was archived.
+    skipped: int
+    delivered: int
+    failed: int
+    id: str
+    status: ReplayStatus
+    remaining: int
+    percent: float
+    # Deliveries that come to their end, lately.
+    perSecond: float | None
+    startedAt: str | None
+    finishedAt: str | None
+    # Null where it cannot be said.
+    etaSeconds: int | None
+
+
+class ReplayShare(TypedDict):
+    """What one destination has of a job."""
+
+    destinationId: str
+    total: int
+    enqueued: int
+    skipped: int
+
+
+# A replay job with the destinations that have most of it, at most 100.
+ReplayJobDetail = TypedDict(
+    "ReplayJobDetail",
+    {
+        "total": int,
+        "enqueued": int,
+        "skipped": int,
+        "delivered": int,
+        "failed": int,
+        "id": str,
+        "environment": Environment,
+        "status": ReplayStatus,
+        "destinationId": str | None,
+        "customerAccountId": str | None,
+        "eventTypes": list[str] | None,
+        "statuses": list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None,
+        "deliveryIds": list[str] | None,
+        "from": str | None,
+        "to": str | None,
+        "dryRun": bool,
+        "ratePerSecond": float | None,
+        "createdAt": str,
+        "startedAt": str | None,
+        "finishedAt": str | None,
+        "error": str | None,
+        "destinations": list[ReplayShare],
+    },
+)

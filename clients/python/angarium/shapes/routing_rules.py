@@ -1,0 +1,146 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.routing_rules`."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from angarium.shapes.shared import ErrorDetail, EventInput
+from angarium.shapes.words import DestinationStatus, Environment, Priority
+
+
+class FilterErrors(TypedDict):
+    """How often a rule's filter gave neither true nor false since it was written; such an event
+    does not match.
+    """
+
+    count: int
+    lastAt: str
+    lastMessage: str
+
+
+class PreviewDestination(TypedDict):
+    """A destination that the event would go to."""
+
+    destinationId: str
+    name: str
+    # DISABLED holds its deliveries.
+    status: Literal["ACTIVE", "DISABLED"]
+    priority: Priority
+    # By which rule; null: by the one that is tried.
+    ruleId: str | None
+
+
+class PreviewRefusal(TypedDict):
+    """Why the event would not be accepted: the active schema of its type refuses it."""
+
+    code: str
+    message: str
+    details: list[ErrorDetail]
+
+
+class PreviewRule(TypedDict):
+    """What one rule says of the event."""
+
+    # Null for the rule that is tried.
+    ruleId: str | None
+    name: str
+    destinationId: str | None
+    destinationStatus: DestinationStatus | None
+    enabled: bool
+    # Of `eventTypes`, the first that names the type.
+    pattern: str | None
+    # Whether the destination is the customer's, or tied to none.
+    customerMatches: bool
+    filter: str | None
+    # Null without a filter, or where it failed.
+    filterValue: bool | None
+    filterError: str | None
+    priority: Priority
+    matches: bool
+    reason: Literal[
+        "MATCHES",
+        "OTHER_TYPE",
+        "RULE_DISABLED",
+        "DESTINATION_ARCHIVED",
+        "OTHER_CUSTOMER",
+        "FILTER_FALSE",
+        "FILTER_FAILED",
+    ]
+
+
+class RuleDraft(TypedDict):
+    """A routing rule as a caller writes it."""
+
+    name: str
+    destinationId: str
+    # Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*.
+    eventTypes: list[str]
+    # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
+    # occurredAt), at most 2 KiB. Null: every event of these types.
+    filter: NotRequired[str | None]
+    priority: NotRequired[Priority | None]
+    enabled: NotRequired[bool | None]
+
+
+class RulePatch(TypedDict, total=False):
+    """A routing rule as a caller writes it."""
+
+    name: str
+    destinationId: str
+    # Patterns: * is one segment, at the end one or more; * alone is everything but angarium.*.
+    eventTypes: list[str]
+    # A CEL expression over `event` (eventType, payload, metadata, source, customerExternalId,
+    # occurredAt), at most 2 KiB. Null: every event of these types.
+    filter: str | None
+    priority: Priority | None
+    enabled: bool | None
+
+
+class RuleTrial(TypedDict):
+    """A rule that is not there yet, to be tried. Without `destinationId` it is judged alone."""
+
+    name: NotRequired[str]
+    destinationId: NotRequired[str | None]
+    eventTypes: list[str]
+    filter: NotRequired[str | None]
+    priority: NotRequired[Priority | None]
+    enabled: NotRequired[bool]
+
+
+class PreviewInput(TypedDict):
+    """An example event, as for `POST /events`, and a rule to be tried with it."""
+
+    event: EventInput
+    rule: NotRequired[RuleTrial | None]
+
+
+class RoutingRule(TypedDict):
+    """A routing rule."""
+
+    id: str
+    environment: Environment
+    name: str
+    destinationId: str
+    eventTypes: list[str]
+    filter: str | None
+    # Null where there were none.
+    filterErrors: FilterErrors | None
+    priority: Priority
+    enabled: bool
+    createdAt: str
+    updatedAt: str
+
+
+class RulePreview(TypedDict):
+    """What would become of an event."""
+
+    eventType: str
+    customerExternalId: str | None
+    accepted: bool
+    refusal: PreviewRefusal | None
+    destinations: list[PreviewDestination]
+    # The rules that name the type, and the one that is tried.
+    rules: list[PreviewRule]
+    # Rules that name other types only.
+    otherRules: int
+    # Rules that are not listed: beyond 1,000, other customers' last.
+    omittedRules: int

@@ -1,0 +1,164 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes that several groups of methods share."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from angarium.shapes.page import JsonObject
+from angarium.shapes.words import (
+    DeliveryKind,
+    DeliveryStatus,
+    DlqStatus,
+    Environment,
+    ErrorCategory,
+    OriginKind,
+    Priority,
+)
+
+
+class BrandColors(TypedDict):
+    """Colours as #rrggbb; null leaves the portal its own."""
+
+    primary: str | None
+    accent: str | None
+    background: str | None
+    text: str | None
+
+
+class CustomerMay(TypedDict):
+    """What embed sessions may do with what is their customer's: everything, unless it is said."""
+
+    # Create destinations.
+    createDestinations: bool
+    # Change a destination's name, description, URL and config.
+    editDestinations: bool
+    # Enable and disable destinations.
+    switchDestinations: bool
+    # Archive destinations.
+    archiveDestinations: bool
+    # Send a sample to a destination.
+    testDestinations: bool
+    # Set a destination's headers, when it is made and later.
+    editHeaders: bool
+    # Set a destination's `delivery`, when it is made and later.
+    editDeliveryOptions: bool
+    # Rotate signing secrets, and change the algorithm.
+    rotateSecrets: bool
+    # Create, change, switch and delete routing rules.
+    manageRules: bool
+    # Create, run, publish and withdraw transform scripts.
+    manageTransforms: bool
+    # Retry what is in the DLQ.
+    retryDeliveries: bool
+    # Discard what is in the DLQ.
+    discardDeliveries: bool
+    # Start and cancel replay jobs.
+    replay: bool
+    # See what events, requests and responses hold, and the words of errors; else null is shown.
+    viewPayloads: bool
+
+
+class DeliveryItem(TypedDict):
+    """A delivery, as lists show it."""
+
+    id: str
+    eventId: str
+    eventType: str
+    destinationId: str
+    environment: Environment
+    status: DeliveryStatus
+    kind: DeliveryKind
+    priority: Priority
+    originKind: OriginKind
+    isReplay: bool
+    # Its transform script returned null: nothing was sent.
+    skipped: bool
+    attemptCount: int
+    errorCategory: ErrorCategory | None
+    responseStatus: int | None
+    dlqStatus: DlqStatus | None
+    createdAt: str
+    updatedAt: str
+    nextAttemptAt: str | None
+    deliveredAt: str | None
+
+
+class ErrorDetail(TypedDict):
+    """One offending place."""
+
+    path: str
+    message: str
+
+
+class Event(TypedDict):
+    """An event with everything that came with it."""
+
+    id: str
+    environment: Environment
+    eventType: str
+    occurredAt: str
+    receivedAt: str
+    source: str | None
+    customerExternalId: str | None
+    correlationId: str | None
+    requestId: str | None
+    idempotencyKey: str | None
+    deliveries: int
+    origin: Literal["API", "FILE", "OWN", "TEST"]
+    # Null in an embed session whose workspace does not let its customers `viewPayloads`.
+    payload: JsonObject | None
+    metadata: JsonObject | None
+    attachments: list[JsonObject] | None
+
+
+class Source(TypedDict):
+    """Where an attachment is."""
+
+    kind: str
+    uri: str
+
+
+class Success(TypedDict):
+    """Done."""
+
+    success: bool
+
+
+class Attachment(TypedDict):
+    """What comes with an event."""
+
+    source: Source
+    fileType: NotRequired[str | None]
+    contentType: NotRequired[str | None]
+    sizeBytes: NotRequired[float | None]
+    fileName: NotRequired[str | None]
+    metadata: NotRequired[JsonObject | None]
+
+
+class Branding(TypedDict):
+    """What a portal looks like. What is null the portal decides."""
+
+    name: str | None
+    # https only.
+    logoUrl: str | None
+    colors: BrandColors
+    # BCP 47, such as `en`, `de-CH`, `zh-Hant-TW`.
+    locale: str | None
+    # Where customers find help; https only.
+    supportUrl: str | None
+
+
+class EventInput(TypedDict):
+    """An event, at most 256 KiB. A payload keeps its exact bytes end to end."""
+
+    eventType: str
+    payload: JsonObject
+    # By default when it was received.
+    occurredAt: NotRequired[str | None]
+    metadata: NotRequired[JsonObject | None]
+    source: NotRequired[str | None]
+    customerExternalId: NotRequired[str | None]
+    # Unique per environment for 24 hours.
+    idempotencyKey: NotRequired[str | None]
+    correlationId: NotRequired[str | None]
+    requestId: NotRequired[str | None]
+    attachments: NotRequired[list[Attachment] | None]

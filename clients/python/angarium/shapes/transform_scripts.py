@@ -1,0 +1,61 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.transform_scripts`."""
+
+from typing import Any, Literal, TypedDict
+
+from angarium.shapes.page import JsonObject
+from angarium.shapes.words import Environment, ErrorCategory
+
+
+class TransformDraft(TypedDict):
+    """A transform script as a caller writes it."""
+
+    destinationId: str
+    name: str
+    # JavaScript with `function transform(event) { return ...; }`: at most 64 KiB.
+    source: str
+
+
+class TransformRun(TypedDict):
+    """What a script made of a body. Nothing was sent or recorded."""
+
+    success: bool
+    # The outbound body that it was given.
+    input: Any
+    # The body that would be sent; null where none would be.
+    output: Any
+    # It returned null: nothing would be sent.
+    skipped: bool
+    # The type that it set.
+    type: str | None
+    # The headers that it set.
+    headers: dict[str, str]
+    # What it printed, at most 4 KiB.
+    logs: str | None
+    durationMs: float
+    errorCategory: ErrorCategory | None
+    errorMessage: str | None
+
+
+class TransformScript(TypedDict):
+    """One version of a destination's transform script."""
+
+    id: str
+    destinationId: str
+    environment: Environment
+    name: str
+    # Counts from 1 at its destination; attempts record it.
+    version: int
+    source: str
+    # PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once.
+    status: Literal["DRAFT", "PUBLISHED", "SUPERSEDED"]
+    # The last time; null for a draft.
+    publishedAt: str | None
+    createdAt: str
+
+
+class TrialDraft(TypedDict, total=False):
+    """What a script is to be run over: an outbound body, or that of an event that is there."""
+
+    event: JsonObject | None
+    eventId: str | None

@@ -1,0 +1,103 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The API's lists of words."""
+
+from typing import Literal
+
+# One of a workspace's three environments.
+Environment = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
+
+
+# What a key may do.
+Scope = Literal["ingest", "read", "manage"]
+
+
+# A key of one environment, or of the workspace.
+KeyKind = Literal["API_KEY", "MCP_KEY"]
+
+
+# Where a destination is in its life.
+DestinationStatus = Literal["ACTIVE", "DISABLED", "ARCHIVED"]
+
+
+# What first-in first-out holds for.
+Ordering = Literal["NONE", "KEY", "STRICT"]
+
+
+# How bodies are signed.
+SigningAlgorithm = Literal["HMAC_SHA256", "ED25519"]
+
+
+# What goes first, between lanes.
+Priority = Literal["STANDARD", "HIGH", "CRITICAL"]
+
+
+# Where a delivery is in its life.
+DeliveryStatus = Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"]
+
+
+# What is delivered.
+DeliveryKind = Literal["EVENT", "FILE"]
+
+
+# Why there is a delivery.
+OriginKind = Literal["NORMAL", "REPLAY", "INSPECTION"]
+
+
+# What became of a dead delivery.
+DlqStatus = Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"]
+
+
+# Why an attempt failed.
+ErrorCategory = Literal[
+    "TIMEOUT",
+    "DNS",
+    "CONNECTION",
+    "TLS",
+    "BLOCKED_ADDRESS",
+    "PROTOCOL",
+    "REDIRECT",
+    "HTTP_4XX",
+    "HTTP_5XX",
+    "RATE_LIMITED",
+    "TRANSFORM",
+    "DESTINATION_GONE",
+    "INTERNAL",
+]
+
+
+# Where a version is in its life.
+SchemaStatus = Literal["DRAFT", "ACTIVE", "DEPRECATED"]
+
+
+# Where a job is in its life.
+ReplayStatus = Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
+
+
+# How far back.
+AnalyticsPeriod = Literal["1h", "6h", "24h", "7d", "30d"]
+
+
+# How long each point is.
+AnalyticsGranularity = Literal["minute", "hour", "day"]
+
+
+# What kind of refusal it is.
+ErrorCode = Literal[
+    "invalid_request",
+    "schema_violation",
+    "idempotency_mismatch",
+    "loop_detected",
+    "unauthorized",
+    "plan_limit",
+    "forbidden",
+    "not_found",
+    "method_not_allowed",
+    "request_timeout",
+    "conflict",
+    "payload_too_large",
+    "unsupported_media_type",
+    "range_not_satisfiable",
+    "rate_limited",
+    "internal",
+    "overloaded",
+]

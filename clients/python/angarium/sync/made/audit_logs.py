@@ -1,0 +1,43 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.audit_logs` that are made."""
+
+from collections.abc import Iterator
+from typing import Unpack
+
+from angarium.calls import PAGE, Call, at, query_of
+from angarium.filters import AuditLogFilter
+from angarium.shapes import AuditEntry, Page
+from angarium.sync.resource import Resource, follow_pages
+
+
+class AuditLogs(Resource):
+    """Who changed which configuration, and how it was before."""
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[AuditLogFilter],
+    ) -> Page[AuditEntry]:
+        """List changes of configuration: one page.
+
+        Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown to
+        MCP keys. Every change is written with its entry or not at all; entries are never
+        removed. A page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/audit-logs", query))
+
+    def iterate(self, **chosen: Unpack[AuditLogFilter]) -> Iterator[AuditEntry]:
+        """List changes of configuration: all pages.
+
+        Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown to
+        MCP keys. Every change is written with its entry or not at all; entries are never
+        removed. A page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        """
+        return follow_pages(self._send, "/audit-logs", {**chosen, "limit": PAGE})
+
+    def get(self, entry_id: str) -> AuditEntry:
+        """Show a change of configuration."""
+        return self._send(Call("GET", at("audit-logs", entry_id)))

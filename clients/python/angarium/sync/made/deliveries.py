@@ -1,0 +1,56 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.deliveries` that are made."""
+
+from collections.abc import Iterator
+from typing import Unpack
+
+from angarium.calls import PAGE, Call, at, query_of
+from angarium.filters import DeliveryFilter
+from angarium.shapes import Attempt, Delivery, DeliveryItem, Page
+from angarium.sync.resource import Resource, follow_pages
+
+
+class Deliveries(Resource):
+    """Each event on its way to each destination, with every attempt."""
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **chosen: Unpack[DeliveryFilter],
+    ) -> Page[DeliveryItem]:
+        """List deliveries: one page.
+
+        A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a
+        bounded number of deliveries is examined for each.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/deliveries", query))
+
+    def iterate(self, **chosen: Unpack[DeliveryFilter]) -> Iterator[DeliveryItem]:
+        """List deliveries: all pages.
+
+        A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a
+        bounded number of deliveries is examined for each.
+        """
+        return follow_pages(self._send, "/deliveries", {**chosen, "limit": PAGE})
+
+    def get(self, delivery_id: str) -> Delivery:
+        """Show a delivery with its attempts.
+
+        With its newest attempts: at most 100, and where receivers' answers are large as many
+        as have room in 512 KiB. `attemptsCursor` is null where these are all; else it is the
+        `cursor` with which `GET /deliveries/{id}/attempts` goes on.
+        """
+        return self._send(Call("GET", at("deliveries", delivery_id)))
+
+    def attempts(
+        self, delivery_id: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Page[Attempt]:
+        """List a delivery's attempts: one page.
+
+        Newest first. A page ends early where answers of receivers are large.
+        """
+        query = query_of({"limit": limit, "cursor": cursor})
+        return self._send(Call("GET", at("deliveries", delivery_id, "attempts"), query))

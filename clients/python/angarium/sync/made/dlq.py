@@ -1,0 +1,119 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.dlq` that are made."""
+
+from collections.abc import Iterator, Sequence
+from typing import Unpack
+
+from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
+from angarium.filters import DlqFilter
+from angarium.shapes import BulkDiscard, BulkRetry, DlqEntry, ErrorCategory, Page, Requeued
+from angarium.sync.resource import Resource, follow_pages
+
+
+class Dlq(Resource):
+    """Deliveries whose retries are used up: looked at, sent again, or let go."""
+
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[DlqFilter]
+    ) -> Page[DlqEntry]:
+        """List the dead-letter queue: one page.
+
+        Deliveries whose schedule is used up, or that met a 410; the latest created first. A
+        page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/dlq", query))
+
+    def iterate(self, **chosen: Unpack[DlqFilter]) -> Iterator[DlqEntry]:
+        """List the dead-letter queue: all pages.
+
+        Deliveries whose schedule is used up, or that met a 410; the latest created first. A
+        page may hold fewer than `limit`, even none, and still have a `nextCursor`.
+        """
+        return follow_pages(self._send, "/dlq", {**chosen, "limit": PAGE})
+
+    def get(self, delivery_id: str) -> DlqEntry | None:
+        """Show an entry of the dead-letter queue.
+
+        Null for a delivery that exists and is not in the queue.
+        """
+        return self._send(Call("GET", at("dlq", delivery_id)))
+
+    def retry(self, delivery_id: str) -> Requeued:
+        """Retry an entry of the dead-letter queue.
+
+        The same delivery is PENDING again, with a fresh schedule and dlqStatus
+        RETRIED_FROM_DLQ; attempt numbers go on, and in its lane it is the last. While its
+        destination is DISABLED it waits. 409 where retention has removed its event.
+        """
+        return self._send(Call("POST", at("dlq", delivery_id, "retry"), body={}, repeatable=False))
+
+    def retry_all(
+        self,
+        *,
+        delivery_ids: Sequence[str] | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        destination_id: str | None = None,
+        event_type: str | None = None,
+        error_category: ErrorCategory | None = None,
+        dry_run: bool | None = None,
+    ) -> BulkRetry:
+        """Retry entries of the dead-letter queue in bulk.
+
+        At least one filter is needed. The oldest go first. One request retries 10,000 and
+        works for some seconds at most: `remaining` says how many it left, and the same
+        request once more goes on with them; nothing is retried twice. With `dryRun` it only
+        counts.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/dlq/retry",
+                body=body_of(
+                    {
+                        "delivery_ids": delivery_ids,
+                        "since": since,
+                        "until": until,
+                        "destination_id": destination_id,
+                        "event_type": event_type,
+                        "error_category": error_category,
+                        "dry_run": dry_run,
+                    }
+                ),
+            )
+        )
+
+    def discard_all(
+        self,
+        *,
+        delivery_ids: Sequence[str] | None = None,
+        since: Instant | None = None,
+        until: Instant | None = None,
+        destination_id: str | None = None,
+        event_type: str | None = None,
+        error_category: ErrorCategory | None = None,
+        dry_run: bool | None = None,
+    ) -> BulkDiscard:
+        """Discard entries of the dead-letter queue in bulk.
+
+        They become DISCARDED for good: FAILED, listed, and never sent again (but by a replay
+        job). Otherwise as the retry in bulk.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/dlq/discard",
+                body=body_of(
+                    {
+                        "delivery_ids": delivery_ids,
+                        "since": since,
+                        "until": until,
+                        "destination_id": destination_id,
+                        "event_type": event_type,
+                        "error_category": error_category,
+                        "dry_run": dry_run,
+                    }
+                ),
+            )
+        )

@@ -1,0 +1,35 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.files` that are made."""
+
+from collections.abc import Iterator
+from typing import Unpack
+
+from angarium.calls import PAGE, Call, at, query_of
+from angarium.filters import FileFilter
+from angarium.shapes import FileItem, Page
+from angarium.sync.resource import Resource, follow_pages
+
+
+class Files(Resource):
+    """What is uploaded, or came with events, and is delivered by signed URLs."""
+
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[FileFilter]
+    ) -> Page[FileItem]:
+        """List files: one page.
+
+        Those that were uploaded, and those that came with events.
+        """
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/files", query))
+
+    def iterate(self, **chosen: Unpack[FileFilter]) -> Iterator[FileItem]:
+        """List files: all pages.
+
+        Those that were uploaded, and those that came with events.
+        """
+        return follow_pages(self._send, "/files", {**chosen, "limit": PAGE})
+
+    def get(self, file_id: str) -> FileItem:
+        """Show a file."""
+        return self._send(Call("GET", at("files", file_id)))

@@ -1,0 +1,111 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.schemas` that are made."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
+
+from angarium.calls import PAGE, Call, Instant, at, body_of, query_of
+from angarium.filters import SchemaFilter
+from angarium.shapes import InferredSchema, Page, SchemaVersion
+from angarium.sync.resource import Resource, follow_pages
+
+
+class Schemas(Resource):
+    """What payloads of an event type must look like, in versions; one is active."""
+
+    def create(
+        self,
+        event_type: str,
+        schema: Mapping[str, Any] | bool,
+        *,
+        description: str | None = None,
+        example: Any = None,
+    ) -> SchemaVersion:
+        """Create a version of an event schema.
+
+        It becomes the next version of its event type, a DRAFT: events are held to it once it
+        is activated. At most 64 KiB and 1,000 expansions of `$ref`, which must stay within
+        the document.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/schemas",
+                body=body_of(
+                    {
+                        "event_type": event_type,
+                        "schema": schema,
+                        "description": description,
+                        "example": example,
+                    }
+                ),
+                repeatable=False,
+            )
+        )
+
+    def list(
+        self, *, limit: int | None = None, cursor: str | None = None, **chosen: Unpack[SchemaFilter]
+    ) -> Page[SchemaVersion]:
+        """List versions of event schemas: one page."""
+        query = query_of({**chosen, "limit": limit, "cursor": cursor})
+        return self._send(Call("GET", "/schemas", query))
+
+    def iterate(self, **chosen: Unpack[SchemaFilter]) -> Iterator[SchemaVersion]:
+        """List versions of event schemas: all pages."""
+        return follow_pages(self._send, "/schemas", {**chosen, "limit": PAGE})
+
+    def infer(
+        self,
+        event_type: str,
+        *,
+        sample: int | None = None,
+        since: Instant | None = None,
+        create: bool | None = None,
+    ) -> InferredSchema:
+        """Infer a schema from recent events.
+
+        Looks at the newest events of a type: at most `sample` of them, among 20,000 events of
+        any type, and 4 MiB. All that were sampled conform to the schema.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/schemas/infer",
+                body=body_of(
+                    {"event_type": event_type, "sample": sample, "since": since, "create": create}
+                ),
+                repeatable=not create,
+            )
+        )
+
+    def versions(self, event_type: str) -> Iterator[SchemaVersion]:
+        """List the versions of an event type's schema: all pages."""
+        return follow_pages(self._send, at("schemas", "types", event_type, "versions"), {})
+
+    def active(self, event_type: str) -> SchemaVersion:
+        """Show the active schema of an event type."""
+        return self._send(Call("GET", at("schemas", "types", event_type, "active")))
+
+    def get(self, schema_id: str) -> SchemaVersion:
+        """Show a version of an event schema."""
+        return self._send(Call("GET", at("schemas", schema_id)))
+
+    def activate(self, schema_id: str) -> SchemaVersion:
+        """Activate a version of an event schema.
+
+        Events of its type are held to it from now on; the version that was active becomes
+        DEPRECATED. An event that it refuses gets 400 `schema_violation` with the failing
+        paths.
+        """
+        return self._send(
+            Call("POST", at("schemas", schema_id, "activate"), body={}, repeatable=False)
+        )
+
+    def deprecate(self, schema_id: str) -> SchemaVersion:
+        """Deprecate the active version of an event schema.
+
+        Events of its type are held to nothing from now on, until a version is activated.
+        """
+        return self._send(
+            Call("POST", at("schemas", schema_id, "deprecate"), body={}, repeatable=False)
+        )

@@ -1,0 +1,85 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The methods of `client.transform_scripts` that are made."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from angarium.calls import Call, at, body_of
+from angarium.shapes import Success, TransformRun, TransformScript
+from angarium.sync.resource import Resource, follow_pages
+
+
+class TransformScripts(Resource):
+    """JavaScript over what a destination is sent, in versions; one is published."""
+
+    def create(self, destination_id: str, name: str, source: str) -> TransformScript:
+        """Create a version of a transform script.
+
+        JavaScript with `function transform(event) { return ...; }` over the outbound body. It
+        becomes the next version of its destination, a DRAFT, and acts once it is published.
+        At most 64 KiB (413); what does not compile is a 400 that names the line; 402 where
+        the plan has no scripts, or all of them are there.
+        """
+        return self._send(
+            Call(
+                "POST",
+                "/transform-scripts",
+                body=body_of({"destination_id": destination_id, "name": name, "source": source}),
+                repeatable=False,
+            )
+        )
+
+    def of_destination(self, destination_id: str) -> Iterator[TransformScript]:
+        """List a destination's transform scripts: all pages.
+
+        A page may hold fewer than `limit` and still have a `nextCursor`: sources are long.
+        """
+        return follow_pages(self._send, at("destinations", destination_id, "transform-scripts"), {})
+
+    def get(self, script_id: str) -> TransformScript:
+        """Show a version of a transform script."""
+        return self._send(Call("GET", at("transform-scripts", script_id)))
+
+    def delete(self, script_id: str) -> Success:
+        """Delete a version of a transform script.
+
+        One that is not PUBLISHED. The plan counts it no more; its version is not given to
+        another.
+        """
+        return self._send(Call("DELETE", at("transform-scripts", script_id), gone_is_done=True))
+
+    def publish(self, script_id: str) -> TransformScript:
+        """Publish a version of a transform script.
+
+        Every attempt that begins from now on uses it, retries too; the version that was
+        PUBLISHED becomes SUPERSEDED. To roll back, publish an earlier version. What is
+        PUBLISHED already stays so.
+        """
+        return self._send(Call("POST", at("transform-scripts", script_id, "publish"), body={}))
+
+    def unpublish(self, script_id: str) -> TransformScript:
+        """Unpublish a transform script.
+
+        Attempts that begin from now on send the event's own body. A 409 where this version is
+        not the one that is PUBLISHED.
+        """
+        return self._send(
+            Call("POST", at("transform-scripts", script_id, "unpublish"), body={}, repeatable=False)
+        )
+
+    def run(
+        self, script_id: str, event: Mapping[str, Any] | None = None, *, event_id: str | None = None
+    ) -> TransformRun:
+        """Run a version of a transform script over an event.
+
+        Over `event`, an outbound body, or over that of the event `eventId`; published or not.
+        Nothing is sent, changed or recorded. A script that fails is a 200 with `success`
+        false.
+        """
+        return self._send(
+            Call(
+                "POST",
+                at("transform-scripts", script_id, "run"),
+                body=body_of({"event": event, "event_id": event_id}),
+            )
+        )

@@ -1,0 +1,21 @@
+"""What is made of the route table is in the repository as it would be made now."""
+
+from api.generation.client import PACKAGE, README, client_files, readme
+from api.generation.files import present
+
+AGAIN = "run `python -m api.generation`"
+
+
+def test_the_made_files_are_current() -> None:
+    assert present() == client_files(), AGAIN
+
+
+def test_the_table_of_methods_is_current() -> None:
+    assert README.read_text("utf-8") == readme(), AGAIN
+
+
+def test_nothing_asynchronous_is_left_in_the_synchronous_client() -> None:
+    for path in (PACKAGE / "sync").rglob("*.py"):
+        text = path.read_text()
+        for word in ("async", "Async", "await", "aclose"):
+            assert word not in text, f"{path.name}: {word}"
