@@ -290,8 +290,9 @@ class ConfigurationStore(Protocol):
         """Read everything, as of one instant; what is `known` may be left out."""
 
 
-class Projection(Protocol):
-    """Where a committed change is shown in this process."""
+class Projection:
+    """The place where a process shows a committed change. This one shows nothing, for a process without
+    read models such as the command line; `ModelProjection` has the read models of a server."""
 
     def tenant(self, tenant: Tenant) -> None:
         """A workspace was made."""
@@ -316,7 +317,3 @@ class Projection(Protocol):
 
     def customer(self, account: CustomerAccount) -> None:
         """Something else is said of a customer's account."""
-
-
-class NoProjection(Projection):
-    """The projection of a process without read models, such as the command line: it shows nothing."""

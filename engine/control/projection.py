@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from engine.control import templated
+from engine.control.ports import Projection
 from engine.core.destination import MOST_CONCURRENCY, Destination, Target
 from engine.core.vocabulary import CredentialKind, DestinationStatus
 from engine.model.configuration import DestinationRecord, KeyRecord, Tenant
@@ -21,7 +22,7 @@ log = structlog.get_logger("angarium.control")
 NOWHERE = parse_target("https://destination.invalid/")  # a name that never resolves, RFC 2606
 
 
-class ModelProjection:
+class ModelProjection(Projection):
     """The read models of a server, and its directory of actors."""
 
     def __init__(

@@ -11,7 +11,7 @@ import trio
 
 from engine.control.audit import Auditor, Principal
 from engine.control.commands import CommandQueue
-from engine.control.ports import DestinationStore, NoProjection, Projection
+from engine.control.ports import DestinationStore, Projection
 from engine.core.vocabulary import DestinationStatus
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.errors import Refusal
@@ -76,7 +76,7 @@ class ConfigurationWriter:
 
 def writer_without_models(identity: Identity, now: Callable[[], float]) -> ConfigurationWriter:
     """Return the writer of a process that has no read models, such as the command line."""
-    return ConfigurationWriter(CommandQueue(), NoProjection(), identity, now)
+    return ConfigurationWriter(CommandQueue(), Projection(), identity, now)
 
 
 async def destination_of(

@@ -10,7 +10,7 @@ from trio.testing import MockClock
 from engine.control.audit import Principal
 from engine.control.commands import MAX_WAITING, CommandQueue
 from engine.control.dlq import WITHIN_S, Bulk, DeadLetterCommands
-from engine.control.ports import NoProjection
+from engine.control.ports import Projection
 from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
 from engine.intake.entrance import Entry
@@ -61,7 +61,7 @@ async def commands() -> AsyncIterator[CommandQueue]:
 
 def queues(commands: CommandQueue) -> DeadLetterCommands:
     endless: Any = Endless()
-    writer = ConfigurationWriter(commands, NoProjection(), Identity(), trio.current_time)
+    writer = ConfigurationWriter(commands, Projection(), Identity(), trio.current_time)
     return DeadLetterCommands(endless, endless, endless, endless, writer)
 
 
