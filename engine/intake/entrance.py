@@ -14,6 +14,7 @@ import trio
 
 from engine.core.records import Delivery
 from engine.intake.hands import Hands
+from engine.intake.untold import Hearer, Untold
 from engine.ports import (
     BlockedError,
     ContentionError,
@@ -43,20 +44,13 @@ class Entry(Protocol):
         """
 
 
-class Directory(Protocol):
+class Directory(Hearer, Protocol):
     """What the entrance needs of the directory of actors."""
 
     dirty: set[str]
 
     def arrived(self, deliveries: Sequence[Delivery]) -> None:
         """Take committed deliveries, in seq order."""
-
-    def untold(self, deliveries: Sequence[Delivery]) -> None:
-        """Have the destinations of committed deliveries begin anew from the store: nobody knows which
-        of them were told. Deliveries are in seq order."""
-
-    def spare(self, rows: Iterable[DirtyDestination]) -> None:
-        """Learn of backlog rows that were written, of which some were for nothing."""
 
 
 Pause = Callable[[], Awaitable[None]]
@@ -79,12 +73,18 @@ class Entrance:
     """Owner of the entries that wait, and of the one that is being written."""
 
     def __init__(
-        self, store: IntakeStore, directory: Directory, hands: Hands | None = None
+        self,
+        store: IntakeStore,
+        directory: Directory,
+        hands: Hands | None = None,
+        untold: Untold | None = None,
     ) -> None:
-        """`hands`: the intake's, where another one writes beside it."""
+        """`hands`: the intake's, where another one writes beside it. `untold`: the intake's, which it
+        tells again when it runs anew."""
         self._store = store
         self._directory = directory
         self._hands = hands or Hands(_nothing)
+        self._untold = untold or Untold(directory)
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
@@ -170,10 +170,10 @@ class Entrance:
             try:
                 self._directory.arrived(mine.deliveries)
             except BaseException:
-                self._directory.untold(mine.deliveries)
+                self._untold.begin_anew(mine.deliveries, dirty)
                 raise
         if error is None:
-            self._directory.spare(dirty)
+            self._untold.spare(dirty)
         self._open = None  # only now: should one of these break, whoever waits is told
         self._hands.release()
         self._end(mine, error)

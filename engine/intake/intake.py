@@ -19,6 +19,7 @@ from engine.intake.group import IntakeStatistics, Twins, grouped, with_twins, wr
 from engine.intake.hands import NOTHING, Hands
 from engine.intake.pace import Pace
 from engine.intake.queue import IntakeQueue, environment_of
+from engine.intake.untold import Untold
 from engine.model.identity import Identity
 from engine.ports import (
     Acceptance,
@@ -87,10 +88,10 @@ class Intake:
         self._open: deque[Submission] = deque()  # being written, or their fate not told
         self._behind: list[Submission] = []  # and those that come after them, of a group in halves
         self._customers = Customers(identity)
-        self.entrance = Entrance(store, destinations, self.hands)
+        self._untold = Untold(destinations)
+        self.entrance = Entrance(store, destinations, self.hands, self._untold)
         self.entrance.wake = self.nudge
         self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
-        self._untold: list[Delivery] = []  # committed, and perhaps not told to their destinations
         self._lock_waits = 0  # of the group that is being written
         self._groups = self._events = self._deliveries = self._refused = 0
 
@@ -139,7 +140,7 @@ class Intake:
 
     async def run(self) -> None:
         """Commit group after group until closed and empty."""
-        self._say_untold()  # what an earlier run could not even say
+        self._untold.tell()  # what an earlier run could not
         while True:
             await self._wake.wait()
             self._wake = trio.Event()
@@ -239,11 +240,10 @@ class Intake:
             self._tell(pending, acceptance, twins)
             await self._deliver(deliveries)
         except BaseException:
-            self._untold = deliveries
-            self._say_untold()
+            self._untold.begin_anew(deliveries, group.dirty)
             raise
         if acceptance.lost or acceptance.unheld:
-            self._destinations.spare(group.dirty)
+            self._untold.spare(group.dirty)
 
     def _build(self, submissions: list[Submission]) -> tuple[IntakeGroup, Twins]:
         group, twins = grouped(submissions, int(self._now() * 1000))
@@ -286,11 +286,6 @@ class Intake:
             if told:
                 await trio.lowlevel.checkpoint()
             self._destinations.arrived(deliveries[told : told + most])
-
-    def _say_untold(self) -> None:
-        """Let destinations read the store, since nobody knows whether they were told."""
-        self._destinations.untold(self._untold)
-        self._untold = []
 
     # --- trouble
 
@@ -384,7 +379,7 @@ class Intake:
                 await trio.lowlevel.checkpoint()
             except StoreAwayError as error:
                 if not again and not error.maybe_written:
-                    self._destinations.spare(DirtyDestination.each_of(rows))
+                    self._untold.spare(DirtyDestination.each_of(rows))
                     self._turn_away()
                     break
                 # A row too many costs one look at the next start; but the next group must not run

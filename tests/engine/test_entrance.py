@@ -44,7 +44,7 @@ def destinations() -> FakeDestinations:
 
 
 class Entry:
-    """One delivery to `to`; `script` holds an error (or None) for each coming run."""
+    """One delivery to `to`, or `nothing`; `script` holds an error (or None) for each coming run."""
 
     def __init__(self, store: FakeIntakeStore, to: str = "d1") -> None:
         self._store = store
@@ -54,6 +54,7 @@ class Entry:
         event = Event(IDENTITY.event(), 1, "t", 0, b"{}")
         self.delivery = Delivery(delivery_id(event.id, 1), event, to, DeliveryClass.REPLAY)
         self.gate: trio.Event | None = None
+        self.nothing = False
 
     async def write(
         self, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -69,7 +70,7 @@ class Entry:
             if error is not None:
                 raise error
             self.delivery.seq = base
-            return [self.delivery]
+            return [] if self.nothing else [self.delivery]
         finally:
             self._store.running -= 1
 

@@ -1,0 +1,114 @@
+"""What the intake could not tell the directory of actors is told by the intake's next run."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from engine.core.records import Delivery
+from engine.intake.intake import Intake
+from engine.model.identity import Identity
+from engine.ports import Claimed, DirtyDestination, StoreAwayError
+from engine.settings import Settings
+from tests.engine.fakes import FakeDestinations, FakeIntakeStore
+from tests.engine.test_entrance import Entry
+from tests.engine.test_intake import make
+
+
+class BreakingDestinations(FakeDestinations):
+    """Raises instead of the next calls of the methods that `breaks` names."""
+
+    def __init__(self, *breaks: str) -> None:
+        super().__init__()
+        self.breaks = list(breaks)
+
+    def _break(self, name: str) -> None:
+        if name in self.breaks:
+            self.breaks.remove(name)
+            raise RuntimeError(name)
+
+    def arrived(self, deliveries: Sequence[Delivery]) -> None:
+        self._break("arrived")
+        super().arrived(deliveries)
+
+    def untold(self, deliveries: Sequence[Delivery]) -> None:
+        self._break("untold")
+        super().untold(deliveries)
+
+    def spare(self, rows: Iterable[DirtyDestination]) -> None:
+        self._break("spare")
+        super().spare(rows)
+
+
+def an_intake(store: FakeIntakeStore, destinations: FakeDestinations) -> Intake:
+    return Intake(store, destinations, Identity(), Settings(), trio.current_time)
+
+
+async def run_again(intake: Intake) -> None:
+    """Run until something breaks, then once more until everything is done."""
+    with pytest.raises(RuntimeError):
+        await intake.run()
+    intake.close()
+    await intake.run()
+
+
+async def entered(intake: Intake, entry: Entry) -> None:
+    with pytest.raises(StoreAwayError):
+        await intake.entrance.enter(entry)
+
+
+async def test_a_row_that_was_written_for_nothing_is_told_after_all() -> None:
+    store, destinations = FakeIntakeStore(), BreakingDestinations("spare")
+    intake, entry = an_intake(store, destinations), Entry(store)
+    entry.nothing = True
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(entered, intake, entry)
+        await wait_all_tasks_blocked()
+        await run_again(intake)
+    assert [row.destination for row in destinations.spared] == ["d1"]
+
+
+async def test_entered_deliveries_are_told_after_all() -> None:
+    store, destinations = FakeIntakeStore(), BreakingDestinations("arrived", "untold")
+    intake, entry = an_intake(store, destinations), Entry(store)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(entered, intake, entry)
+        await wait_all_tasks_blocked()
+        await run_again(intake)
+    assert destinations.doubtful == [entry.delivery]
+    assert [row.destination for row in destinations.spared] == ["d1"]
+
+
+@pytest.mark.parametrize("breaks", [("arrived",), ("arrived", "untold"), ("arrived", "spare")])
+async def test_accepted_deliveries_are_told_after_all(breaks: tuple[str, ...]) -> None:
+    destinations = BreakingDestinations(*breaks)
+    intake, submission = an_intake(FakeIntakeStore(), destinations), make([])
+    intake.submit(submission)
+    await run_again(intake)
+    assert destinations.doubtful == submission.deliveries
+    assert [row.destination for row in destinations.spared] == ["d1"]
+
+
+def lost(store: FakeIntakeStore, intake: Intake, destinations: FakeDestinations) -> None:
+    store.keys[1, "k"] = Claimed(Identity().event(), 1, b"x")
+    intake.submit(make([], key="k"))
+
+
+def not_forgotten(store: FakeIntakeStore, intake: Intake, destinations: FakeDestinations) -> None:
+    away = StoreAwayError("away")
+    away.maybe_written = False
+    store.script = [away]
+    destinations.forgettable = [(1, "d1")]
+    intake.nudge()
+
+
+@pytest.mark.parametrize("happen", [lost, not_forgotten])
+async def test_a_row_that_stays_for_nothing_is_told_after_all(
+    happen: Callable[[FakeIntakeStore, Intake, FakeDestinations], None],
+) -> None:
+    store, destinations = FakeIntakeStore(), BreakingDestinations("spare")
+    intake = an_intake(store, destinations)
+    happen(store, intake, destinations)
+    await run_again(intake)
+    assert [row.destination for row in destinations.spared] == ["d1"]
