@@ -51,8 +51,8 @@ class Ledger:
         """Raise the row, if it can be raised, enough was settled, and not within the last second."""
         self._settled += settled
         if self._settled >= self._after and now - self._marked_at >= MARK_EVERY_S:
-            self._marked_at, self._settled = now, 0
             self._write(config, machine.low_seq(), None)
+            self._marked_at, self._settled = now, 0
 
     def close(self, config: Destination, machine: DestinationMachine, now: float) -> Departure:
         """Write what must not be forgotten when the machine leaves memory; returns what it leaves."""
@@ -69,15 +69,14 @@ class Ledger:
         return due is not None
 
     def _write(self, config: Destination, low_seq: int, due_ms: int | None) -> None:
-        self.low_seq = low_seq
         if (low_seq, due_ms) != self._marked:
-            self._marked = (low_seq, due_ms)
             self._recorder.mark(BacklogMark(config.environment, config.id, low_seq, due_ms))
+            self._marked = (low_seq, due_ms)  # only now: a mark that broke is written again
+        self.low_seq = low_seq
 
     def save(self, config: Destination, snapshot: bytes, now: float) -> None:
         """Write a snapshot, unless it says what the last one said."""
         if snapshot != self.snapshot:
-            before, self.snapshot = self.snapshot, snapshot
-            self.snapshot_at = now
-            write = SnapshotWrite(config.environment, config.id, snapshot, before)
+            write = SnapshotWrite(config.environment, config.id, snapshot, self.snapshot)
             self._recorder.write_snapshot(write)
+            self.snapshot, self.snapshot_at = snapshot, now

@@ -277,3 +277,28 @@ async def test_a_change_during_the_restart_is_not_lost(autojump_clock: MockClock
         world.change(destination, status=DestinationStatus.ACTIVE)
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 5}
+
+
+@pytest.mark.parametrize("name", ["mark", "write_snapshot"])
+async def test_what_an_actor_could_not_write_as_it_left_its_successor_writes(
+    autojump_clock: MockClock, name: str
+) -> None:
+    async with running() as world:
+        destination = world.destination(retry_schedule_s=(7200,))
+        world.sender.behave = lambda sent: (0.01, failure() if sent.number == 1 else OK)
+        write, broken = getattr(world.recorder, name), [0]
+
+        def breaking(*written: Any) -> None:
+            if world.store.settled and not broken[0]:
+                broken[0] += 1
+                raise BugError
+            write(*written)
+
+        setattr(world.recorder, name, breaking)
+        world.accept(destination)
+        await trio.sleep(300)
+        assert broken == [1]
+        assert world.store.backlog_rows[destination].next_due_at_ms is not None
+        assert destination in world.store.snapshots
+        await world.settled()
+        assert world.statuses(destination) == {"DELIVERED": 1}
