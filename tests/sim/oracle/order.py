@@ -87,18 +87,22 @@ def _counts(sight: Sight, reign: Reign, sending: Sending) -> bool:
 def _passage(sight: Sight, row: DeliveryRow, requeues: Requeues) -> Passage:
     """What was sent before it was requeued does not count, since its former place is not known; nor what
     a process sent that did not own the database any more."""
-    mine = [
+    sent = [
         each
         for each in sight.of_delivery.get(row.id, [])
-        if each.arrived.number > row.schedule_start and not _former(sight, row, each, requeues)
+        if each.arrived.number > row.schedule_start
     ]
+    former = [each for each in sent if _former(sight, row, each, requeues)]
+    mine = [each for each in sent if each not in former]
     good = [each for each in mine if each.good and sight.reigned(each)]
     if good:
         first = min(good, key=lambda each: each.at)
+        # What may have been sent before a requeue may have been sent after it: then it freed the lane.
+        freed = [*good, *(each for each in former if each.good and sight.reigned(each))]
         # A success that nobody heard of freed the lane by itself as little as it can be waited for; and
         # one that is heard by a process that stood still while it was replaced waits for nobody either.
-        told = [each.end for each in good if each.heard and _owned(sight, each)]
-        return Passage(row, first, min(told or [each.at for each in good]))
+        told = [each.end for each in freed if each.heard and _owned(sight, each)]
+        return Passage(row, first, min(told or [each.at for each in freed]))
     known = [each.end if each.heard else each.at for each in mine if sight.reigned(each)]
     if row.status in ("PENDING", "RETRYING"):
         return Passage(row, None, inf)
