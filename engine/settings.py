@@ -30,7 +30,8 @@ class Settings(BaseModel):
 
     bind: str = Field(
         "127.0.0.1:8080",
-        description="address and port to listen on; only this machine, until you say otherwise",
+        description="address and port to listen on; only this machine, until you say otherwise."
+        " [::]:8080 is every address of both families",
     )
     data_dir: Path = Field(Path("data"), description="embedded database, master key and files")
     database_url: str | None = Field(None, description="PostgreSQL 15+ of your own; none: embedded")
@@ -45,7 +46,9 @@ class Settings(BaseModel):
         " it while the server runs; none: master.key in the data dir",
     )
     tls_cert: Path | None = Field(
-        None, description="certificate chain (PEM); with it the door speaks TLS"
+        None,
+        description="certificate chain (PEM); with it the door speaks TLS. Read again when the file"
+        " changes, and at SIGHUP",
     )
     tls_key: Path | None = Field(None, description="private key (PEM) of the certificate")
     operations_bind: str | None = Field(
@@ -289,10 +292,11 @@ class Settings(BaseModel):
             raise ValueError("must be TEMPLATE=HOST or TEMPLATE=HOST:PORT, comma separated")
         return tuple((name, host.lower()) for name, _, host in pairs)
 
-    @field_validator("bind")
+    @field_validator("bind", "operations_bind")
     @classmethod
-    def _is_address(cls, value: str) -> str:
-        _address(value)
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            _address(value)
         return value
 
     @model_validator(mode="after")
@@ -307,6 +311,14 @@ class Settings(BaseModel):
     def address(self) -> tuple[str, int]:
         """The host and port of `bind`; an IPv6 host without its brackets."""
         return _address(self.bind)
+
+    @property
+    def listening(self) -> dict[str, tuple[str, int]]:
+        """The hosts and ports that the server listens on, by the setting that names each."""
+        found = {"bind": self.address}
+        if self.operations_bind is not None:
+            found["operations_bind"] = _address(self.operations_bind)
+        return found
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str], **flags: object) -> "Settings":

@@ -1,7 +1,9 @@
 """Why a server ended, for an operator: the one reason inside what was raised, and its exit code."""
 
+from api.door.tls import CertificateError
 from engine.actors.supervisor import GivenUpError
 from engine.plans.file import PlansFileError
+from engine.settings import PREFIX
 from engine.templates.reading import TemplateFileError
 from storage.database.errors import OwnershipLostError, StoreError
 from storage.embedded.server import EmbeddedError
@@ -12,12 +14,20 @@ EXIT_FAILED, EXIT_SETTINGS, EXIT_DATABASE = 1, 2, 3
 
 
 class ListenError(Exception):
-    """The address to listen on cannot be had."""
+    """The address to listen on cannot be had. `setting` is the one that names it."""
+
+    def __init__(self, setting: str, address: str, error: OSError) -> None:
+        reason = error.strerror or str(error)
+        super().__init__(
+            f"cannot listen on {address}: {reason}."
+            f" Give another address with {PREFIX}{setting.upper()}, or end the program that has this one"
+        )
 
 
 _CODES: dict[type[Exception], int] = {  # the first that fits counts
     SecretBoxError: EXIT_SETTINGS,
     ListenError: EXIT_SETTINGS,
+    CertificateError: EXIT_SETTINGS,
     PlansFileError: EXIT_SETTINGS,
     TemplateFileError: EXIT_SETTINGS,
     FileStoreError: EXIT_SETTINGS,

@@ -27,6 +27,7 @@ from api.composition.replaying import replays_of
 from api.composition.routing import routing_of
 from api.composition.sharing import Sharing
 from api.door.front import FrontDoor
+from api.door.tls import watch
 from api.gate import Gate
 from api.ingestion import Ingestion
 from engine.actors.directory import Directory
@@ -275,6 +276,7 @@ class Server:
             child("ownership", self._watch_ownership),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
             child("door", self._open_door, restart=Restart.TRANSIENT),
+            child("certificate", partial(watch, self.door.certificate), restart=Restart.TRANSIENT),
         ]
 
     async def stop(self) -> None:
@@ -342,8 +344,7 @@ class Server:
             listening = self.door.address[1] != 0
             if listening or not isinstance(found, OSError):
                 raise
-            reason = found.strerror or str(found)
-            raise ListenError(f"cannot listen on {self.settings.bind}: {reason}") from error
+            raise ListenError("bind", self.settings.bind, found) from error
 
     async def _recover(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         destinations = await self.directory.recover()

@@ -1,14 +1,17 @@
 """Runs a server in this process, from its settings to its exit code."""
 
+import os
 import signal
 from collections.abc import AsyncIterator
 
 import structlog
 import trio
 
-from api.cli.failures import known_failure
+from api.cli.failures import ListenError, known_failure
 from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
+from api.door.listener import see_that_free
+from api.door.tls import Certificate, server_context
 from engine.plans.file import plans_of
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
@@ -20,6 +23,8 @@ from storage.encryption.secretbox import SecretBox
 from storage.files.blobs import open_blobs
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Reads the certificate again. In a terminal it means that the terminal is gone: the server stops.
+HANG_UP = signal.SIGHUP
 # For PostgreSQL's last checkpoint where a second signal said so; else its next start replays its log.
 AT_ONCE_S = 2.0
 
@@ -31,6 +36,7 @@ def serve(settings: Settings) -> int:
     forbid_core_dumps()
     try:
         read_declared(settings)
+        see_that_addresses_are_free(settings)
         trio.run(_serve, settings, secret_box(settings))
     except Exception as error:
         known = known_failure(error)
@@ -57,23 +63,36 @@ def read_declared(settings: Settings) -> None:
     a slip in there makes no data folder, no key and no database before it says so."""
     plans_of(settings)
     catalog_of(settings)
+    if settings.tls_cert is not None:
+        server_context(settings.tls_cert, settings.tls_key)
     if settings.file_store is not None:
         open_blobs(settings.file_store, settings.data_dir)
 
 
+def see_that_addresses_are_free(settings: Settings) -> None:
+    """Raise ListenError where another program has an address that the server is to listen on."""
+    for setting, (host, port) in settings.listening.items():
+        try:
+            see_that_free(host, port)
+        except OSError as error:
+            raise ListenError(setting, getattr(settings, setting), error) from error
+
+
 async def _serve(settings: Settings, box: SecretBox) -> None:
     embedded = None if settings.database_url is not None else EmbeddedServer(settings.data_dir)
+    stopping = (*SIGNALS, HANG_UP) if os.isatty(0) else SIGNALS
     # What the receiver goes back to: one that comes when all has ended must not become the exit code.
-    for number in SIGNALS:
+    for number in (*SIGNALS, HANG_UP):
         signal.signal(number, signal.SIG_IGN)
     # To the end: a signal while PostgreSQL starts or stops must not leave it behind.
-    with trio.open_signal_receiver(*SIGNALS) as signals:
+    with trio.open_signal_receiver(*stopping) as signals:
         try:
             url = settings.database_url if embedded is None else await _started(embedded, signals)
             if url is None:
                 log.info("server stopped", before="the database had started")
             else:
-                await _run(settings, box, url, embedded, signals)
+                renews = HANG_UP not in stopping
+                await _run(settings, box, url, embedded, signals, renews)
         finally:
             if embedded is not None:
                 with trio.CancelScope(shield=True):
@@ -86,6 +105,7 @@ async def _run(
     url: str,
     embedded: EmbeddedServer | None,
     signals: AsyncIterator[int],
+    renews: bool,
 ) -> None:
     async with open_bridge(url) as bridge:
         server = Server(settings, bridge, box, embedded)
@@ -96,6 +116,8 @@ async def _run(
         in_order = False
         async with trio.open_nursery() as nursery:
             nursery.start_soon(server.stop_at_signal, signals, nursery.cancel_scope)
+            if renews:
+                nursery.start_soon(_renew_at_hang_up, server.door.certificate)
             try:
                 await server.prepare()
             except StoreAwayError:
@@ -107,6 +129,13 @@ async def _run(
         if embedded is not None and not in_order:
             embedded.stop_within_s = AT_ONCE_S
         log.info("server stopped")
+
+
+async def _renew_at_hang_up(certificate: Certificate | None) -> None:
+    with trio.open_signal_receiver(HANG_UP) as signals:
+        async for _ in signals:
+            if certificate is not None:
+                await certificate.renew()
 
 
 async def _started(embedded: EmbeddedServer, signals: AsyncIterator[int]) -> str | None:

@@ -6,7 +6,6 @@ One owner of every inbound connection of the process. What a connection says is 
 import math
 import resource
 import socket
-import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -19,9 +18,9 @@ from api.door.exchange import Exchange
 from api.door.http2 import Http2Connection
 from api.door.http2_turns import Turns
 from api.door.limits import LIMITS, Limits
-from api.door.listener import Listener, listening_socket
+from api.door.listener import Listener, listening_sockets
 from api.door.places import Place, Places, PlacesStatistics, account_of
-from api.door.tls import server_context
+from api.door.tls import Certificate
 from api.door.transport import PlainTransport, TlsTransport, Transport
 from api.door.untaken import UntakenAnswers
 from api.entry import ENTRY
@@ -81,13 +80,13 @@ class FrontDoor:
         self.address: Address = ("", 0)
         self.places = Places(settings.control_requests)
         self.untaken = UntakenAnswers(settings.answer_bytes)
-        self._bind = settings.bind
+        self._bind = settings.address
         self.app = app  # what is not answered at the door
         self._listens = listens
         self._on_error = on_error
-        self._tls: ssl.SSLContext | None = None
+        self.certificate: Certificate | None = None
         if settings.tls_cert is not None:
-            self._tls = server_context(settings.tls_cert, settings.tls_key)
+            self.certificate = Certificate(settings.tls_cert, settings.tls_key)
         self._listeners: list[Listener] = []
         self._channels: set[Channel] = set()
         self._turning_away: set[Channel] = set()
@@ -114,7 +113,7 @@ class FrontDoor:
                     nursery.start_soon(self.places.run)
                     try:
                         if self._listens:
-                            await self.listen()
+                            self.listen()
                         task_status.started()
                         await self._over.wait()
                     finally:  # before the nursery closes, or a request could come that nobody may serve
@@ -126,16 +125,9 @@ class FrontDoor:
             application.cancel_scope.cancel()
         self._ended.set()
 
-    async def listen(self) -> None:
+    def listen(self) -> None:
         """Open the listening sockets (`run` does this); `address` is the first one's."""
-        host, _, port = self._bind.rpartition(":")
-        found = await trio.socket.getaddrinfo(
-            host.strip("[]") or None, int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )
-        number = int(port)
-        for family, _, _, _, address in dict.fromkeys(found):
-            sock = listening_socket(family, (address[0], number, *address[2:]))
-            number = sock.getsockname()[1]  # of port 0 the same for all
+        for sock in listening_sockets(*self._bind):
             self._listeners.append(
                 Listener(
                     sock, self.reactor, self.timers, self.limits.rest_s, self._accept, self._evict
@@ -199,14 +191,15 @@ class FrontDoor:
         if full:
             self._evict()
             full = len(self._channels) >= self.limits.connections
+        secure = self.certificate
         transport: Transport = (
-            PlainTransport(sock) if self._tls is None else TlsTransport(sock, self._tls)
+            PlainTransport(sock) if secure is None else TlsTransport(sock, secure.context)
         )
         if not full:
             self._channels.add(Connection(self, transport, address))
             return True
         self._turned_away += 1
-        if self._tls is not None:  # its client could only be answered after a handshake
+        if secure is not None:  # its client could only be answered after a handshake
             sock.close()
             return True
         connection = Connection(self, transport, address)
@@ -262,7 +255,11 @@ class FrontDoor:
                 return
             exchange.place, exchange.account, exchange.untaken = place, account, self.untaken
             scope = scope_of(
-                exchange.head, exchange.request_id, client, self.address, self._tls is not None
+                exchange.head,
+                exchange.request_id,
+                client,
+                self.address,
+                self.certificate is not None,
             )
             scope["extensions"][STREAM] = exchange.stream
             if exchange.entry is not None:

@@ -3,6 +3,7 @@
 import errno
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from engine.runtime.reactor import Reactor, Registration
 from engine.runtime.timers import Timers
@@ -11,6 +12,7 @@ BACKLOG = 1024
 ACCEPTS_PER_PASS = (
     16  # half a millisecond; the rest comes with the next pass, after those that are connected
 )
+EVERY_IPV6, EVERY_IPV4 = "::", "0.0.0.0"  # noqa: S104  only where the operator says so
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 Accept = Callable[[socket.socket, tuple[str, int]], bool]
@@ -84,13 +86,59 @@ class Listener:
 
 def listening_socket(family: int, address: tuple[object, ...]) -> socket.socket:
     """Return a non-blocking socket that listens at `address`. Raises OSError."""
+    sock = _bound(family, address)
+    try:
+        sock.listen(BACKLOG)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def listening_sockets(host: str, port: int) -> list[socket.socket]:
+    """Return sockets that listen at all addresses of `host`, at one port. Raises OSError."""
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in _addresses(host, port):
+            sockets.append(listening_socket(family, (address[0], port, *address[2:])))
+            port = sockets[0].getsockname()[1]  # of port 0 the same for all
+    except OSError:
+        for sock in sockets:
+            sock.close()
+        raise
+    return sockets
+
+
+def see_that_free(host: str, port: int) -> None:
+    """Raise OSError where another program listens at an address of `host`. Nothing is opened."""
+    for family, address in _addresses(host, port):
+        _bound(family, address).close()
+
+
+def _addresses(host: str, port: int) -> list[tuple[int, tuple[Any, ...]]]:
+    # A socket for each family: one for both would show IPv4 clients by mapped addresses of IPv6.
+    hosts = (EVERY_IPV6, EVERY_IPV4) if host == EVERY_IPV6 and _has_ipv4() else (host,)
+    found = []
+    for each in hosts:
+        found += socket.getaddrinfo(each, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
+
+
+def _has_ipv4() -> bool:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
+def _bound(family: int, address: tuple[object, ...]) -> socket.socket:
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind(address)
-        sock.listen(BACKLOG)
         sock.setblocking(False)
     except OSError:
         sock.close()

@@ -1,18 +1,96 @@
-"""The server's TLS context: certificates from files, HTTP/2 by ALPN, TLS 1.2 or newer."""
+"""The door's TLS: a certificate from files, read again when they change; HTTP/2 by ALPN, TLS 1.2 on.
 
+New connections use the certificate that was read last. A certificate that cannot be used changes nothing.
+"""
+
+import os
 import ssl
 from pathlib import Path
 
+import structlog
+import trio
+
+LOOK_S = 10.0  # between two looks at the files: two calls of the system each
+
+log = structlog.get_logger("angarium.door")
+
+
+class CertificateError(Exception):
+    """The certificate or its key cannot be used. The message names both files and what to do."""
+
+
+class Certificate:
+    """The owner of the door's TLS context. Raises CertificateError where the files cannot be used."""
+
+    def __init__(self, certificate: Path, key: Path | None) -> None:
+        self._certificate = certificate
+        self._key = key
+        self._seen = self._stamps()
+        self.context = server_context(certificate, key)
+
+    async def look(self) -> None:
+        """Read the files again where they have changed since."""
+        if self._stamps() != self._seen:
+            await self.renew()
+
+    async def renew(self) -> None:
+        """Read the files now. What they hold is used from the next connection on, if it can be."""
+        # Seen before they are read: files that change meanwhile are looked at again.
+        self._seen = self._stamps()
+        try:
+            self.context = await trio.to_thread.run_sync(
+                server_context, self._certificate, self._key
+            )
+        except CertificateError as error:
+            log.error("certificate.not_renewed", error=str(error), remains="the one before")  # noqa: TRY400  the operator's fault
+        else:
+            log.info("certificate.renewed", file=str(self._certificate))
+
+    def _stamps(self) -> tuple[object, ...]:
+        return tuple(_stamp(path) for path in (self._certificate, self._key) if path is not None)
+
+
+async def watch(certificate: Certificate | None) -> None:
+    """Look at a certificate's files until cancelled; return at once where there is none."""
+    while certificate is not None:
+        await trio.sleep(LOOK_S)
+        await certificate.look()
+
 
 def server_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
-    """Return the context for `certificate` (a PEM chain). Raises ValueError where it cannot be used."""
+    """Return the context for `certificate` (a PEM chain). Raises CertificateError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     # RFC 9113, 9.2.1: neither compression nor renegotiation.
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     context.set_alpn_protocols(["h2", "http/1.1"])
     try:
-        context.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        raise ValueError(f"the TLS certificate {certificate} cannot be used: {error}") from error
+        # Without the callback OpenSSL would ask whoever sits at the terminal, and the server would wait.
+        context.load_cert_chain(certificate, key, password=_no_password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        files = str(certificate) if key is None else f"{certificate} and its key {key}"
+        raise CertificateError(
+            f"the TLS certificate {files} cannot be used: {_reason(error)}."
+            " Give PEM files that belong together with ANGARIUM_TLS_CERT and ANGARIUM_TLS_KEY"
+        ) from error
     return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted; remove its passphrase")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ssl.SSLError):
+        if error.reason == "KEY_VALUES_MISMATCH":
+            return "the key belongs to another certificate"
+        return error.reason or "it is not PEM"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None  # on its way: a renewal may move files into place one after the other
+    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -97,6 +97,7 @@ async def running(
         [*command, *arguments],
         env=dict(env),
         cwd=cwd,
+        stdin=subprocess.DEVNULL,  # it is not in a person's terminal, whoever runs the tests
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )

@@ -452,7 +452,7 @@ def test_a_bind_address_in_use_is_told() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         house = House()
-        house.door._bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        house.door._bind = taken.getsockname()
         with pytest.raises(ExceptionGroup) as raised:
             trio.run(house.door.run)
         assert raised.group_contains(OSError)

@@ -1,8 +1,17 @@
 """A crowd at the door is let in a few at a time, so that those who are in go on meanwhile."""
 
 import socket
+from select import select
 
-from api.door.listener import ACCEPTS_PER_PASS, Listener, listening_socket
+import pytest
+
+from api.door.listener import (
+    ACCEPTS_PER_PASS,
+    Listener,
+    listening_socket,
+    listening_sockets,
+    see_that_free,
+)
 from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
 
@@ -29,3 +38,21 @@ async def test_a_pass_accepts_a_bounded_number_of_connections() -> None:
     listener.close()
     reactor.shut()
     assert errors == []
+
+
+def test_all_addresses_of_ipv6_are_all_addresses_of_ipv4_as_well() -> None:
+    sockets = listening_sockets("::", 0)
+    port = sockets[0].getsockname()[1]
+    for host, listening in zip(("::1", "127.0.0.1"), sockets, strict=True):
+        socket.create_connection((host, port)).close()
+        select([listening], [], [])
+        accepted, address = listening.accept()
+        assert address[0] == host, "clients of IPv4 have their own addresses"
+        accepted.close()
+    with pytest.raises(OSError, match="in use"):
+        see_that_free("::", port)
+    with pytest.raises(OSError, match="in use"):
+        listening_sockets("0.0.0.0", port)
+    for sock in sockets:
+        sock.close()
+    see_that_free("::", port)

@@ -4,7 +4,6 @@ import errno
 import os
 import resource
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import httpx
 from api.cli.address import server_url
 from api.cli.doctor.finding import Finding, failure, ok, warning
 from api.cli.remote.session import common_options
+from api.door.listener import see_that_free
 from engine.settings import PREFIX, Settings
 from engine.transforms import seal, worker
 from storage.backup.making import read_last
@@ -57,19 +57,11 @@ def check_port(settings: Settings) -> Finding:
     """See whether the address is free, or whose it is."""
     host, port = settings.address
     try:
-        _bind(host, port)
+        see_that_free(host, port)
     except OSError as error:
         return _taken(settings, error)
     reach = _reach(host)
     return ok("port", f"{settings.bind} is free{reach}")
-
-
-def _bind(host: str, port: int) -> None:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind((host, port))
-        probe.listen(1)
 
 
 def _reach(host: str) -> str:
