@@ -202,7 +202,7 @@ def _loop(service: Service) -> str:
     known = call("GET", path, key=service.key)["loop"]
     return (
         f"longest step {known['longestStepMs']:.1f} ms, {known['longSteps']} over "
-        f"{known['limitMs']:.0f} ms"
+        f"{known['limitMs']:.0f} ms, most CPU of a step {known['mostStepCpuMs']:.1f} ms"
     )
 
 

@@ -84,6 +84,7 @@ class Operations:
                 "limitMs": watch.limit_s * 1000,
                 "longSteps": watch.long_steps,
                 "longestStepMs": round(watch.longest_s * 1000, 3),
+                "mostStepCpuMs": round(watch.most_cpu_s * 1000, 3),
             },
             "door": asdict(server.door.statistics()),
             "children": [

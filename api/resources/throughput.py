@@ -44,6 +44,7 @@ def _loop(call: Call) -> dict[str, Any]:
         "limitMs": known.limit_s * 1000,
         "longSteps": known.long_steps,
         "longestStepMs": round(known.longest_s * 1000, 3),
+        "mostStepCpuMs": round(known.most_cpu_s * 1000, 3),
         "ownLongSteps": watch.of(call.number) + watch.of(call.admitted.credential.workspace),
     }
 

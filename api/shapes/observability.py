@@ -66,6 +66,10 @@ class LoopHealth(Document):
     limit_ms: float = Field(ge=0, description="A longer step is told of in the operator's log.")
     long_steps: int = Field(ge=0, description="Steps beyond the limit.")
     longest_step_ms: float = Field(ge=0)
+    most_step_cpu_ms: float = Field(
+        ge=0,
+        description="The most CPU of any step. A long step of little CPU was held by the machine.",
+    )
     own_long_steps: int = Field(
         ge=0, description="Those that worked for this environment or its workspace."
     )

@@ -131,7 +131,7 @@ class Dispatcher:
                 line = self._pass_on()
             actor = line.popleft()
             self._turns += 1
-            MARK.what, MARK.whom = type(actor), line.workspace
+            MARK.what, MARK.whom = actor, line.workspace
             try:
                 actor.turn()
             except Exception as error:  # one of the barriers: one turn

@@ -191,8 +191,8 @@ class Reactor:
                 continue
             # What was waited for when the batch came need not be waited for any more.
             mask = ready & (registration.interest | _HANGUP)
-            mark.what, mark.whom = type(registration.handler), None
             handler = registration.handler
+            mark.what, mark.whom = handler, None
             try:
                 if mask & _READINESS:
                     handler.ready(mask & READ != 0, mask & WRITE != 0)

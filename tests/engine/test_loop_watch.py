@@ -17,11 +17,19 @@ class Clock:
 
     def __init__(self) -> None:
         self.at = 100.0
+        self.used = 3.0
 
     def __call__(self) -> float:
         return self.at
 
+    def cpu(self) -> float:
+        return self.used
+
     def work(self, seconds: float) -> None:
+        self.wait(seconds)
+        self.used += seconds
+
+    def wait(self, seconds: float) -> None:
         self.at += seconds
 
 
@@ -32,7 +40,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 async def watch(clock: Clock, nursery: trio.Nursery) -> AsyncIterator[LoopWatch]:
-    made = LoopWatch(0.05, lambda: 5_000.0, clock)
+    made = LoopWatch(0.05, lambda: 5_000.0, clock, clock.cpu)
     made.served.set()
     nursery.start_soon(made.run)
     await wait_all_tasks_blocked()
@@ -75,9 +83,25 @@ async def test_a_step_within_the_limit_is_only_the_longest(watch: LoopWatch, clo
     assert known.longest_s == pytest.approx(0.04)
 
 
+async def test_a_step_that_the_machine_held_is_told_with_its_little_cpu(
+    watch: LoopWatch, clock: Clock
+) -> None:
+    def work() -> None:
+        clock.work(0.02)
+        clock.wait(0.05)
+
+    with capture_logs() as lines:
+        await step(work)
+        await step(lambda: clock.work(0.03))
+    assert [(line["step_ms"], line["cpu_ms"]) for line in lines] == [(70, 20)]
+    known = watch.statistics()
+    assert known.longest_s == pytest.approx(0.07)
+    assert known.most_cpu_s == pytest.approx(0.03)
+
+
 async def test_a_mark_is_of_its_step_alone(watch: LoopWatch, clock: Clock) -> None:
     def mark() -> None:
-        MARK.what, MARK.whom = Clock, 7
+        MARK.what, MARK.whom = clock, 7
 
     await step(mark)
     await step(lambda: clock.work(1))
@@ -129,7 +153,7 @@ async def test_the_collectors_part_of_a_long_step_is_told(watch: LoopWatch, cloc
 
 
 async def test_the_watch_is_taken_off_a_loop_with_its_task(clock: Clock) -> None:
-    made = LoopWatch(0.05, lambda: 0.0, clock)
+    made = LoopWatch(0.05, lambda: 0.0, clock, clock.cpu)
     before = len(gc.callbacks)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(made.run)

@@ -29,6 +29,8 @@ class LoopHealth(TypedDict):
     # Steps beyond the limit.
     longSteps: int
     longestStepMs: float
+    # The most CPU of any step. A long step of little CPU was held by the machine.
+    mostStepCpuMs: float
     # Those that worked for this environment or its workspace.
     ownLongSteps: int
 
