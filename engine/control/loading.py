@@ -5,6 +5,7 @@ Held to the order of commits by the turn that commands take.
 
 from collections.abc import Awaitable, Callable, Iterable
 from time import perf_counter
+from typing import TypeVar
 
 import structlog
 import trio
@@ -15,6 +16,7 @@ from engine.control.projection import ModelProjection
 from engine.model.documents import is_uuid
 
 log = structlog.get_logger("angarium.control")
+T = TypeVar("T")
 # How long rows may hold the loop at a time. By time and not by number: a destination of a template costs
 # what twenty others do, since its configuration is checked and its address made.
 SLICE_S = 0.002
@@ -53,23 +55,12 @@ class Loader:
         async with self._turn:
             configuration = await self._store.load(self._projection)
             projection, breaks = self._projection, Breaks(self._clock)
-            for tenant in configuration.tenants:
-                projection.tenant(tenant)
-            for settings in configuration.settings:
-                projection.settings(settings)
-                await breaks.when_due()
-            for customer in configuration.customers:
-                projection.customer(customer)
-                await breaks.when_due()
-            for key in configuration.keys:
-                projection.key(key)
-                await breaks.when_due()
-            for destination in configuration.destinations:
-                projection.destination(destination)
-                await breaks.when_due()
-            for rule in configuration.rules:
-                projection.rule(rule)
-                await breaks.when_due()
+            await breaks.between(projection.tenant, configuration.tenants)
+            await breaks.between(projection.settings, configuration.settings)
+            await breaks.between(projection.customer, configuration.customers)
+            await breaks.between(projection.key, configuration.keys)
+            await breaks.between(projection.destination, configuration.destinations)
+            await breaks.between(projection.rule, configuration.rules)
             for gone in projection.absent_keys(key.id for key in configuration.keys):
                 projection.key_removed(gone)
             for gone in projection.absent_rules(configuration.rule_ids):
@@ -142,6 +133,12 @@ class Breaks:
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._since = clock()
+
+    async def between(self, show: Callable[[T], None], rows: Iterable[T]) -> None:
+        """Show each row, and yield whenever it is time to."""
+        for row in rows:
+            show(row)
+            await self.when_due()
 
     async def when_due(self) -> None:
         """Yield, if it is time to."""

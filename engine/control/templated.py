@@ -12,7 +12,7 @@ from msgspec import Struct
 from engine.core.destination import Template
 from engine.model import headers as own_headers
 from engine.model.configuration import DestinationRecord
-from engine.model.documents import invalid, merged
+from engine.model.documents import invalid, merged, refused
 from engine.model.errors import Detail, Refusal
 from engine.model.headers import MASK, Headers
 from engine.outbound.ports import Failure, TemplateStage
@@ -29,8 +29,7 @@ def required(catalog: Catalog, template: str) -> Definition:
     """Return a template of the catalog. Raises Refusal 404 naming `templateId`."""
     definition = catalog.get(template)
     if definition is None:
-        message = "no such template"
-        raise Refusal("not_found", f"templateId: {message}", (Detail("templateId", message),))
+        raise refused([Detail("templateId", "no such template")], "not_found")
     return definition
 
 
@@ -79,9 +78,7 @@ def judged(definition: Definition, config: dict[str, Any]) -> Destined:
     except Refusal:
         raise
     except Exception as error:  # a file's expressions, on values that its example does not have
-        message = "the template cannot make a request of it"
-        detail = Detail("config", message)
-        raise Refusal("invalid_request", f"config: {message}", (detail,)) from error
+        raise invalid("config", "the template cannot make a request of it") from error
 
 
 def shown_headers(definition: Definition, shown: bytes) -> dict[str, str]:
@@ -135,11 +132,9 @@ def _require_anew(
     changes: Mapping[str, Any],
 ) -> None:
     kept = json.loads(following.config).keys() & present.keys() & definition.secrets
-    details = tuple(
-        Detail(f"config.{name}", _ELSEWHERE) for name in sorted(kept) if name not in changes
-    )
-    if details:
-        raise Refusal("invalid_request", f"{details[0].path}: {_ELSEWHERE}", details)
+    missing = [Detail(f"config.{name}", _ELSEWHERE) for name in sorted(kept) if name not in changes]
+    if missing:
+        raise refused(missing)
 
 
 def _refuse_masks(

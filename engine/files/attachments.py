@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from engine.files.data_uri import Inline, read_data_uri
+from engine.model.documents import invalid, refused
 from engine.model.errors import Detail, Refusal
 from engine.model.file_records import FileRecord, SourceKind
 from engine.wire.target import parse_target
@@ -71,19 +72,19 @@ def read_attachments(raw: bytes) -> list[AttachmentDraft]:
 def judge(attachments: list[AttachmentDraft]) -> None:
     """Refuse what cannot become files, naming the field; nothing is looked up."""
     if len(attachments) > ATTACHMENTS_MOST:
-        raise _invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
+        raise invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
     for index, attachment in enumerate(attachments):
         path = place(index)
         _judge_source(attachment, path)
         for name in ("fileName", "fileType", "contentType"):
             if "\0" in (getattr(attachment, name) or ""):
-                raise _invalid(f"{path}.{name}", "must not contain NUL")
+                raise invalid(f"{path}.{name}", "must not contain NUL")
         given = attachment.contentType
         if given is not None and not is_media_type(given):
-            raise _invalid(f"{path}.contentType", "must be a media type such as image/png")
+            raise invalid(f"{path}.contentType", "must be a media type such as image/png")
         metadata = metadata_of(attachment)
         if metadata is not None and metadata[0] != _OBJECT:
-            raise _invalid(f"{path}.metadata", "must be an object")
+            raise invalid(f"{path}.metadata", "must be an object")
 
 
 def place(index: int) -> str:
@@ -93,8 +94,7 @@ def place(index: int) -> str:
 
 def no_such_file(index: int) -> Refusal:
     """Return the refusal of an entry that names a file that is not there."""
-    path = f"{place(index)}.source.uri"
-    return Refusal("not_found", f"{path}: no such file", (Detail(path, "no such file"),))
+    return refused([Detail(f"{place(index)}.source.uri", "no such file")], "not_found")
 
 
 def metadata_of(attachment: AttachmentDraft) -> bytes | None:
@@ -139,19 +139,19 @@ def files_named(raw: bytes) -> list[str]:
 
 def _judge_source(attachment: AttachmentDraft, path: str) -> None:
     if attachment.source.kind not in SourceKind.__members__:  # a line's end passes the pattern
-        raise _invalid(f"{path}.source.kind", "must be one of URL, FILE, INLINE")
+        raise invalid(f"{path}.source.kind", "must be one of URL, FILE, INLINE")
     uri = attachment.source.uri
     where = f"{path}.source.uri"
     if attachment.kind is SourceKind.INLINE:
         try:
             attachment.inline()
         except ValueError as error:
-            raise _invalid(where, str(error)) from None
+            raise invalid(where, str(error)) from None
     elif attachment.kind is SourceKind.URL:
         try:
             parse_target(uri)
         except Refusal as refusal:
-            raise _invalid(where, refusal.message) from None
+            raise invalid(where, refusal.message) from None
 
 
 def is_media_type(text: str) -> bool:
@@ -162,10 +162,6 @@ def is_media_type(text: str) -> bool:
 def is_file_id(uri: str) -> bool:
     """Whether a text can be a file's id."""
     return _UUID.fullmatch(uri) is not None
-
-
-def _invalid(path: str, message: str) -> Refusal:
-    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
 
 
 def payload_of(file: FileRecord) -> bytes:

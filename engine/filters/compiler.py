@@ -36,6 +36,7 @@ from engine.filters.values import (
     contained,
     equal,
     negated,
+    ordered,
     searched,
     size,
 )
@@ -161,7 +162,7 @@ class FilterCompiler:
             return self._in(node, left, right)
         if operator in ORDERS:
             order = ORDERS[operator]
-            return lambda facts: order(left(facts), right(facts))
+            return lambda facts: order(*ordered(left(facts), right(facts)))
         calculate = ARITHMETIC[operator]
         return lambda facts: calculate(left(facts), right(facts), facts)
 

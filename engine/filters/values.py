@@ -7,6 +7,7 @@ than a step is paid for.
 
 import math
 from collections.abc import Callable
+from operator import ge, gt, le, lt
 from typing import Any
 
 from engine.filters.errors import NO_OVERLOAD, EvaluationError
@@ -38,7 +39,8 @@ def equal(left: Any, right: Any, facts: Facts) -> bool:
     return False
 
 
-def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
+def ordered(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return two values as operands of an order. Raises EvaluationError where they have none."""
     kind, other = type(left), type(right)
     if kind is other and kind in (int, str, bool):
         return left, right
@@ -49,32 +51,12 @@ def _ordered(left: Any, right: Any) -> tuple[Any, Any]:
     raise EvaluationError(NO_OVERLOAD)
 
 
-def _less(left: Any, right: Any) -> bool:
-    a, b = _ordered(left, right)
-    return bool(a < b)
-
-
-def _at_most(left: Any, right: Any) -> bool:
-    a, b = _ordered(left, right)
-    return bool(a <= b)
-
-
-def _more(left: Any, right: Any) -> bool:
-    a, b = _ordered(left, right)
-    return bool(a > b)
-
-
-def _at_least(left: Any, right: Any) -> bool:
-    a, b = _ordered(left, right)
-    return bool(a >= b)
-
-
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": _less,
-    "<=": _at_most,
-    ">": _more,
-    ">=": _at_least,
-}
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}  # of `ordered`
 
 
 def contained(value: Any, among: Any, facts: Facts) -> bool:

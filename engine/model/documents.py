@@ -1,7 +1,7 @@
 """Reads and merges JSON documents: pydantic's complaints in the API's words, and RFC 7396."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -33,16 +33,14 @@ def refusal_of(error: ValidationError, unknown: str = UNKNOWN) -> Refusal:
     """Return a validation error as a refusal; `unknown` is what to call what is not known."""
     details = tuple(
         Detail(
-            _path(entry["loc"]),
+            place("", entry["loc"]),
             unknown
             if entry["type"] == "extra_forbidden"
             else of_pydantic(entry["type"], entry["msg"], entry.get("ctx", {})),
         )
         for entry in error.errors(include_url=False, include_input=False)[:MAX_DETAILS]
     )
-    first = details[0]
-    message = f"{first.path}: {first.message}" if first.path else first.message
-    return Refusal("invalid_request", message, details)
+    return refused(details)
 
 
 def is_uuid(text: str) -> bool:
@@ -52,7 +50,14 @@ def is_uuid(text: str) -> bool:
 
 def invalid(path: str, message: str) -> Refusal:
     """Return a refusal of one field."""
-    return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
+    return refused((Detail(path, message),))
+
+
+def refused(details: Sequence[Detail], code: str = "invalid_request") -> Refusal:
+    """Return a refusal of several fields; its message is that of the first."""
+    first = details[0]
+    message = f"{first.path}: {first.message}" if first.path else first.message
+    return Refusal(code, message, tuple(details))
 
 
 def merged(target: object, patch: object) -> Any:
@@ -68,8 +73,9 @@ def merged(target: object, patch: object) -> Any:
     return result
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    path = ""
-    for part in location:
-        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+def place(root: str, steps: Iterable[int | str]) -> str:
+    """Return the path of a place in a document, such as `payload.items[0].name`."""
+    path = root
+    for step in steps:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}"
     return path.removeprefix(".")

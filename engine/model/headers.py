@@ -6,8 +6,8 @@ Pairs are (name, value) in clear, in the order of their first appearance. A name
 import re
 from collections.abc import Iterable, Mapping
 
-from engine.model.documents import invalid
-from engine.model.errors import Detail, Refusal
+from engine.model.documents import invalid, refused
+from engine.model.errors import Detail
 
 MASK = "***"
 MAX_HEADERS = 50
@@ -63,21 +63,11 @@ def _complaint(name: str, value: str) -> str | None:
 
 def created(given: Mapping[str, str]) -> Headers:
     """Return the headers of a new destination; the mask stands for nothing yet."""
-    return unmasked(checked(given.items()), ())
-
-
-def unmasked(headers: Headers, stored: Headers) -> Headers:
-    """Put what is stored where the mask was sent for a secret header."""
-    values = {name.lower(): value for name, value in stored if is_secret(name)}
-    result = []
+    headers = checked(given.items())
     for name, value in headers:
         if value == MASK and is_secret(name):
-            if name.lower() not in values:
-                raise invalid(f"headers.{name}", "the mask stands for no stored value")
-            result.append((name, values[name.lower()]))
-        else:
-            result.append((name, value))
-    return tuple(result)
+            raise invalid(f"headers.{name}", "the mask stands for no stored value")
+    return headers
 
 
 def patched(stored: Headers, patch: Mapping[str, str | None] | None, *, moved: bool) -> Headers:
@@ -110,5 +100,4 @@ def _require_anew(stored: Headers, patch: Mapping[str, str | None]) -> None:
     ]
     if kept:
         message = "the URL goes elsewhere: give this header's value anew or remove it"
-        details = tuple(Detail(f"headers.{name}", message) for name in kept)
-        raise Refusal("invalid_request", f"{details[0].path}: {message}", details)
+        raise refused([Detail(f"headers.{name}", message) for name in kept])

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 
-from engine.model.documents import MAX_DETAILS, invalid
+from engine.model.documents import MAX_DETAILS, invalid, place, refused
 from engine.model.errors import Detail, Refusal
 from engine.model.json_members import deepest, without_surrogates
 from engine.runtime.slices import no_pause
@@ -176,8 +176,7 @@ class CompiledSchema:
         details = tuple(_detail(name, each) for each in errors[:MAX_DETAILS])
         if not details:
             details = (Detail(name, "does not conform; too much is in it to say where"),)
-        first = details[0]
-        return Refusal("schema_violation", f"{first.path}: {first.message}", details)
+        return refused(details, "schema_violation")
 
     def _errors(
         self, value: Any, payload: bytes, long_numbers: float
@@ -274,10 +273,7 @@ def _detail(name: str, error: jsonschema_rs.ValidationError) -> Detail:
 
 
 def _path(name: str, steps: list[str | int]) -> str:
-    path = name
-    for step in steps:
-        path += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return path[:PATH_LENGTH]
+    return place(name, steps)[:PATH_LENGTH]
 
 
 def _cut(message: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from engine.core.destination import Target
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
-from engine.templates.configuration import MASK
+from engine.model.headers import MASK
 from engine.templates.language import LeafError
 from engine.templates.structure import Structure
 from engine.wire.target import parse_target

@@ -6,12 +6,12 @@ from typing import Any
 
 import jsonschema_rs
 
-from engine.model.documents import MAX_DETAILS
-from engine.model.errors import Detail, Refusal
+from engine.model.documents import MAX_DETAILS, invalid, refused
+from engine.model.errors import Detail
+from engine.model.headers import MASK
 from engine.schemas.compiled import MESSAGE_LENGTH, PATH_LENGTH
 from engine.schemas.places import DIALECT
 
-MASK = "***"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
@@ -50,11 +50,7 @@ class ConfigurationSchema:
     def check(self, config: object) -> None:
         """Raise Refusal `invalid_request` naming each field that is wrong. A null is as nothing."""
         if not isinstance(config, dict):
-            raise Refusal(
-                "invalid_request",
-                "config: must be an object",
-                (Detail("config", "must be an object"),),
-            )
+            raise invalid("config", "must be an object")
         given = {name: value for name, value in config.items() if value is not None}
         errors = self._validator.iter_errors(given)
         details = [detail for error in errors for detail in _details(error)]
@@ -64,9 +60,7 @@ class ConfigurationSchema:
                 details.append(Detail(f"config.{name}", "holds a control character"))
         if details:
             details.sort(key=lambda detail: detail.path)
-            first = details[0]
-            message = f"{first.path}: {first.message}"
-            raise Refusal("invalid_request", message, tuple(details[:MAX_DETAILS]))
+            raise refused(details[:MAX_DETAILS])
 
     def complete(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return a configuration with every field: defaults where there is none, else null, and the mask

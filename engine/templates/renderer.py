@@ -8,9 +8,9 @@ import structlog
 from engine.core.destination import Template
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
+from engine.model.headers import MASK
 from engine.outbound.ports import Failure, Rendered
 from engine.templates.catalog import Catalog
-from engine.templates.configuration import MASK
 from engine.templates.definition import Definition
 from engine.templates.values import ValueFault, decoded
 
