@@ -1,5 +1,5 @@
-# Everything from a fresh machine with Python 3.11+ and make. `make` alone lists the targets.
-# Another interpreter gets an environment of its own: make test PYTHON=python3.13
+# The targets of the project. You need Python 3.11 or newer and make. `make` alone lists the targets.
+# Another interpreter has its own environment: make test PYTHON=python3.13
 
 PYTHON ?= python3
 ifeq ($(PYTHON),python3)
@@ -15,7 +15,7 @@ DATA ?= data
 SEEDS ?= 0-999
 JOBS ?= 2
 LOOPBACK := 127.0.0.0/8,::1/128
-# Many tests wait for programs that they started: three workers keep two cores busy.
+# Three workers keep two cores busy, because many tests wait for the programs that they start.
 PYTEST_ARGS ?= -n 3 --dist worksteal
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
@@ -23,16 +23,16 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo dist test prove check bench chaos sim fuzz lock clean
 
-help:  ## this list
+help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# --- the environment: a stamp says what has been installed, so that the second time costs nothing
+# --- the environment: a stamp file records an installation, so a second run is quick
 
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Angarium needs Python 3.11 or newer; '$(PYTHON)' is not. Try: make PYTHON=python3.13 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	  echo "'$(PYTHON)' comes without venv or pip. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	  echo "'$(PYTHON)' has no venv or pip. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || { \
 	  echo "Making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
 	@touch $@
@@ -48,17 +48,17 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 	@$(PIP) install --require-hashes -r requirements/dev.lock
 	@touch $@
 
-setup: $(VENV)/.dev  ## make .venv with everything, pinned by hash
+setup: $(VENV)/.dev  ## make .venv with all dependencies, pinned by hash
 	@echo "Ready. Next: make run"
 
-# --- using it
+# --- use
 
 run: $(VENV)/.runtime  ## start a server on an embedded PostgreSQL in ./data
 	@echo "Receivers on this machine are allowed: ANGARIUM_EGRESS_ALLOW=$${ANGARIUM_EGRESS_ALLOW:-$(LOOPBACK)}"
 	@ANGARIUM_EGRESS_ALLOW="$${ANGARIUM_EGRESS_ALLOW:-$(LOOPBACK)}" \
 	  ANGARIUM_DATA_DIR="$${ANGARIUM_DATA_DIR:-$(DATA)}" exec $(BIN)/angarium serve
 
-demo: $(VENV)/.runtime  ## show it at work, against the server that `make run` started
+demo: $(VENV)/.runtime  ## show the service at work; needs `make run` in another terminal
 	@ANGARIUM_DATA_DIR="$${ANGARIUM_DATA_DIR:-$(DATA)}" exec $(BIN)/angarium demo
 
 # --- packages: wheels and sdists of server and client
@@ -69,38 +69,38 @@ dist: $(VENV)/.runtime  ## build wheels and sdists of server and client into dis
 	@$(BIN)/python -m hatchling build -t sdist -t wheel -d dist
 	@ls -l dist
 
-# --- working on it
+# --- development
 
-test: $(VENV)/.dev  ## run all tests but the long proofs (PYTEST_ARGS="-k word" for some)
+test: $(VENV)/.dev  ## run all tests except the long proofs (PYTEST_ARGS="-k word" selects some)
 	@$(BIN)/python -m pytest -m "not prove" $(PYTEST_ARGS)
 
 prove: $(VENV)/.dev  ## run the long proofs: simulations, planted bugs, chaos, the bench's programs
 	@$(BIN)/python -m pytest -m "prove" $(PYTEST_ARGS)
 
-check: $(VENV)/.dev  ## formatting, lint, types, and audits of code and dependencies
+check: $(VENV)/.dev  ## check format, lint, types, code and dependencies
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/python -m tests.security.static
 	@$(BIN)/python -m tests.security.advisories
 
-bench: $(VENV)/.dev  ## measure, about 10 minutes (ARGS="list" names what there is, ARGS="run single")
+bench: $(VENV)/.dev  ## measure for about 10 minutes (ARGS="list" lists scenarios, ARGS="run single" runs one)
 	@$(BIN)/python -m bench $(or $(ARGS),run all)
 
-chaos: $(VENV)/.dev  ## kill, freeze, cut and crowd real processes under load (MINUTES=10 SEED=...)
+chaos: $(VENV)/.dev  ## kill, freeze and disturb real processes under load (MINUTES=10 SEED=...)
 	@$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-sim: $(VENV)/.dev  ## run simulated histories (SEEDS=0-999 JOBS=2), and tell what breaks
+sim: $(VENV)/.dev  ## run simulated histories and report broken promises (SEEDS=0-999 JOBS=2)
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS) --jobs $(JOBS)
 
-fuzz: $(VENV)/.dev  ## fuzz one door, guided by coverage (DOOR=request MINUTES=5); needs atheris
+fuzz: $(VENV)/.dev  ## fuzz one input, guided by coverage (DOOR=request MINUTES=5); needs atheris
 	@$(BIN)/python -m tests.fuzz $(DOOR) --minutes $(or $(MINUTES),5) $(ARGS)
 
-lock:  ## pin the dependencies anew (needs uv)
-	@command -v uv >/dev/null || { echo "needs uv, which resolves for all Pythons at once" >&2; exit 1; }
+lock:  ## pin the dependencies again; needs uv
+	@command -v uv >/dev/null || { echo "make lock needs uv: install it, then run make lock again" >&2; exit 1; }
 	$(LOCK) --upgrade requirements/runtime.in --output-file requirements/runtime.lock
 	$(LOCK) --upgrade requirements/dev.in --output-file requirements/dev.lock
 
-clean:  ## remove environments and caches, never ./data
+clean:  ## remove environments and caches, but never ./data
 	rm -rf dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis bench/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

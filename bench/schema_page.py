@@ -11,11 +11,11 @@ from bench.results import FORMAT, Document
 PAGE = ROOT / "docs" / "bench-results.md"
 _HEAD = f"""# What a run of the bench writes
 
-`python -m bench run SCENARIO --json FILE` writes one JSON document, of the format `{FORMAT}`. Names do
-not change their meaning within a format, and objects may gain fields. A field that is not required is
-left out where there is nothing to say. Times are milliseconds (`Ms`), seconds (`S`) or CPU microseconds
-(`Micros`), as the last word of a name says. This page is made of `bench/results.py` by
-`python -m bench.schema_page`.
+This page is for people who process results. `python -m bench run SCENARIO --json FILE` writes one JSON
+document of the format `{FORMAT}`. Within a format, names keep their meaning, and objects can gain fields.
+Optional fields without a value are omitted. The last word of a name gives its unit: milliseconds (`Ms`),
+seconds (`S`) or CPU microseconds (`Micros`). `python -m bench.schema_page` makes this page from
+`bench/results.py`.
 """
 
 

@@ -1,4 +1,4 @@
-"""Settings: frozen, validated, from `ANGARIUM_...` variables and flags; every number has its reason.
+"""The settings of a server: frozen, validated, from `ANGARIUM_...` variables and flags.
 
 The description of a field is what `angarium serve --help` prints. Field `egress_allow` is read from
 `ANGARIUM_EGRESS_ALLOW`, and so on.
@@ -30,247 +30,283 @@ class Settings(BaseModel):
 
     bind: str = Field(
         "127.0.0.1:8080",
-        description="address and port to listen on; only this machine, until you say otherwise."
-        " [::]:8080 is every address of both families",
+        description="address and port to listen on. The default accepts only this machine. [::]:8080 "
+        "accepts all addresses of IPv4 and IPv6",
     )
-    data_dir: Path = Field(Path("data"), description="embedded database, master key and files")
-    database_url: str | None = Field(None, description="PostgreSQL 15+ of your own; none: embedded")
+    data_dir: Path = Field(
+        Path("data"), description="folder of the embedded database, the master key and files"
+    )
+    database_url: str | None = Field(
+        None, description="your own PostgreSQL 15 or newer. None: the embedded database"
+    )
     master_key: str | None = Field(
         None,
-        description="base64 of 32 bytes that encrypt secrets at rest, older ones after a comma; "
-        "none: made in the data dir",
+        description="base64 of the 32 bytes that encrypt secrets at rest; older keys follow after "
+        "commas. None: a key file in the data dir",
     )
     master_key_file: Path | None = Field(
         None,
-        description="the same in a file, a key a line: `angarium master-key rotate` can then replace"
-        " it while the server runs; none: master.key in the data dir",
+        description="file with the master keys, one per line. `angarium master-key rotate` can "
+        "replace them while the server runs. None: master.key in the data dir",
     )
     tls_cert: Path | None = Field(
         None,
-        description="certificate chain (PEM); with it the door speaks TLS. Read again when the file"
-        " changes, and at SIGHUP",
+        description="certificate chain (PEM). With it the server speaks TLS. The server reads it "
+        "again when the file changes, and at SIGHUP",
     )
     tls_key: Path | None = Field(None, description="private key (PEM) of the certificate")
     operations_bind: str | None = Field(
         None,
-        description="address and port of a listener for whoever operates the process: /livez, /readyz"
-        " and /process without a credential, so keep it private; none: off",
+        description="address and port of a second listener for /livez, /readyz and /process. It needs "
+        "no credential: keep it private. None: off",
     )
     egress_allow: tuple[IPv4Network | IPv6Network, ...] = Field(
-        (), description="CIDRs, comma separated, that receivers may live in although not public"
+        (),
+        description="private networks (CIDRs, separated by commas) that Angarium can deliver to. None "
+        "by default, because tenants choose the addresses",
     )
     shutdown_grace: float = Field(
         25.0,
         ge=0,
-        description="seconds to finish what is in flight at SIGTERM; below the 30 s after which many "
-        "process managers kill",
+        description="seconds to finish running attempts after SIGTERM. The default is below the 30 s "
+        "after which many process managers kill",
     )
     control_rate_limit: int | None = Field(
-        None, ge=1, description="control-plane requests a minute; none: by plan"
+        None,
+        ge=1,
+        description="control-plane requests per minute of each workspace. None: the plan decides",
     )
     ingest_rate_limit: int | None = Field(
-        None, ge=1, description="ingestion requests a minute; none: by plan"
+        None,
+        ge=1,
+        description="ingestion requests per minute of each workspace. None: the plan decides",
     )
     retention_days: int | None = Field(
         None,
         ge=1,
         le=3_650,
-        description="days that events and deliveries are shown; none: by plan. What is unsettled is kept",
+        description="days that events and deliveries stay visible. None: the plan decides. Unsettled "
+        "deliveries are always kept",
     )
     plans_file: Path | None = Field(
-        None, description="TOML that changes the plans and adds others; none: free, pro and scale"
+        None, description="TOML file that changes or adds plans. None: free, pro and scale"
     )
     templates_dir: Path | None = Field(
-        None, description="folder of destination templates (TOML) of your own, beside ours"
+        None,
+        description="folder of your own destination templates (TOML), in addition to the built-in "
+        "ones",
     )
     template_hosts: tuple[tuple[str, str], ...] = Field(
         (),
-        description="TEMPLATE=HOST[:PORT], comma separated: where else a template may "
-        "send to, by http too, such as slack=proxy.internal:8443",
+        description="additional hosts for templates, also by http: TEMPLATE=HOST[:PORT], separated by "
+        "commas, such as slack=proxy.internal:8443",
     )
     public_url: str | None = Field(
         None,
         pattern=r"^https?://[^\s?#]+$",
-        description="where receivers reach this server, for files' signed URLs; none: where it listens",
+        description="address of this server in the signed URLs of files. None: the listening address",
     )
     portal_url: str | None = Field(
         None,
         pattern="^https?://[^\\s#]+$",
-        description="where the portal for end-customers is; embed sessions are given out as links to it",
+        description="address of the portal for your customers. Links to embed sessions begin with it",
     )
     hop_limit: int = Field(
         8,
         ge=1,
         le=MOST_HOPS - 1,
-        description="deliveries of this service that may lie before an event, one behind another: chains"
-        " of services are two or three long, and a loop doubles with each hop where two rules feed it",
+        description="most deliveries of this service that an event can have passed. Real chains have "
+        "two or three. A loop is refused beyond this number, because each hop can double "
+        "it",
     )
     log_format: str = Field(
-        "auto", pattern="^(auto|console|json)$", description="console on a terminal, else json"
+        "auto",
+        pattern="^(auto|console|json)$",
+        description="console or json. auto: console on a terminal, otherwise json",
     )
     log_level: str = Field(
-        "info", pattern="^(debug|info|warning|error)$", description="least level that is logged"
+        "info", pattern="^(debug|info|warning|error)$", description="lowest level that is logged"
     )
 
     loop_step: float = Field(
         0.05,
         gt=0,
-        description="seconds that nobody else is served, past which the log says what was done and for"
-        " whom; no work that depends on input takes half as long",
+        description="seconds that one step of the event loop can take before the log reports it. "
+        "Normal work takes less than half of the default",
     )
 
-    # --- bounds of the intake: what waits before a commit costs memory, and nobody waits gladly
+    # --- bounds of the intake: waiting events cost memory and time
     intake_events: int = Field(
         20_000,
         ge=1,
-        description="events that may wait for their commit (1 s at full rate); beside others a"
-        " tenant's large batches in a line of their own, of the same bounds",
+        description="events that can wait for their commit: 1 s at full rate. Large batches of a "
+        "tenant beside others wait in a second queue of the same size",
     )
     intake_bytes: int = Field(
-        64 * MIB, ge=MIB, description="bytes of events that may wait for their commit"
+        64 * MIB,
+        ge=MIB,
+        description="bytes of events that can wait for their commit, to bound memory",
     )
-    group_events: int = Field(1_000, ge=1, description="events in one commit; larger is no cheaper")
+    group_events: int = Field(
+        1_000, ge=1, description="most events in one commit. Larger groups are no cheaper"
+    )
     group_bytes: int = Field(
-        8 * MIB, ge=MIB, description="bytes in one commit, so that it stays below 100 ms"
+        8 * MIB,
+        ge=MIB,
+        description="most bytes in one commit. The default keeps a commit below 100 ms",
     )
     body_bytes: int = Field(
         128 * MIB,
         ge=MIB,
-        description="bytes of request bodies being read, of all callers; past it 503",
+        description="bytes of request bodies that are being read, of all callers, to bound memory. "
+        "Beyond it the answer is 503",
     )
     body_bytes_workspace: int = Field(
-        32 * MIB, ge=MIB, description="the same of one workspace, so that none takes it all"
+        32 * MIB,
+        ge=MIB,
+        description="bytes of request bodies that are being read, of one workspace. The default "
+        "leaves most to others",
     )
 
     answer_bytes: int = Field(
         64 * MIB,
         ge=4 * MIB,
-        description="bytes of answers that clients have not taken yet, 32 of the largest, of all callers;"
-        " a workspace, a customer or an unknown address has no more than it leaves free; past it 503",
+        description="bytes of answers that clients have not read, of all callers: 32 of the largest "
+        "answers. A workspace, customer or unknown address has at most as much as it "
+        "leaves free. Beyond it the answer is 503",
     )
 
-    # --- what one workspace's requests to the control plane may do at once; more of them wait
+    # --- concurrent requests to the control plane; further requests wait
     control_requests: int = Field(
         256,
         ge=8,
-        description="requests to the control plane that are worked on at once, of all callers; each costs"
-        " some 100 KB. A workspace, a customer or an unknown address has no more than it leaves free",
+        description="control-plane requests at once, of all callers. Each takes some 100 KB. A "
+        "workspace, customer or unknown address has at most as many as it leaves free",
     )
     control_reads_workspace: int = Field(
         2,
         ge=1,
-        description="GET requests of a workspace that are worked on at once: half of the connections that"
-        " the log is read with; some milliseconds each",
+        description="GET requests of one workspace at once. The default is half of the connections "
+        "that read the log. Further requests wait",
     )
     control_writes_workspace: int = Field(
         4,
         ge=1,
-        description="the same of changes, which are made one after another: a few, so that a workspace"
-        " that changes without end waits for itself",
+        description="changes of one workspace at once. They run one after another, so a few are "
+        "enough. Further requests wait",
     )
     control_outward_workspace: int = Field(
         16,
         ge=1,
-        description="the same of tests of destinations and trials of scripts, which wait for a receiver"
-        " or a worker, up to 60 s",
+        description="tests of destinations and trial runs of scripts of one workspace at once. Each "
+        "can wait up to 60 s for a receiver or worker",
     )
 
     # --- files
     file_store: str | None = Field(
         None,
         pattern=r"^s3://[^/?#\s]+(/[^?#\s]*)?(\?[^#\s]*)?$",
-        description="where files are: s3://BUCKET/PREFIX?region=...&endpoint=..., credentials from the"
-        " AWS_* variables; none: in the data dir",
+        description="store for files: s3://BUCKET/PREFIX?region=...&endpoint=..., with credentials "
+        "from the AWS_* variables. None: the data dir",
     )
     file_url_lifetime: float = Field(
         86_400.0,
         ge=60,
         le=30 * 86_400,
-        description="seconds that a file's signed URL is valid: a day, for receivers that queue what they"
-        " get; each attempt brings a new one",
+        description="seconds that a file's signed URL is valid. The default, a day, suits receivers "
+        "that queue webhooks. Each attempt brings a new URL",
     )
     file_spool_bytes: int = Field(
         2 * GIB,
         ge=32 * MIB,
-        description="bytes on disk of files being received: 80 of the largest; past it 503",
+        description="bytes on disk of files that are being received: 80 of the largest files. Beyond "
+        "it the answer is 503",
     )
     file_spool_bytes_workspace: int = Field(
-        GIB, ge=32 * MIB, description="the same of one workspace, so that none takes it all"
+        GIB,
+        ge=32 * MIB,
+        description="bytes on disk of files that are being received, of one workspace. The default "
+        "leaves half to others",
     )
     file_disk_reserve: int = Field(
         512 * MIB,
         ge=0,
-        description="bytes of the data dir's disk that files leave free, for the database; past it 503",
+        description="bytes of the data dir's disk that files leave free for the database. Beyond it "
+        "the answer is 503",
     )
 
     # --- bounds of delivery
     actor_deliveries: int = Field(
         4_096,
         ge=1,
-        description="deliveries a destination holds in memory, four large groups; the rest wait in"
-        " PostgreSQL",
+        description="deliveries of one destination in memory. The default is four large groups. The "
+        "rest waits in PostgreSQL",
     )
     actor_bytes: int = Field(
-        8 * MIB, ge=1, description="bytes of payload a destination holds in memory"
+        8 * MIB,
+        ge=1,
+        description="bytes of payload of one destination in memory. The rest waits in PostgreSQL",
     )
     engine_deliveries: int = Field(
         50_000,
         ge=1,
-        description="deliveries in memory over all destinations; of a workspace four fifths at most",
+        description="deliveries in memory, of all destinations. One workspace has at most four fifths",
     )
     engine_bytes: int = Field(
         128 * MIB,
         ge=1,
-        description="bytes of payload in memory over all destinations; of a workspace four fifths at"
-        " most",
+        description="bytes of payload in memory, of all destinations. One workspace has at most four "
+        "fifths",
     )
     passivate_after: float = Field(
-        30.0, gt=0, description="idle seconds until a destination's actor leaves memory"
+        30.0, gt=0, description="seconds until an idle destination's actor leaves memory"
     )
     max_in_flight: int = Field(
         10_000,
         ge=1,
-        description="attempts in flight over all destinations, of a workspace four fifths at most; each"
-        " costs about 10 KB",
+        description="attempts in flight, to all destinations. Each takes about 10 KB. One workspace "
+        "has at most four fifths",
     )
     auto_concurrency_max: int = Field(
         MOST_CONCURRENCY,
         ge=1,
         le=MOST_CONCURRENCY,
-        description="attempts in flight at most to a destination whose concurrency is `auto`; as many as"
-        " a fixed one may be",
+        description="most attempts in flight to a destination whose concurrency is `auto`. The "
+        "default is the limit of a fixed concurrency",
     )
     settle_group: int = Field(
-        1_000, ge=1, description="outcomes in one commit; larger is no cheaper"
+        1_000, ge=1, description="most outcomes in one commit. Larger groups are no cheaper"
     )
     descriptor_share_inbound: float = Field(
         0.45,
         gt=0,
         lt=1,
-        description="share of the descriptor limit for clients; a tenth is kept in reserve",
+        description="share of the descriptor limit for clients. With the default of the outbound "
+        "share, a tenth remains for the database and files",
     )
     transform_workers: int = Field(
         2,
         ge=1,
         le=64,
-        description="processes that run transform scripts, started when there is one to run; half of "
-        "them, at least one, take new and slow scripts, so that from two on quick ones do not wait",
+        description="processes that run transform scripts, started on demand. Half of them, at least "
+        "one, run new and slow scripts. With two or more, quick scripts do not wait for "
+        "slow ones",
     )
     descriptor_share_outbound: float = Field(
-        0.45, gt=0, lt=1, description="share of the descriptor limit for receivers"
+        0.45, gt=0, lt=1, description="share of the descriptor limit for connections to receivers"
     )
 
     openings: int = Field(
         512,
         ge=1,
-        description="connections to receivers that are being made at once, TLS handshakes too; of one"
-        " workspace at most as many as are left",
+        description="connections to receivers that are being opened at once, with their TLS "
+        "handshakes. One workspace has at most as many as it leaves free",
     )
     openings_destination: int = Field(
         16,
         ge=1,
-        description="the same of one destination, whose other attempts wait: what a receiver that has"
-        " just come back is met with",
+        description="connections that are being opened to one destination at once. It protects a "
+        "receiver that has just come back",
     )
 
     @field_validator("egress_allow", mode="before")

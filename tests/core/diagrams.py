@@ -9,21 +9,22 @@ from engine.core.vocabulary import DeliveryStatus
 PATH = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# States
 
-Drawn from the tables that the code runs by (`TRANSITIONS` in `engine/core/circuit.py` and
-`engine/core/verdict.py`) with `python -m tests.core.diagrams`; a test says when it is out of date.
+This page is for contributors: the states of deliveries and circuits. `python -m tests.core.diagrams`
+draws it from the tables that the code runs by (`TRANSITIONS` in `engine/core/circuit.py` and
+`engine/core/verdict.py`). A test checks that it is current.
 
 ## A delivery
 
-DELIVERING is in no row: it is laid over from what is in flight. A pair that is not drawn cannot happen,
-and stops the actor that meets it.
+No row stores DELIVERING: readers see it for a delivery whose attempt is in flight. A transition that is
+not drawn cannot happen; an actor that meets one crashes.
 
 """
 CIRCUIT_HEAD = """
 ## A destination's circuit
 
-It opens after {failures} failures in a row of at least {deliveries} deliveries. TRANSFORM and INTERNAL
-failures neither count nor end a row. While it is open nothing is sent but a probe: the next delivery
-that is eligible anyway, after {waits} s. HALF_OPEN is restored as OPEN.
+A circuit opens after {failures} consecutive failures of at least {deliveries} deliveries. TRANSFORM and
+INTERNAL failures do not count, and they do not interrupt the sequence. An open circuit sends only a probe, which
+is the next eligible delivery, after {waits} s. After a restart, a HALF_OPEN circuit is OPEN.
 
 """
 

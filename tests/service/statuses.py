@@ -532,10 +532,9 @@ def table() -> str:
     lines = [
         "# Every endpoint and its statuses",
         "",
-        "Each mark is a status that a test provokes on a whole server, with its error code",
-        "(`tests/service/test_endpoints.py`); **bold** ones are named by the specification. 408 and 500",
-        "can come from any endpoint, and 503 while the service cannot take work: tests of the door and",
-        "of the database's absence provoke these.",
+        "This page is for developers who call the API: the statuses that each endpoint can answer. A test",
+        "provokes each status on a whole server (`tests/service/test_endpoints.py`). The specification",
+        "names the **bold** ones. Any endpoint can answer 408, 500, and 503 while the service cannot work.",
         "",
         f"| endpoint | {' | '.join(map(str, columns))} |",
         f"|---|{'---|' * len(columns)}",
