@@ -23,8 +23,8 @@ CIRCUIT_HEAD = """
 ## A destination's circuit
 
 A circuit opens after {failures} consecutive failures of at least {deliveries} deliveries. TRANSFORM and
-INTERNAL failures do not count, and they do not interrupt the sequence. An open circuit sends only a probe, which
-is the next eligible delivery, after {waits} s. After a restart, a HALF_OPEN circuit is OPEN.
+INTERNAL failures do not count, and they do not interrupt the sequence. An open circuit sends only a
+probe, which is the next eligible delivery, after {waits} s. After a restart, a HALF_OPEN circuit is OPEN.
 
 """
 

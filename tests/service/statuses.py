@@ -532,9 +532,10 @@ def table() -> str:
     lines = [
         "# Every endpoint and its statuses",
         "",
-        "This page is for developers who call the API: the statuses that each endpoint can answer. A test",
-        "provokes each status on a whole server (`tests/service/test_endpoints.py`). The specification",
-        "names the **bold** ones. Any endpoint can answer 408, 500, and 503 while the service cannot work.",
+        "This page is for developers who call the API: the statuses that each endpoint can answer. A",
+        "test provokes each status on a whole server (`tests/service/test_endpoints.py`). The",
+        "specification names the **bold** ones. Any endpoint can answer 408 and 500. While the service",
+        "cannot work, endpoints answer 503.",
         "",
         f"| endpoint | {' | '.join(map(str, columns))} |",
         f"|---|{'---|' * len(columns)}",
