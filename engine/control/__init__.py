@@ -1,1 +1,1 @@
-"""Control-plane commands: one validated write each, with its audit entry and its read model."""
+"""Commands of the control plane: each writes one version of a row with its audit entry, and shows it."""

@@ -1,4 +1,4 @@
-"""Who changes configuration, and the audit entry that says so."""
+"""The principal of a change, and the audit entry that records the change."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
-"""Runs writes of configuration one after another, to their end, whatever becomes of who asked for them.
+"""The queue of commands: writes of configuration run one after another, each to its end.
 
-A command is a query, then the read models, then the answer. One at a time, because a model must be
-replaced in the order in which rows were committed; a command takes milliseconds.
+A command is a query, then the read models, then the answer. Read models must be replaced in the order
+in which rows were committed, so only one command runs at a time. A command takes milliseconds. It goes
+on when its caller has hung up.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Commands on customers' accounts: the name and the quotas that a workspace gives them."""
+"""Commands on customers' accounts (name, quotas), and the check that an account has room left."""
 
 from typing import Annotated, Any
 

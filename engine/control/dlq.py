@@ -1,7 +1,7 @@
-"""Commands on the dead-letter queue: retry one, and retry or discard all that a filter selects.
+"""Commands on the dead-letter queue: retry one delivery, or retry or discard all of a filter.
 
-A request works through the queue in chunks, each durable by itself and let in between two groups of
-events, and says what it left; asked again it goes on from there, since what is done is not IN_DLQ.
+A request in bulk works through the queue in chunks. The entrance writes each chunk between two groups of
+events. The answer says how many deliveries remain, and the same request asked again goes on with these.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Infers a draft of an event type's schema from its recent events, and creates it if asked to."""
+"""Inference of schemas: a draft for an event type, made from the type's recent events."""
 
 import json
 from collections.abc import Callable

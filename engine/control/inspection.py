@@ -1,7 +1,7 @@
-"""Tests of a destination: a signed sample, sent now, beside its actor and its concurrency.
+"""Tests of a destination: each sends a signed sample at once, beside the destination's actor.
 
-Nothing of a test is retried or counted. Its record is written when the attempt has ended, whether
-whoever asked still waits or not.
+A test is never retried and never counted. The log has its record when the attempt has ended, whether
+the caller still waits or not.
 """
 
 from collections.abc import Callable

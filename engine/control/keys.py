@@ -1,7 +1,7 @@
-"""Commands on workspaces and keys: create, list, rotate, revoke, and what the first start makes.
+"""Commands on workspaces and keys: create, list, rotate, revoke, and the keys of the first start.
 
-They need no server: the command line runs them on the database while one runs, which hears of it by
-notification. Nothing but a digest of a secret is kept; the secret itself is returned once.
+They need no server: the command line runs them on the database of a running server, which hears of each
+change by notification. The database keeps a digest of a secret; the secret itself is returned once.
 """
 
 import re

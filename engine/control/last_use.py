@@ -1,6 +1,6 @@
-"""When each key was last used: known at once in the process that saw it, written now and then.
+"""The last use of each key: known at once in the process that saw it, written within seconds.
 
-The hot path pays for one store into a dictionary. A process that is killed forgets what it had not
+The hot path pays for one store into a dictionary. A process that is killed loses the uses that it had not
 written, a minute at the most.
 """
 

@@ -1,6 +1,6 @@
-"""Fills the read models from the store: whole at the start and after a loss, by the row when notified.
+"""The loader of read models: it reads all rows at the start and after a loss, and one row when notified.
 
-Held to the order of commits by the turn that commands take.
+The loader takes the same turn as commands, so that read models follow the order of commits.
 """
 
 from collections.abc import Awaitable, Callable, Iterable

@@ -1,4 +1,4 @@
-"""How many rules with a filter one event type can meet: patterns are followed segment by segment."""
+"""A search for an event type that meets too many rules with a filter, along their patterns."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

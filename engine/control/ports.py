@@ -1,8 +1,8 @@
-"""What the control plane needs of a store, as protocols, one for each aggregate.
+"""The stores that the control plane needs, as protocols, one for each aggregate, and the projection.
 
-Every method may raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and the
-notification to other processes. It returns False (or None) when what it expected was not so, having
-written nothing.
+Every store method may raise `StoreAwayError`. A write is one transaction: the rows, the audit entry and
+the notification to other processes. A write returns False (or None) when the row was not as expected;
+then it has written nothing.
 """
 
 from collections.abc import Sequence

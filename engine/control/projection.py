@@ -1,4 +1,4 @@
-"""Puts committed configuration into the read models, and tells the actors. Nothing here awaits."""
+"""The projection of committed configuration into the read models and the actors. Nothing here awaits."""
 
 from collections.abc import Callable, Iterable
 

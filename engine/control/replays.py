@@ -1,4 +1,4 @@
-"""Commands on replay jobs: create and cancel. What runs them is in `engine.replay`."""
+"""Commands on replay jobs: create and cancel. `engine.replay` runs the jobs."""
 
 from typing import Annotated, Literal, Protocol
 

@@ -1,7 +1,6 @@
 """Signing keys of a destination: made, rotated and shown.
 
-A rotated-out key goes on signing beside the current one for 24 hours, so that receivers can change
-theirs at leisure.
+A retired key signs beside the current one for 24 hours, so that a receiver has time to change its copy.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""Embed sessions: short-lived tokens for one customer's browser, which no table holds.
+"""Embed sessions: short-lived tokens for one customer's browser. No table holds them.
 
-A token is what it says and a signature under a key derived from the master key, so that any process
-can judge it without a look-up. Nothing ends one but its time.
+A token is its claims and a signature under a key derived from the master key, so that any process can
+judge it without a look-up. A session ends only when its time is over.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""What a draft or a merge patch of a destination comes to: a record. Nothing here reads or writes."""
+"""The record that a draft or a merge patch of a destination makes. Pure functions."""
 
 from collections.abc import Mapping
 from typing import Any

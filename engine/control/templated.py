@@ -1,6 +1,6 @@
-"""The configuration of a destination of a template: judged, merged, masked, and where it leads.
+"""The configuration of a destination that has a template: judged, merged, masked and previewed.
 
-Secrets are in `Template.config` alone; all that is shown or kept beside it is made of `Template.shown`.
+Only `Template.config` holds secrets. Whatever is shown, or stored beside it, is made of `Template.shown`.
 """
 
 import json

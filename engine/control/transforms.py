@@ -1,7 +1,7 @@
 """Commands on transform scripts: create, publish, unpublish, remove.
 
-Publishing writes the next version of the destination, like any change of it: its actor is told, and the
-next attempt that begins uses the script.
+Publishing writes the next version of the destination, as any change of the destination does. The actor is
+told, and its next attempt uses the script.
 """
 
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Commands on a workspace's settings: what portals look like, whence they call, what customers may do."""
+"""Commands on a workspace's settings: the portal's look, allowed origins, and what customers may do."""
 
 import re
 from collections.abc import Mapping

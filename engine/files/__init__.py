@@ -1,1 +1,1 @@
-"""Files: what is uploaded, or fetched for an event, and kept for as long as its event is."""
+"""Files: uploaded, or fetched for an event, and kept for as long as their event."""

@@ -1,7 +1,7 @@
-"""Makes files of an event's attachments before it is committed: content is kept, or it is refused.
+"""Attachments of an event on their way in: their content is kept before the event is committed.
 
-Rows are written with the event, in its own transaction (`Submission.files`); until that is known the
-content is held. Of an event that is not accepted nothing stays.
+The intake writes the rows in the event's own transaction (`Submission.files`). Until the event's fate is
+known the content is held. If the event is not accepted, its content goes.
 """
 
 from collections.abc import AsyncIterator

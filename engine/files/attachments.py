@@ -1,7 +1,7 @@
-"""Attachments as callers write them, judged, and as receivers see them: each a file of ours.
+"""Attachments: judged as callers write them, and rendered as receivers see them. Pure functions.
 
-Pure functions over an event's `attachments`. What the caller wrote of an entry stays byte for byte, but
-for its source: the content is nowhere twice, and no receiver learns a URL that was meant for us.
+The caller's entry stays byte for byte, except for its source: content is nowhere twice, and no receiver
+learns a URL that was meant for this service.
 """
 
 import json

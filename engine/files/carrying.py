@@ -1,8 +1,9 @@
-"""Has the files of events there before an attempt is sent, fetching what is not, and signs their URLs.
+"""The carrier of files: it has an event's files fetched before an attempt is sent, and signs their
+URLs.
 
-Whatever many destinations ask for at once is looked up and fetched once: all who wait are told alike. A
-failure is kept for a moment, so that a thousand deliveries of one event are not a thousand requests to
-a source that is down. Nothing here decides when to try again.
+Many destinations can ask for the same event's files. One look-up and one fetch serve all of them. A
+failure is remembered for a moment, so that a thousand deliveries of one event are not a thousand
+requests to a source that is down. The carrier never decides when to try again.
 """
 
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""Reads `data:` URIs (RFC 2397), strictly: what is not surely one thing is nothing."""
+"""A strict reader of `data:` URIs (RFC 2397). A text that can be read in two ways is refused."""
 
 import base64
 import binascii

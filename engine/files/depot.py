@@ -1,9 +1,9 @@
-"""The depot: streams of bytes become blobs under their hash, and none stays that no file has.
+"""The depot: streams of bytes become blobs under their hash, and no blob stays without a file.
 
-Content is addressed by environment and hash, so that equal files of one environment are kept once,
-and nothing can be learnt of another's. Each hash is marked as suspect before its blob is put, and by
-whoever removes rows; a mark goes when the rows were asked. So a crash at any point leaves a mark, at
-most, which the next start settles.
+Content is addressed by environment and hash. Equal files of one environment are kept once, and nothing
+can be learnt about another environment's. A hash is marked as suspect before its blob is put, and when
+rows are removed. The mark goes when the rows have been asked. A crash at any point leaves at most a
+mark, which the next start settles.
 """
 
 from collections import Counter

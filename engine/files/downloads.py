@@ -1,6 +1,7 @@
-"""What is safe to say of a file to whoever downloads it: its name and its type are a stranger's words.
+"""Downloads of files: safe names and types, ranges, and entity tags (RFC 9110). Pure functions.
 
-Pure functions. A name is for a save dialog, never a path; a type is told only where nothing executes it.
+A file's name and type are a stranger's words. A name is for a save dialog and never a path. A type is
+told only where no browser executes it.
 """
 
 import re

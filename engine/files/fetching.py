@@ -1,6 +1,7 @@
-"""Fetches a file from its source into the depot, and makes its row and its event's payload final.
+"""Fetches of files from their sources into the depot, for deliveries and for events that no rule matched.
 
-What the source does wrong is a `SourceError`; nothing is left of a file that did not come whole.
+A fetch makes the file's row and its event's payload final. What the source does wrong is a `SourceError`;
+nothing is left of a file that did not come whole.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The library: files as callers read them, down to the horizon of their plan."""
+"""The library: files as callers read them, as long as the retention of their plan."""
 
 from collections.abc import AsyncIterator
 

@@ -1,6 +1,6 @@
-"""What files need of the world: rows in the database, and a place for bytes.
+"""The stores that files need, as protocols: rows in the database, and a place for bytes.
 
-Every method of `FileStore` may raise `StoreAwayError`, every one of `BlobStore` `BlobsAwayError`.
+Every method of `FileStore` may raise `StoreAwayError`, every method of `BlobStore` `BlobsAwayError`.
 """
 
 from collections.abc import AsyncIterator, Sequence

@@ -1,7 +1,7 @@
-"""Signed URLs of files: whoever has one may read that file until it expires, and nothing else.
+"""Signed URLs of files: whoever has the URL can read that file until the URL expires.
 
-A token is what it says and a signature under a key derived from the master key, so that no table holds
-it and any process can judge it. Nothing ends one but its time, and the file's own end.
+A token is its claims and a signature under a key derived from the master key, so that no table holds it
+and any process can judge it. A token ends with its time, or with its file.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Which functions there are, and in which form: another call is refused when it is written."""
+"""The functions of the filter language and their forms. A call of any other function is refused."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a filter: when it is written, and when it is evaluated."""
+"""The errors of filters: of a malformed expression, and of one that cannot be evaluated."""
 
 
 class FilterError(ValueError):

@@ -1,7 +1,7 @@
-"""Filters that could not be evaluated: counted here, durable within some seconds.
+"""The record of filters that could not be evaluated: counted in memory, written within seconds.
 
-Failures are summed up by rule, so that a filter that always fails costs one row. What a crash within
-those seconds loses is a part of the count.
+Failures are summed up by rule, so that a filter that always fails costs one row. A crash loses the
+failures of the last seconds.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence

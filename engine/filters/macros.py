@@ -1,6 +1,6 @@
-"""The macros, which go through a list: each round is paid for before it is done.
+"""The macros of the filter language, which go through a list. Each round is paid for before it is done.
 
-As in the library, and unlike in the language's text, the first element whose body fails ends it.
+As in the library, and unlike in the language's text, the first element whose body fails ends the macro.
 """
 
 from collections.abc import Callable

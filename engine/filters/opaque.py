@@ -1,7 +1,7 @@
-"""What only the CEL library can do, one subtree at a time, with what closures have evaluated below it.
+"""Subtrees that only the CEL library can evaluate; closures evaluate the operands below them.
 
-A subtree that is passed on holds no macro and no `&&`, `||` or `?:`, so that it is as long as it is
-written; what it is given are texts and numbers of bounded length, and each evaluation has its price.
+A subtree that is handed over holds no macro and no `&&`, `||` or `?:`, so that its work is bounded by its
+length. Its operands are texts and numbers of bounded length, and each evaluation has its price.
 """
 
 from collections.abc import Callable

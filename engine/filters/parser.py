@@ -1,7 +1,7 @@
-"""Reads CEL source into a tree, by recursive descent along the grammar of the language.
+"""The parser of the filter language: CEL source into a tree, by recursive descent along CEL's grammar.
 
-It also resolves names, since a name means what is bound where it stands: a field of the event or the
-variable of a macro. Whatever has no bounded meaning is refused here, with its place.
+The parser also resolves names. A name is a field of the event, or the variable of a macro around it.
+Whatever has no bounded meaning is refused with its place.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
-"""Regular expressions of `matches`: RE2's language, bounded in what compiling and matching them costs.
+"""Regular expressions of `matches`: RE2's language, with bounds on compiling and on matching.
 
-The library compiles one at each evaluation. What is dear there is Unicode: `\\w` costs 250 us,
-`[0-9A-Za-z_]` nothing. RE2, which CEL names, means the latter, so that is what is passed on.
+The library compiles an expression at each evaluation. Unicode classes are dear: `\\w` costs 250 us,
+`[0-9A-Za-z_]` nothing. RE2, which CEL names, means the latter, so the expression is rewritten to it.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""A filter: an expression that was checked whole, and says true or false of an event."""
+"""A compiled filter: an expression that was checked whole, and is true or false of an event."""
 
 from functools import lru_cache
 from weakref import WeakValueDictionary

@@ -1,4 +1,4 @@
-"""What one evaluation sees and may spend: the event's fields, the variables of macros, steps left."""
+"""The scope of one evaluation: the event's fields, the variables of macros, and the steps left."""
 
 import json
 from collections.abc import Callable, Collection

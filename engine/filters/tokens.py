@@ -1,4 +1,4 @@
-"""Cuts CEL source into tokens. Nothing here knows what they mean together."""
+"""The tokens of CEL source. Nothing here knows what tokens mean together."""
 
 import re
 

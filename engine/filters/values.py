@@ -1,8 +1,8 @@
 """Equality, order and arithmetic of CEL over the values that JSON has.
 
-Python's own differ: it holds 1 for true, compares integers with doubles exactly where CEL converts them,
-and rounds a quotient down. Nothing here is slower than linear in what it is given, and what is longer
-than a step is paid for.
+Python's own differ: Python holds 1 for true, compares integers with doubles exactly where CEL converts
+the integer, and rounds a quotient down. Nothing here takes more than linear time, and whatever is
+longer than a step is paid for.
 """
 
 import math

@@ -1,6 +1,6 @@
-"""The delivery log as it is read: shapes of rows, filters and pages, and the store that serves them.
+"""The delivery log as callers read it: rows, filters and pages, and the stores that serve them.
 
-What is in flight is in no row: whoever shows deliveries lays DELIVERING over what these say.
+No row says that a delivery is in flight: whoever shows deliveries lays DELIVERING over their status.
 """
 
 from collections.abc import Sequence

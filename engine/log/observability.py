@@ -1,4 +1,4 @@
-"""What is read of the counters and of the audit log: shapes of rows, and the stores that serve them."""
+"""The counters and the audit log as callers read them: rows, and the stores that serve them."""
 
 from collections.abc import Sequence
 from typing import Protocol

@@ -1,6 +1,6 @@
-"""The delivery log as a plan shows it: what is below the horizon is in no list and under no id.
+"""The visible log: the delivery log down to the horizon of a plan, and nothing beyond it.
 
-Laid over the stores for whatever answers callers. The engine itself reads the whole log.
+It is laid over the stores for all callers. The engine itself reads the whole log.
 """
 
 from collections.abc import Sequence

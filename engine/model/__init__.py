@@ -1,1 +1,1 @@
-"""The engine's records, identifiers, errors and read models. Of ours it imports the core alone."""
+"""Records, identifiers, errors and read models of the engine. They import only the core."""

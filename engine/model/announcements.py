@@ -1,4 +1,4 @@
-"""What the service says of itself, as events: how other parts announce it."""
+"""The announcement of the service's own events, as other parts call it."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol

@@ -1,7 +1,7 @@
-"""What is wrong with a value, in the API's words, whichever decoder found it: pydantic or msgspec.
+"""Complaints about values, in the API's words, whichever decoder complains: pydantic or msgspec.
 
-Both lanes of ingestion and every resource speak the same way. A message that is not known here is passed
-on as the decoder wrote it.
+Both lanes of ingestion and every resource use the same words. A complaint that has no words here is
+passed on as the decoder wrote it.
 """
 
 import re

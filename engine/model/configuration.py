@@ -1,6 +1,6 @@
-"""Configuration as it is kept: one immutable version of each thing, in clear.
+"""Records of configuration: one immutable version of each row, with secrets in clear.
 
-Nothing here is ever shown as it is: what callers see is rendered elsewhere, with secrets masked.
+No record is shown as it is: views mask the secrets.
 """
 
 from enum import Enum

@@ -1,4 +1,4 @@
-"""Reads and merges JSON documents: pydantic's complaints in the API's words, and RFC 7396."""
+"""JSON documents of callers: read into models, merged (RFC 7396), and refused in the API's words."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Refusals: what a caller did wrong, or what the service cannot take now, in the API's codes."""
+"""Refusals: answers to a wrong request, or to one that finds no room, in the API's codes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What is known of a file. Its bytes are elsewhere, under their hash: see `engine.files.depot`."""
+"""Records of files. The depot (`engine.files.depot`) has their bytes, under their hash."""
 
 from enum import IntEnum
 

@@ -1,6 +1,6 @@
-"""A destination's own headers: what may be sent, what is secret, and how a change merges into them.
+"""A destination's own headers: allowed names, secret values, and merge patches.
 
-Pairs are (name, value) in clear, in the order of their first appearance. A name is the same in any case.
+Pairs are (name, value) in clear, in the order of their first appearance. Names ignore case.
 """
 
 import re

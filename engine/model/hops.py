@@ -1,9 +1,9 @@
-"""Hops: how often an event has come back from a delivery, stated in a header that nobody else can write.
+"""Hops: the number of deliveries that an event lies behind, in a header that this service signs.
 
-Each delivery states in `angarium-hops` how many deliveries its event lies behind, itself included. A
-destination that is this service itself brings the header to the ingestion, as does an intermediary that
-copies headers. The value is a count and a signature under a key derived from the master key. It is the
-same for all deliveries of a count, so that none is computed for a request. Nothing here awaits.
+Each delivery states its hops in `angarium-hops`, itself included. A destination that is this service,
+or an intermediary that copies headers, brings the header back to the ingestion. The value is the number
+and a signature under a key derived from the master key. It is the same for all deliveries of a number,
+so no request computes a signature. Nothing here awaits.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""UUIDv7 ids in order of their making: monotonic in one process, clamped to what the clock allows.
+"""UUIDv7 ids in the order of their making: monotonic in one process, and never beyond the last partition.
 
-An event's id ends in twelve zero bits; its k-th delivery is the same id with k there, so that one key
-serves an event's deliveries as a range, and so that both fall into the same partition.
+An event's id ends in twelve zero bits. The id of its k-th delivery has k in these bits. So one key serves
+an event's deliveries as a range, and both fall into the same partition.
 """
 
 import secrets

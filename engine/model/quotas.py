@@ -1,6 +1,6 @@
-"""Quotas: how much of a workspace one customer's account may use. Values alone.
+"""Quotas: the part of a workspace's plan that one customer's account may use. Values alone.
 
-A quota holds embed sessions. The workspace's own keys are held to the plan, whomever they act for.
+A quota limits embed sessions. The plan limits the workspace's own keys, whomever they act for.
 """
 
 from enum import Enum

@@ -1,8 +1,7 @@
-"""The read models of the hot path: who may call, what exists and where events go, all in memory.
+"""The read models of the hot path: credentials, configuration and routes, all in memory.
 
-One owner: the trio thread. Everything in here is an immutable version of a row; a write replaces it
-after its commit and before its answer, and other processes' writes arrive by notification. Nothing
-here awaits.
+One owner: the trio thread. Every entry is an immutable version of a row. A write replaces it after its
+commit and before its answer; other processes' writes arrive by notification. Nothing here awaits.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""Keys that sign tokens which no table holds: what a token claims, and a signature over all of it.
+"""The keys that sign tokens which no table holds. A token is claims and a signature over them.
 
-They are derived from the master key, so that any process can judge a token without a look-up. Claims
-begin with the id of the key that signed them.
+The keys are derived from the master key, so that any process can judge a token without a look-up.
+Claims begin with the id of the key that signed them.
 """
 
 import hashlib

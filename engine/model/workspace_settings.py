@@ -1,4 +1,4 @@
-"""What a workspace says of its customers' portal: looks, origins, what customers may do. Values alone."""
+"""Settings of a workspace for its customers' portal: looks, origins, abilities. Values alone."""
 
 from enum import Enum
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an attempt sends: the event's body as it is, or files, transform and template on the way."""
+"""The way of an attempt from its event to the wire: files, transform script, template."""
 
 from engine.outbound.sender import OutboundSender
 

@@ -1,7 +1,7 @@
-"""Bounds the bytes that attempts hold beyond their events: what scripts and templates made of them.
+"""The budget of bytes that attempts hold beyond their events: what scripts and templates made of them.
 
-A receiver that takes its time holds them as long. Whoever finds no room waits for its turn, and fails
-for nothing. Nothing here awaits.
+A slow receiver holds these bytes for as long as its request takes. An attempt that finds no room waits
+for its turn, and never fails for it. Nothing here awaits.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
-"""Makes the body of a past request again, from what was recorded of it: with secrets masked.
+"""The body of a past request, made again from its record, with secrets masked. It only reads.
 
-A script is run as it was then, so that what it makes is what was sent. Nothing here changes anything.
+A script runs again as it ran then, so that its output is the body that was sent.
 """
 
 import json

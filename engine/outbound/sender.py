@@ -1,6 +1,6 @@
 """The sender of all attempts: straight to the wire, or by way of files, transform and template.
 
-It decides nothing about deliveries: what cannot be sent is a failed attempt, like any other.
+The sender decides nothing about deliveries: a request that cannot be made is a failed attempt.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Trial runs of transform scripts: before, after and what was printed. Nothing is changed or recorded."""
+"""Trial runs of transform scripts: input, output and logs. Nothing is changed or recorded."""
 
 import json
 from typing import Any

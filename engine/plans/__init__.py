@@ -1,1 +1,1 @@
-"""Plans: what each allows a workspace, and the file that says so."""
+"""Plans: the limits of a workspace, and the file that sets them."""

@@ -1,9 +1,9 @@
 """The operator's plans: a TOML file that changes the built-in plans and adds others, checked strictly.
 
 [plans.free]
-destinations = 5            # what is left out of a built-in plan stays
+destinations = 5            # a built-in plan keeps what the file leaves out
 
-[plans.enterprise]          # a plan of one's own says everything, but for what is in `LATER`
+[plans.enterprise]          # a plan of one's own says everything, except what is in `LATER`
 control_per_minute = 60000
 ...
 """

@@ -1,4 +1,4 @@
-"""Plans: what a workspace may use, as data. Nothing here awaits, and nothing here refuses.
+"""Plans: the limits of a workspace and of its customers, as data. Nothing here awaits or refuses.
 
 The three built-in plans stand below; an operator changes them and adds others in a file (`plans_file`).
 """

@@ -1,1 +1,1 @@
-"""Replay jobs: what was delivered or died is sent again, behind all that is live."""
+"""Replay jobs: they send past deliveries again, behind all live ones."""

@@ -1,4 +1,4 @@
-"""How far replays run ahead of their first attempts: what is enqueued and not attempted, and what may be.
+"""The count of replays that were enqueued and not yet attempted, and the windows that bound it.
 
 Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on any one clock.
 """

@@ -1,4 +1,4 @@
-"""A job under way: its legs, and where among them the runner stands. Nothing here awaits."""
+"""The course of a job: its legs, and the runner's place among them. Nothing here awaits."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""A replay job as it is kept: what it selects, how far it is. Data, and what follows from it alone."""
+"""Records of replay jobs: the selection of a job, and its progress leg by leg."""
 
 from uuid import UUID
 

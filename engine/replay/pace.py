@@ -1,4 +1,7 @@
-"""How quickly a job goes: the rate that it is held to, and the rate at which it ends. Pure."""
+"""The pace of replay jobs: their rates, their measured speed, and rests after slow or failed steps.
+
+Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on any one clock.
+"""
 
 import math
 from collections.abc import Container

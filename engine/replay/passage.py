@@ -1,6 +1,6 @@
-"""Which of the originals that were read go now, as their lanes allow. It decides, and keeps nothing.
+"""The passage of a chunk: which originals go now, as their lanes allow, and the entry that writes them.
 
-A lane that is stuck is parked and the rest goes on; one that is only full is waited for, as it moves.
+A lane that is stuck is parked, and the other lanes go on. A lane that is only full is waited for.
 """
 
 from collections.abc import Sequence

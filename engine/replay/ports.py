@@ -1,7 +1,7 @@
-"""What replay jobs need of a store. Every method may raise `StoreAwayError`.
+"""The stores that replay jobs need, as protocols. Every method may raise `StoreAwayError`.
 
-Writes are guarded by what they expect and by the right to write; they return whether it was so. What
-is no longer so (a job was cancelled, another process took over) is left as it is.
+A write is guarded by the state that it expects and by the right to write, and returns whether both
+held. If they did not (the job was cancelled, another process took over), the write changes nothing.
 """
 
 from collections.abc import Collection, Sequence

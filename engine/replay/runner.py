@@ -1,7 +1,7 @@
-"""Runs replay jobs: one step of each in turn, so that jobs of many tenants go on side by side.
+"""The runner of replay jobs: one step of each in turn, so that jobs of many tenants go on side by side.
 
-It decides what is next and holds nothing that the store does not have: after a crash it reads on from
-the cursors, which move in the transaction that writes the replays.
+The runner decides which step is next, and holds nothing that the store does not have. After a crash it
+reads on from the cursors, which move in the transaction that writes the replays.
 """
 
 from collections import Counter

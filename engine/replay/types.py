@@ -1,7 +1,7 @@
-"""The event types that a job's patterns name, among those that its stretch of the log has.
+"""The event types that a job's patterns match, among the types of a stretch of the log.
 
-The database is asked for types, and never for patterns: an expression of a hundred patterns took it half
-a minute.
+The database is asked for types and never for patterns: an expression of a hundred patterns took it half a
+minute.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Replay jobs as callers see them."""
+"""Views of replay jobs: the JSON that callers see, and the progress of a job."""
 
 import math
 from collections.abc import Sequence

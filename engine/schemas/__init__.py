@@ -1,1 +1,1 @@
-"""Event schemas: judged when they are made, so that holding an event to one has a known cost."""
+"""Event schemas: judged when they are made, so that checking an event has a known cost."""

@@ -1,7 +1,7 @@
-"""The active schemas of this process, compiled when an event first needs them.
+"""The active schemas of this process, each compiled when an event first needs it.
 
-Their texts stay in memory, bounded for each environment where they are activated; what is compiled is
-some twenty times as large, and bounded here.
+The texts stay in memory and are bounded for each environment. A compiled schema is some twenty times as
+large as its text, so this module bounds how many stay compiled.
 """
 
 import json

@@ -1,7 +1,7 @@
-"""A schema as the hot path uses it: compiled, and held to a bound on the work of one event.
+"""A compiled schema: it checks payloads, within a bound on the work of one event.
 
-The validator is a library's; what it is given, how much, and what its complaints are called is decided
-here.
+A library validates. This module decides which payloads the library gets, and how its complaints are
+worded.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""The price of long numbers: those beyond 64 bits, which a validator keeps and compares as decimal texts.
+"""The price of long numbers: those beyond 64 bits, which the validator compares as decimal texts.
 
-One comparison of two long numbers takes as long as a hundred of short ones, and grows with their digits.
-`uniqueItems` compares each long number with every other that is the same float. The unit is that of the
-weight, a tenth of a microsecond. Every constant here was measured, and rounded up.
+Comparing two long numbers takes as long as comparing a hundred short ones, and grows with their digits.
+`uniqueItems` compares each long number with every other that rounds to the same float. The unit is that
+of the weight, a tenth of a microsecond. Every constant here was measured, and rounded up.
 """
 
 import math

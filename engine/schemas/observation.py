@@ -1,7 +1,7 @@
-"""What was seen at one place of the payloads of a type, as far as a schema can say it.
+"""The observation of one place in a type's payloads: its kinds, formats, values and members.
 
-The rule: a schema must hold for everything that was seen. What could not be watched from the first
-value on is left open. Nothing here knows events.
+The rule: an inferred schema must hold for every payload that was seen. Whatever was not watched from the
+first value on is left open. Nothing here knows events.
 """
 
 import re

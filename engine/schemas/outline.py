@@ -1,7 +1,7 @@
-"""A schema without what makes its complaints dear: alternatives that go into the value.
+"""The outline of a schema: the schema without the alternatives that make complaints dear.
 
-A validator says of each alternative why it failed, with everything in it. The outline refuses nothing
-that the schema accepts, so what it complains of is true; that it finds nothing wrong says nothing.
+A validator says of each alternative why it failed, with everything in it. The outline accepts whatever
+the schema accepts. So a complaint of the outline is true, but no complaint means nothing.
 """
 
 from typing import Any

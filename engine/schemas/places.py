@@ -1,6 +1,6 @@
-"""The places of a schema: its subschemas, and what each refers to. Nothing here judges their cost.
+"""The subschemas of a schema, and the references between them. Nothing here judges their cost.
 
-A document is read once; whatever it cannot resolve within itself is remote, and is refused.
+A document is read once. A reference that the document cannot resolve by itself is refused.
 """
 
 from collections.abc import Iterator

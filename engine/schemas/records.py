@@ -1,4 +1,4 @@
-"""Event schemas as they are kept, and the store that keeps them."""
+"""Records of event schemas, and the store that keeps them."""
 
 from enum import Enum
 from typing import Protocol

@@ -1,7 +1,8 @@
-"""What a schema costs at most: how much is examined of any one value of a payload.
+"""The weight of a schema: the most that is examined of any one value of a payload.
 
-The unit is about a tenth of a microsecond. Whatever multiplies (references, alternatives, recursion,
-`unevaluated...`) is multiplied here, so that a schema whose cost explodes is refused when it is made.
+The unit is about a tenth of a microsecond. References, alternatives, recursion and `unevaluated...`
+multiply here as they do in the validator, so that a schema whose cost explodes is refused when it is
+made.
 """
 
 from collections.abc import Callable, Iterable

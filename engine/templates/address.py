@@ -1,4 +1,4 @@
-"""Where a configuration leads: URL and headers, in clear and masked, and the hosts of a template."""
+"""The address of a template: URL and headers, in clear and masked, and the allowed hosts."""
 
 import re
 from collections.abc import Mapping

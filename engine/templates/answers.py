@@ -1,4 +1,4 @@
-"""What an answer means by its service's rules: a 200 may say no, a 403 may mean later. Pure functions."""
+"""The meaning of an answer by its service's rules: a 200 can say no, a 403 can mean later."""
 
 import json
 import math

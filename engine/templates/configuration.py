@@ -1,4 +1,4 @@
-"""What a template's configuration may be: a JSON Schema of flat fields, some of them secret."""
+"""The configuration that a template takes: a JSON Schema of flat fields, some of them secret."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,6 +1,7 @@
-"""The filters of the language: lookups with defaults, limits, and the escapes of services' markups.
+"""The filters of the template language: look-ups, limits, and the escapes of services' markups.
 
-Each is total: whatever JSON value it is given, it returns one. None costs more than reading its value.
+Each filter is total: it returns a value for any JSON value. None costs more than reading its value. A
+text is cut in the unit that its service counts in, and never within a character or an escape.
 """
 
 import hashlib

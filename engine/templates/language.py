@@ -1,7 +1,7 @@
-"""The language of a template's leaves: Jinja's expressions and conditions; nothing repeats or calls.
+"""The language of a template's leaves: Jinja's expressions and conditions, without loops and calls.
 
-So a leaf's cost is linear in what it reads. What an event says is data: no lookup reaches an attribute of
-an object of ours.
+The cost of a leaf is linear in what it reads. An event's content is data: no look-up reaches an attribute
+of a Python object.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a service is sent: a template's structure with an event's values, encoded, and of bounded size."""
+"""The message of a template: its structure with an event's values, encoded, and of bounded size."""
 
 import re
 from collections.abc import Mapping

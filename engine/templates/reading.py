@@ -1,6 +1,6 @@
-"""Reads a template's file, strictly: what is not understood is refused with its place in the file.
+"""A strict reader of template files: it refuses what it does not understand, with the place.
 
-The keys of a file are those of the entries here; docs/decisions/0029-templates.md explains them.
+The entries below have the keys of a file; docs/decisions/0029-templates.md explains them.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The catalog as attempts need it: renders bodies and judges answers, each by its template's rules."""
+"""The renderer of templates: it makes bodies and judges answers by the template's rules."""
 
 from collections import OrderedDict
 from typing import Any

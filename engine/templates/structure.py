@@ -1,7 +1,7 @@
-"""A body as a template has it: a JSON structure whose string leaves are written in the language.
+"""The structure of a template's body: JSON whose string leaves are written in the template language.
 
-All leaves run as one compiled program; the values are put in their places and encoded afterwards, so that
-nothing an event says can leave its leaf.
+All leaves run as one compiled program. Their values are put in place and encoded afterwards, so that no
+value of an event can leave its leaf.
 """
 
 from collections.abc import Callable

@@ -1,5 +1,7 @@
-"""JSON as templates see it: every digit of a number is kept, and is written as it came. Nothing recursive
-but the libraries' own decoders, which end in an error where a value is nested too deeply.
+"""JSON values as templates see them: a number keeps every digit, and is written as it came.
+
+Nothing here is recursive. The libraries' decoders are, and end in an error where a value is nested too
+deeply.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Transform scripts: tenants' JavaScript, run in processes that have nothing but what they are sent."""
+"""Transform scripts: tenants' JavaScript, run in processes that have nothing but their jobs."""

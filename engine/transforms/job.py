@@ -1,4 +1,8 @@
-"""A run that somebody waits for, and what is known of its script. Nothing here acts."""
+"""A run of a script: its frame for a worker, what the script's runs have cost, and what the answer means.
+
+An answer comes from a process that a tenant's script ran in. A malformed one raises ValueError and is the
+end of that process. Nothing here does I/O.
+"""
 
 import json
 from collections.abc import Callable

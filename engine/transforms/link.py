@@ -1,7 +1,7 @@
-"""One worker process as the engine has it: its socket, the jobs that it was sent, and its end.
+"""The link to one worker process: its socket, the jobs in it, and its end.
 
-It says what became of each job by calling back, and decides nothing about which is next. Whatever the
-process does, a job in it is answered within a bounded time or given back.
+The link calls back with the result of each job, and never decides which job is next. Whatever the process
+does, each of its jobs is answered within a bounded time or given back.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
-"""The pool: runs scripts in worker processes, so that whatever one does is its own workspace's trouble.
+"""The pool of worker processes that run scripts, so that a script harms only its own workspace.
 
-Nothing here waits: jobs are queued, workers are written to when there is room, and answers come by the
-reactor. Workers are started when there is something to do, and leave when there is not.
+Nothing here waits: jobs are queued, workers are written to when they have room, and answers come
+through the reactor. Workers start when there is a job, and leave when there is none.
 """
 
 from collections import OrderedDict

@@ -1,6 +1,6 @@
-"""Takes from a process of Linux all system calls but those that running scripts needs: for good.
+"""The seal of a worker: a Linux filter that denies all system calls but those scripts need.
 
-A worker loads it by itself, at its start: `ctypes` adds 3 ms, and nothing of it is needed later.
+A worker loads it by itself, at its start: `ctypes` adds 3 ms, and nothing needs it later.
 """
 
 import ctypes

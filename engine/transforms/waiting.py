@@ -1,10 +1,8 @@
-"""The jobs that wait, and whose is next: turns by workspace, each as long in CPU as every other's.
+"""The queue of jobs for workers: workspaces take turns, and each turn is equally long in CPU.
 
-Within a workspace the jobs of each customer's destinations, and those of no customer, have turns by the
-job.
-
-What a run really took is charged afterwards, so that who takes long is passed over until the others had
-as much. Nothing here awaits.
+Within a workspace each customer's jobs, and the jobs of no customer, take turns by the job. A run is
+charged afterwards with the CPU that it took, so that a workspace with slow scripts waits until the
+others have had as much. Nothing here awaits.
 """
 
 from collections import Counter, deque

@@ -1,7 +1,7 @@
-"""The process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`. It answers jobs.
+"""The worker process that runs scripts: `python -I -S worker.py FD LIBRARY PRELUDE NICE`.
 
-It is a file of its own and imports next to nothing: it starts in some 15 ms, and what is not in it cannot
-be reached from it. What comes from it is not trusted by the engine.
+It answers jobs. It is a file of its own and imports next to nothing: it starts in some 15 ms, and a
+script cannot reach what the process does not have. The engine trusts no answer of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The outbound body of an event: what every attempt of every delivery of it sends.
+"""The outbound body of an event, the same for every attempt of every delivery.
 
-Bytes that came from the customer are spliced in as they came, never parsed and written anew.
+The customer's bytes are spliced in as they came, never parsed and written anew.
 """
 
 import msgspec

@@ -1,4 +1,4 @@
-"""The wire client: performs attempts over HTTP/1.1 on the reactor, and decides nothing about them."""
+"""The wire client: it performs attempts over HTTP/1.1 on the reactor, and decides nothing about them."""
 
 import resource
 import ssl

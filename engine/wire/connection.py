@@ -1,4 +1,4 @@
-"""One connection to a receiver: sends a request, receives its answer, falls idle, until it closes.
+"""One connection to a receiver: it sends a request, receives the answer, falls idle, and closes at last.
 
 It stays registered for reading all its life: a byte or an end that comes while it is idle closes it.
 Nothing here decides where to connect, or what a status means.

@@ -1,7 +1,7 @@
-"""The outbound share of the process's descriptors: who may open a socket, and who waits for one.
+"""The outbound share of the process's descriptors, and the workspaces' turns at it.
 
-Idle connections are evicted before anybody waits. Those who wait are served in turn by workspace, and
-none has so many that nothing is left for another.
+Idle connections are evicted before anybody waits. Workspaces that wait are served in turn, and none
+gets so many that nothing is left for another.
 """
 
 import errno

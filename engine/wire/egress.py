@@ -1,7 +1,7 @@
-"""The egress guard: which addresses a socket may connect to. The last word before every connection.
+"""The egress guard: the addresses that a socket may connect to. The last check before every connection.
 
-It looks at the socket address that the system's resolver made, so that no notation of an address and
-no answer of a name server gets around it. Nothing is allowed for what it is called.
+The guard looks at the socket address that the system's resolver made, so that no notation of an address
+and no answer of a name server gets around it. No name is allowed for what it is called.
 """
 
 from bisect import bisect_right

@@ -1,7 +1,7 @@
-"""One attempt on the wire: from the request's bytes to its outcome, under one deadline.
+"""One exchange on the wire: from the request's bytes to the outcome, under one deadline.
 
-Whoever has it in hand at the moment (a queue, an opening, a connection) is its holder. It is reported
-exactly once.
+The holder of an exchange is the queue, opening or connection that has it at the moment. An exchange is
+reported exactly once.
 """
 
 from collections.abc import Callable

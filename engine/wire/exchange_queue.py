@@ -1,7 +1,7 @@
-"""The exchanges of one destination: at most as many under way as its concurrency, the rest wait in turn.
+"""The queue of one destination's exchanges: as many are under way as its concurrency, the others wait.
 
-Connections are not a pool's own: an exchange takes one that is idle at its origin, whichever destination
-of the workspace left it there, or has one made.
+Connections belong to origins. An exchange takes an idle connection of its origin, whichever destination
+of the workspace left it there, or has a connection made.
 """
 
 from typing import TYPE_CHECKING

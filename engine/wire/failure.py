@@ -1,4 +1,8 @@
-"""A failure on the way to an answer: a category that customers filter by, and a plain sentence."""
+"""The failures of attempts: a category that customers filter by, and a plain sentence.
+
+The status line of an answer decides. If it says no, a body that broke off changes nothing. If it says
+yes, the whole answer must have arrived.
+"""
 
 import errno
 import math

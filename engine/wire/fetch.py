@@ -1,7 +1,7 @@
-"""Fetches what a tenant's URL names, by the way that deliveries go: the egress guard vets every hop.
+"""The fetcher of tenants' URLs, by the same way as deliveries: the egress guard vets every hop.
 
-It bounds how many sources are asked at once, how far a redirect leads, and how long all may take.
-Nothing here keeps what it reads.
+It bounds how many sources are asked at once, how far redirects lead, and how long a fetch takes.
+Nothing here keeps the bytes.
 """
 
 from collections.abc import AsyncIterator

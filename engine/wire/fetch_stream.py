@@ -1,7 +1,7 @@
 """One connection for one GET: name, guard, descriptor, race, TLS, and the answer as a stream.
 
-A task of its own drives it, with the parts that deliveries use and none of their connections: it reads
-no more than is taken, so that a source is never ahead of the disk. Nothing here follows a redirect or
+A task drives it with the parts that deliveries use, but with a connection of its own. It reads no more
+than its reader takes, so that a source is never ahead of the disk. Nothing here follows a redirect or
 judges a status.
 """
 

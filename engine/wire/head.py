@@ -1,4 +1,4 @@
-"""Request heads: prepared once per destination version, filled in per attempt.
+"""Request heads: prepared once for each destination version, completed for each attempt.
 
 Nothing here decides; it writes bytes.
 """

@@ -1,4 +1,4 @@
-"""All idle connections of a client, in the order in which they fell idle. One timer serves them all."""
+"""The idle connections of a client, in the order in which they fell idle. One timer serves them all."""
 
 from collections.abc import Callable
 from itertools import islice

@@ -1,7 +1,7 @@
-"""The way to a new connection: name, guard, its turn, descriptor, race.
+"""The opening of a connection: name, guard, turn, descriptor, race.
 
-It reports later, never at once: whoever begins an exchange is not called back while it is at it. Until it
-is its turn, a connection that falls idle at the origin will do as well.
+An opening reports later, never at once: whoever begins an exchange is not called back while at it.
+Until its turn comes, a connection that falls idle at the origin is taken instead.
 """
 
 import socket

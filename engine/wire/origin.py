@@ -1,9 +1,9 @@
-"""Where connections lead, as one workspace sees it: scheme, host and port, with what is idle there.
+"""The origin of connections: scheme, host and port as one workspace sees them, and what is idle.
 
-Destinations of a workspace that have the same origin share its connections, as HTTP clients do: each
-request says for itself whose it is. Workspaces share none: what a receiver, or a proxy before it, does to
-its connections is its own tenant's business. Nothing else is part of the key, since nothing else of a
-destination has a say in how a connection is made.
+A workspace's destinations of one origin share its connections, as HTTP clients do: each request says
+whose it is. Workspaces share no connection: what a receiver or a proxy does to connections concerns its
+own tenant. Nothing else of a destination affects how a connection is made, so nothing else is part of
+the key.
 """
 
 from typing import TYPE_CHECKING, Protocol

@@ -1,6 +1,6 @@
-"""Connecting to the first of several addresses that answers, begun 250 ms apart (RFC 8305).
+"""The race of connections to a name's addresses: attempts begin 250 ms apart, the first wins (RFC 8305).
 
-It is given addresses that were vetted, and connects to nothing else.
+The race connects only to the addresses that it is given, which were vetted.
 """
 
 import errno

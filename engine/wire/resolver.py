@@ -1,7 +1,7 @@
-"""Names to addresses: one look-up a name at a time, in threads of its own, with a short memory.
+"""The resolver of names: one look-up of a name at a time, in threads of its own, with a short memory.
 
 The system's resolver blocks and cannot be cancelled, so a tenant whose name servers hang may hold only
-a few of the threads. Numeric notations take the same way as names. Nothing here judges an address.
+a few of the threads. A numeric address is resolved like a name. Nothing here judges an address.
 """
 
 import errno

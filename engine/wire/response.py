@@ -1,7 +1,7 @@
-"""One HTTP/1.1 answer at a time, framed around httptools' parser, which has no limits of its own.
+"""One HTTP/1.1 response at a time, with limits around httptools' parser, which has none of its own.
 
-A parser lives as long as its connection. Nothing here does I/O or judges a status; what the receiver
-does wrong raises `WireError`.
+A parser lives as long as its connection. Nothing here does I/O or judges a status. A receiver that breaks
+the protocol raises `WireError`.
 """
 
 from typing import Protocol, cast

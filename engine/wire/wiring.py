@@ -1,4 +1,4 @@
-"""What all pools and connections of one client share. It holds, and does nothing."""
+"""The wiring of a client: the parts that its queues and connections share. It does nothing."""
 
 import ssl
 from dataclasses import dataclass, field
