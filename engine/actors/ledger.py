@@ -21,8 +21,8 @@ class Ledger:
     """
 
     __slots__ = (
-        "_after", "_marked", "_marked_at", "_recorder", "_settled", "low_seq", "snapshot",
-        "snapshot_at",
+        "_after", "_before", "_marked", "_marked_at", "_recorder", "_settled", "_unwritten", "low_seq",
+        "snapshot", "snapshot_at",
     )  # fmt: skip
 
     def __init__(
@@ -44,6 +44,8 @@ class Ledger:
         self.low_seq = low_seq  # nothing unsettled but what is RETRYING is below it
         self.snapshot = snapshot
         self.snapshot_at: float | None = None
+        self._before: bytes | None = None  # the snapshot that was written before `snapshot`
+        self._unwritten = False
 
     def mark(
         self, config: Destination, machine: DestinationMachine, settled: int, now: float
@@ -76,7 +78,12 @@ class Ledger:
 
     def save(self, config: Destination, snapshot: bytes, now: float) -> None:
         """Write a snapshot, unless it says what the last one said."""
-        if snapshot != self.snapshot:
-            write = SnapshotWrite(config.environment, config.id, snapshot, self.snapshot)
-            self._recorder.write_snapshot(write)
-            self.snapshot, self.snapshot_at = snapshot, now
+        if snapshot == self.snapshot and not self._unwritten:
+            return
+        if not self._unwritten:
+            self._before = self.snapshot
+        # A successor begins with it although the write breaks, and then writes it.
+        self.snapshot, self._unwritten = snapshot, True
+        write = SnapshotWrite(config.environment, config.id, snapshot, self._before)
+        self._recorder.write_snapshot(write)
+        self.snapshot_at, self._unwritten = now, False

@@ -11,6 +11,7 @@ from engine.core.commands import Commands
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Ordering
+from engine.ports import SnapshotWrite
 from tests.actors.fakes import OK, World, failure, running
 
 
@@ -302,3 +303,29 @@ async def test_what_an_actor_could_not_write_as_it_left_its_successor_writes(
         assert destination in world.store.snapshots
         await world.settled()
         assert world.statuses(destination) == {"DELIVERED": 1}
+
+
+async def test_a_hold_outlives_a_snapshot_that_could_not_be_written(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running() as world:
+        destination = world.destination()
+        answers = iter([failure(503, retry_after_s=100)])
+        world.sender.behave = lambda _: (0.01, next(answers, OK))
+        write, broken = world.recorder.write_snapshot, [0]
+
+        def breaking(written: SnapshotWrite) -> None:
+            broken[0] += 1
+            if broken[0] == 1:
+                raise BugError
+            write(written)
+
+        monkeypatch.setattr(world.recorder, "write_snapshot", breaking)
+        world.accept(destination)
+        await trio.sleep(20)
+        world.accept(destination)
+        await world.settled()
+        (first, _), (second, _), (third, _) = world.sender.sent
+        assert min(second, third) - first >= 100
+        await trio.sleep(300)  # it leaves
+        assert destination in world.store.snapshots
