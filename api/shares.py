@@ -7,7 +7,6 @@ All workspaces share a few connections to the database, and one loop. Without th
 has them all, and everybody else stands behind its queries. Nothing here knows what a request does.
 """
 
-from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import structlog
 import trio
 
 from engine.model.errors import Refusal
+from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.slots import customers_places
 from engine.runtime.tally import Tally
 from engine.settings import Settings
@@ -90,7 +90,7 @@ class _Line:
         self.at_work = Tally()  # by caller
         self.users = Tally()  # by caller: at work and waiting
         self.sessions = 0  # at work of customers
-        self.waiting: dict[str, deque[_Waiter]] = {}  # by caller, whose turn it is first
+        self.waiting: FairWaiters[str, _Waiter] = FairWaiters()  # by caller
         self.told = False  # that it was refused: once, until it has come to rest
 
     def may_work(self, caller: str) -> bool:
@@ -110,25 +110,10 @@ class _Line:
         self.at_work.remove(caller)
         self.sessions -= caller != KEYS
         heappush(self.rested_at, rested_at)
-        for waiting in list(self.waiting):
-            if not self.rested_at:
-                return
-            if self.may_work(waiting):
-                waiter = self.leave(waiting)
-                waiter.rested_at = self.take(waiting)
-                waiter.given.set()
-
-    def leave(self, caller: str, waiter: _Waiter | None = None) -> _Waiter:
-        """Take a caller's first waiter out, or that one; the caller's next one is the last whose turn it
-        is."""
-        waiters = self.waiting.pop(caller)
-        if waiter is None:
-            waiter = waiters.popleft()
-        else:
-            waiters.remove(waiter)
-        if waiters:
-            self.waiting[caller] = waiters
-        return waiter
+        while self.rested_at and (found := self.waiting.take(self.may_work)) is not None:
+            waiting, waiter = found
+            waiter.rested_at = self.take(waiting)
+            waiter.given.set()
 
 
 class WorkspaceShare:
@@ -196,12 +181,12 @@ class WorkspaceShare:
             await trio.lowlevel.cancel_shielded_checkpoint()
         else:
             waiter = _Waiter()
-            line.waiting.setdefault(caller, deque()).append(waiter)
+            line.waiting.put(caller, waiter)
             try:
                 await waiter.given.wait()
             except trio.Cancelled:
                 if waiter.rested_at is None:
-                    line.leave(caller, waiter)
+                    line.waiting.leave(caller, waiter)
                 else:
                     line.give_back(caller, waiter.rested_at)
                 raise

@@ -4,7 +4,6 @@ An account is a workspace, a customer of one in an embed session, or a client's 
 known. Nothing here knows what a request is.
 """
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -13,6 +12,7 @@ import trio
 
 from api.entry import Entry
 from engine.model.errors import Refusal
+from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 
 # Begun between two passes of the reactor: a request's first step in the framework takes some 0.5 ms.
@@ -41,22 +41,18 @@ class Places:
         self._most_waiting = waiting
         self._wait_s = wait_s
         self._held = Tally()
-        # By account, whose turn it is next first: who was served goes to the end.
-        self._lines: dict[str, deque[Place]] = {}
-        self._waiting = 0
+        self._waiting: FairWaiters[str, Place] = FairWaiters()  # by account
         self._refused = 0
         self._news = trio.Event()
 
     async def take(self, account: str) -> "Place":
         """Return a place, once it is the account's turn. Raises Refusal 503 where too many wait, or one
         waited too long; then nothing was begun."""
-        line = self._lines.get(account)
-        # Who takes no more than it leaves to others always leaves room for whoever comes next.
-        if (0 if line is None else len(line)) >= self._most_waiting - self._waiting:
+        # An account that takes no more than it leaves to others leaves room for the next one.
+        if self._waiting.waiting(account) >= self._most_waiting - self._waiting.count:
             raise self._refusal()
         place = Place(account, self._give_back)
-        self._lines.setdefault(account, deque()).append(place)
-        self._waiting += 1
+        self._waiting.put(account, place)
         self._news.set()
         try:
             with trio.move_on_after(self._wait_s):
@@ -65,10 +61,10 @@ class Places:
             if place.given.is_set():
                 place.give_back()
             else:
-                self._leave(place)
+                self._waiting.leave(account, place)
             raise
         if not place.given.is_set():
-            self._leave(place)
+            self._waiting.leave(account, place)
             raise self._refusal()
         return place
 
@@ -84,30 +80,20 @@ class Places:
         """Give places to those whose turn it is, so many at most; returns whether there may be more."""
         for _ in range(most):
             free = self._at_once - self._held.total
-            if not free or not self._lines:
+            found = self._waiting.take(self._may) if free else None
+            if found is None:
                 return False
-            account = next((each for each in self._lines if self._held.of(each) < free), None)
-            if account is None:
-                return False
-            line = self._lines.pop(account)
-            place = line.popleft()
-            if line:
-                self._lines[account] = line  # behind the others
-            self._waiting -= 1
+            account, place = found
             self._held.add(account)
             place.given.set()
         return True
 
-    def _leave(self, place: "Place") -> None:
-        line = self._lines[place.account]
-        line.remove(place)
-        if not line:
-            del self._lines[place.account]
-        self._waiting -= 1
+    def _may(self, account: str) -> bool:
+        return self._held.of(account) < self._at_once - self._held.total
 
     def _give_back(self, account: str) -> None:
         self._held.remove(account)
-        if self._lines:
+        if self._waiting:
             self._news.set()
 
     def _refusal(self) -> Refusal:
@@ -116,7 +102,7 @@ class Places:
 
     def statistics(self) -> PlacesStatistics:
         """Return what is going on."""
-        return PlacesStatistics(self._held.total, self._waiting, self._refused)
+        return PlacesStatistics(self._held.total, self._waiting.count, self._refused)
 
 
 class Place:

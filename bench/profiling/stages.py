@@ -118,7 +118,7 @@ SHARED: Mapping[str, Stage] = {
     "engine.runtime.reactor": "loop",
     "engine.runtime.tally": "control",
     "engine.runtime.timers": "loop",
-    "engine.runtime.turns": "loop",
+    "engine.runtime.fair_semaphore": "loop",
     "storage.database": "driver",
     "storage.ownership": "control",
     "asyncio": "driver",

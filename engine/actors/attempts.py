@@ -15,7 +15,8 @@ from engine.actors.flight import Flight
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.clock import Clock
-from engine.runtime.lines import Lines, fair, room
+from engine.runtime.fair_queue import FairWaiters
+from engine.runtime.fair_share import may_have_more, room
 from engine.runtime.tally import Tally
 
 TURN_SENDS = 64  # attempts that one turn may begin, so that a turn stays below a millisecond
@@ -42,7 +43,7 @@ class Attempts:
         self._limit = limit
         self._portion = portion
         self._congested = congested
-        self._lines: Lines[Member] = Lines()
+        self._lines: FairWaiters[str, Member] = FairWaiters()
         self._granted: set[Member] = set()
         # While no more than so many are held, whoever it is may begin what a turn may begin.
         self._plenty = max(-1, (portion * limit - TURN_SENDS * (portion + 1)) // (portion + 1))
@@ -140,7 +141,7 @@ class Attempts:
     def leave(self, actor: Member) -> None:
         """Forget an actor that is gone."""
         self.crowds.leave(actor)
-        self._lines.drop(actor.config.workspace, actor)
+        self._lines.leave(actor.config.workspace, actor)
         if self._take_back(actor):
             self.pass_on()
 
@@ -149,7 +150,7 @@ class Attempts:
         if self.halted:
             return
         while self._lines and self._held.total < self._limit:
-            found = self._lines.next(self._may)
+            found = self._lines.take(self._may)
             if found is None:
                 return
             workspace, first = found
@@ -161,7 +162,7 @@ class Attempts:
         if self._congested(workspace):
             return False
         held = self._held
-        return fair(held.of(workspace), self._limit - held.total, self._portion)
+        return may_have_more(held.of(workspace), self._limit - held.total, self._portion)
 
     def _take_back(self, actor: Member) -> bool:
         """Free the place that an actor was granted, if it was."""

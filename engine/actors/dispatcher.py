@@ -1,7 +1,6 @@
 """The dispatcher: actors in turns, workspaces in turn, in one task. Nothing awaits within a turn."""
 
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -9,6 +8,7 @@ import trio
 from msgspec import Struct
 
 from engine.core.destination import Destination
+from engine.runtime.fair_queue import FairQueue
 from engine.runtime.loop_watch import MARK
 
 SLICE_S = 0.001  # between two yields to trio: what every other task may have to wait
@@ -38,29 +38,12 @@ class DispatcherStatistics(Struct, frozen=True):
     waiting: int
 
 
-class _Line(deque[Turn]):
-    """Who waits of one workspace, in the order of their coming."""
-
-    __slots__ = ("workspace",)
-
-    def __init__(self, workspace: str) -> None:
-        super().__init__()
-        self.workspace = workspace
-
-
 class Dispatcher:
-    """Owner of who waits for a turn. `enqueue` is called on the trio thread; callers queue only once.
-
-    A thousand actors of one workspace may wait: between any two of them each other workspace has a turn.
-    (As in `engine.runtime.lines`, but nobody leaves, and what a workspace alone pays is a look: there may
-    be a turn for every event and every outcome.)
-    """
+    """Owner of the fair queue of actors, by workspace. `enqueue` is called on the trio thread; an actor
+    queues only once."""
 
     def __init__(self, elapsed: Callable[[], float] = time.perf_counter) -> None:
-        # Of the workspace that had the last turn; only this one may be empty.
-        self._line = _Line("")
-        self._others: deque[_Line] = deque()  # whose turn is next comes first
-        self._lines = {"": self._line}  # all of them, by workspace
+        self._waiting: FairQueue[str, Turn] = FairQueue()
         self._elapsed = elapsed
         self._wake = trio.Event()
         self._asleep = False
@@ -69,12 +52,7 @@ class Dispatcher:
 
     def enqueue(self, actor: Turn) -> None:
         """Give `actor` a turn after those of its workspace that wait already."""
-        workspace = actor.config.workspace
-        line = self._lines.get(workspace)
-        if line is None:
-            line = self._lines[workspace] = _Line(workspace)
-            self._others.append(line)
-        line.append(actor)
+        self._waiting.put(actor.config.workspace, actor)
         if self._asleep:
             self._asleep = False
             self._wake.set()
@@ -90,7 +68,7 @@ class Dispatcher:
 
     def in_passing(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
         """As `at_once`, but before nobody who waits for a turn."""
-        if self._others or self._line:
+        if self._waiting.count:
             return False
         return self.at_once(actor, part, about)
 
@@ -110,7 +88,7 @@ class Dispatcher:
     async def run(self) -> None:
         """Give turns until cancelled."""
         while True:
-            if not self._anybody:
+            if not self._waiting.count:
                 self._wake = trio.Event()
                 self._asleep = True
                 await self._wake.wait()
@@ -119,19 +97,13 @@ class Dispatcher:
                 await trio.lowlevel.checkpoint()
             self._slice()
 
-    @property
-    def _anybody(self) -> bool:
-        return bool(self._line or self._others)
-
     def _slice(self) -> None:
-        others, elapsed = self._others, self._elapsed
-        line, until = self._line, self.slice_end()
-        while others or line:
-            if others:
-                line = self._pass_on()
-            actor = line.popleft()
+        take, elapsed = self._waiting.take, self._elapsed
+        until = self.slice_end()
+        while (found := take()) is not None:
+            workspace, actor = found
             self._turns += 1
-            MARK.what, MARK.whom = actor, line.workspace
+            MARK.what, MARK.whom = actor, workspace
             try:
                 actor.turn()
             except Exception as error:  # one of the barriers: one turn
@@ -139,22 +111,11 @@ class Dispatcher:
             if elapsed() >= until:
                 return
 
-    def _pass_on(self) -> _Line:
-        """Let the next workspace have its turn, and this one stand behind the others, if it waits."""
-        before = self._line
-        if before:
-            self._others.append(before)
-        else:
-            del self._lines[before.workspace]
-        self._line = self._others.popleft()
-        return self._line
-
     async def wait_idle(self) -> None:
         """Wait until nobody waits for a turn."""
-        while self._anybody:
+        while self._waiting.count:
             await trio.lowlevel.checkpoint()
 
     def statistics(self) -> DispatcherStatistics:
         """Return a record of what happened so far."""
-        waiting = sum(map(len, self._lines.values()))
-        return DispatcherStatistics(self._turns, self.crashes, self._yields, waiting)
+        return DispatcherStatistics(self._turns, self.crashes, self._yields, self._waiting.count)

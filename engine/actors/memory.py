@@ -6,7 +6,7 @@ would have everybody's new deliveries take the way by the store.
 """
 
 from engine.core.commands import Limits
-from engine.runtime.lines import fair, room
+from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
 LEAST_BYTES = 64 * 1024  # about as much
@@ -32,8 +32,8 @@ class Memory:
         limits = self._limits
         deliveries, size = self._of.get(workspace, (0, 0))
         return not (
-            fair(deliveries, limits.deliveries - self.deliveries, PORTION)
-            and fair(size, limits.bytes - self.bytes, PORTION)
+            may_have_more(deliveries, limits.deliveries - self.deliveries, PORTION)
+            and may_have_more(size, limits.bytes - self.bytes, PORTION)
         )
 
     def changed(self, workspace: str, deliveries: int, size: int) -> None:

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from engine.actors.recollections import Recalling, Recollections
 from engine.ports import BacklogStore, StoreAwayError, StoreError
-from engine.runtime.lines import Lines, fair
+from engine.runtime.fair_queue import FairQueue
+from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 
 READERS = 4  # reads under way at once: enough to hide a round trip, few enough to leave connections
@@ -63,8 +64,8 @@ class Readers:
     def __init__(self, store: BacklogStore, readers: int = READERS) -> None:
         self._store = store
         self._readers = readers
-        self._urgent: Lines[Reading] = Lines()
-        self._patient: Lines[Reading] = Lines()
+        self._urgent: FairQueue[str, Reading] = FairQueue()
+        self._patient: FairQueue[str, Reading] = FairQueue()
         self._recollections = Recollections()
         self._held = Tally()
         self._starting = 0  # of the patient ones, under way
@@ -74,12 +75,12 @@ class Readers:
 
     def submit(self, reading: Reading) -> None:
         """Read as soon as a reader is free, and those of its workspace that wait have been."""
-        self._urgent.add(reading.workspace, reading)
+        self._urgent.put(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_patient(self, reading: Reading) -> None:
         """Read when nothing urgent waits, or none of these is being read, so that it comes about."""
-        self._patient.add(reading.workspace, reading)
+        self._patient.put(reading.workspace, reading)
         self._lot.unpark()
 
     def submit_snapshot(self, recalling: Recalling) -> None:
@@ -114,14 +115,14 @@ class Readers:
         # one of them was for these, a workspace that had the others kept that one waiting for ever.
         lines = self._urgent, self._patient
         for line in lines if self._starting else reversed(lines):
-            if (found := line.next(self._may)) is not None:
+            if (found := line.take(self._may)) is not None:
                 return *found, line is self._patient
         return None
 
     def _may(self, workspace: str) -> bool:
         held = self._held
         free = self._readers - held.total - self._recollections.under_way
-        return fair(held.of(workspace), free, PORTION)
+        return may_have_more(held.of(workspace), free, PORTION)
 
     async def _perform_of(self, workspace: str, reading: Reading, starting: bool) -> None:
         self._held.add(workspace)

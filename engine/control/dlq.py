@@ -29,7 +29,7 @@ from engine.recording.requeue import (
     RequeueStore,
     Witness,
 )
-from engine.runtime.turns import Turns
+from engine.runtime.fair_semaphore import FairSemaphore
 
 MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
 WITHIN_S = 5.0  # no chunk is begun after this
@@ -76,8 +76,8 @@ class DeadLetterCommands:
         self._entrance = entrance
         self._writer = writer
         self._now = now
-        self._turns = Turns(AT_ONCE, EACH)
-        self._counts = Turns(AT_ONCE, EACH)
+        self._turns = FairSemaphore(AT_ONCE, EACH)
+        self._counts = FairSemaphore(AT_ONCE, EACH)
 
     async def entry(
         self, environment: int, identifier: str, own: SessionCustomer | None
@@ -127,7 +127,7 @@ class DeadLetterCommands:
 
     async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
         """Return what a filter selects now. Raises Refusal 503 where that cannot be said in time."""
-        async with self._counts.turn(environment):
+        async with self._counts.held(environment):
             matched, whole = await self._counted(environment, which, None)
         if not whole:
             raise Refusal("overloaded", "too many to be counted: narrow the filter", (), 1)
@@ -155,7 +155,7 @@ class DeadLetterCommands:
             return len(entry.done), [each for each in dead if each.id in left]
 
         async def work() -> Bulk:
-            async with self._turns.turn(environment):
+            async with self._turns.held(environment):
                 matched, done, after = 0, 0, None
                 until = self._now() + WITHIN_S
                 while done < MOST and self._now() < until:

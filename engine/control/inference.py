@@ -15,7 +15,7 @@ from engine.drafts import Document
 from engine.log.delivery_log import EventFilter, EventLog
 from engine.model.errors import Refusal
 from engine.model.instants import Instant
-from engine.runtime.turns import Turns
+from engine.runtime.fair_semaphore import FairSemaphore
 from engine.schemas.compiled import decode
 from engine.schemas.observation import Observation, ObservationRoom
 from engine.schemas.records import SchemaRecord, SchemaStore
@@ -57,11 +57,11 @@ class Inference:
         self._events = events
         self._store = store
         self._schemas = schemas
-        self._turns = Turns(AT_ONCE, EACH)
+        self._turns = FairSemaphore(AT_ONCE, EACH)
 
     async def infer(self, actor: Principal, environment: int, draft: InferenceDraft) -> Inferred:
         """Return the schema of a type's newest events. Raises Refusal 404 where there are none."""
-        async with self._turns.turn(environment):
+        async with self._turns.held(environment):
             payloads = await self._sample(environment, draft)
             if not payloads:
                 raise Refusal("not_found", "no events of this type were received lately")

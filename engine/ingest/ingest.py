@@ -22,9 +22,9 @@ from engine.model.read_models import EnvironmentModel
 from engine.ports import Claimed
 from engine.routing.judge import Judge, Unfinished
 from engine.routing.router import Choice, Router
+from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.loop_watch import MARK, TASK_MARK
 from engine.runtime.slices import worked_off
-from engine.runtime.turns import Turns
 from engine.submission.claiming import claim_of
 from engine.submission.key_lookup import KeyedRefusal, KeyLookup, duplicates
 from engine.submission.receipts import (
@@ -86,7 +86,7 @@ class Ingest:
         self._spawn = spawn
         self._keys = keys
         self._attaching = attaching
-        self._large = Turns(1, 1, LARGE_WAITING)
+        self._large = FairSemaphore(1, 1, LARGE_WAITING)
 
     def submit(
         self, environment: EnvironmentModel, body: bytes, batch: bool, done: Done, hops: int = 0
@@ -219,7 +219,7 @@ class Ingest:
         """Read and check a batch, a large one in its turn."""
         if len(body) <= SMALL_BYTES:
             return await self._entries(environment, read_batch(body), hops)
-        async with self._large.turn(environment):
+        async with self._large.held(environment):
             parts = await worked_off(lambda pause: read_batch(body, pause))
             return await self._entries(environment, parts, hops)
 

@@ -1,87 +1,86 @@
-"""Submissions that wait for their commit: a line for each environment, gathered from in turn.
+"""The intake queue: the fair queue of submissions that wait for their commit, bounded by rows and bytes.
 
-In one line the first comes first. Between lines none waits for what another has before it: a tenant that
-sends batches without end fills its own line, not the groups, and not the room that others have left.
+An environment that sends batches without end fills its own line, not the groups, and not the room that
+it leaves to others.
 """
 
-from collections import deque
 from collections.abc import Collection, Iterable
 from itertools import islice
 
+from engine.runtime.fair_queue import FairQueue
 from engine.submission.submission import Submission
 
-# A line holds at most so many times what is free of the bounds: one alone four fifths of them, so that
-# the next tenant's events find room whatever the first one does.
+# An environment's line holds at most so many times what is free of the bounds. One environment alone
+# fills four fifths of them, so the next environment's events find room.
 PORTION = 4
 
 
 class IntakeQueue:
-    """Owner of what waits. `weight` counts rows, `size` bytes."""
+    """Owner of the submissions that wait. `weight` counts rows, `size` bytes."""
 
     def __init__(self, most_weight: int, most_size: int) -> None:
         self._most_weight = most_weight
         self._most_size = most_size
-        self._lines: dict[int, deque[Submission]] = {}  # by environment, in turn
+        self._lines: FairQueue[int, Submission] = FairQueue()  # by environment
         self._of: dict[int, tuple[int, int]] = {}  # weight and size of each line
         self.events = self.weight = self.size = 0
 
     def __bool__(self) -> bool:
-        return bool(self._lines)
+        return bool(self._of)
 
     def __contains__(self, environment: int) -> bool:
-        return environment in self._lines
+        return environment in self._of
 
     def put(self, submission: Submission) -> bool:
-        """Put a submission at the end of its line; False, and nothing done, where there is no room.
+        """Put a submission at the end of its line. Returns False where there is no room.
 
-        Where nothing waits there is room for any: a request may be larger than the bounds are set, and
-        who was told to send it again would be told so for ever.
+        An empty queue has room for any submission: a request can be larger than the bounds, and its
+        client would be told to send it again for ever.
         """
         environment = environment_of(submission)
         weight, size = self.weight + submission.weight, self.size + submission.size
-        if self._lines and (weight > self._most_weight or size > self._most_size):
+        if self._of and (weight > self._most_weight or size > self._most_size):
             return False
         own_weight, own_size = self._of.get(environment, (0, 0))
-        if len(self._lines) > (environment in self._lines) or own_weight:
-            # Who comes first may always come, however large it is beside the bounds.
+        if len(self._of) > (environment in self._of) or own_weight:
+            # The first submission of an environment finds room however large it is.
             free_weight = self._most_weight - self.weight
             free_size = self._most_size - self.size
             if own_weight > PORTION * free_weight or own_size > PORTION * free_size:
                 return False
-        self._lines.setdefault(environment, deque()).append(submission)
+        self._lines.put(environment, submission)
         self._of[environment] = own_weight + submission.weight, own_size + submission.size
         self.events += len(submission.events)
         self.weight, self.size = weight, size
         return True
 
     def others(self, than: Collection[int]) -> bool:
-        """Whether something waits of other environments than these."""
-        return any(environment not in than for environment in self._lines)
+        """Return whether submissions of other environments than these wait."""
+        return any(environment not in than for environment in self._of)
 
     def gather(
         self, most_events: int, most_size: int, without: Collection[int] = ()
     ) -> list[Submission]:
-        """Take whole submissions, one of each line in turn, until the group is full. Lines of `without`
-        stay. One whose next does not fit keeps its place, before those that were served.
+        """Take whole submissions, one of each environment in turn, until the group is full.
 
-        At most as many lines are looked at as a group has events: thousands wait where as many
-        environments send while the database pauses, and each group is to cost only what it takes.
+        Environments of `without` are passed over. An environment whose next submission does not fit keeps
+        its turn. The queue looks at no more environments than a group has events: thousands of them can
+        wait after a pause of the database, and each group is to cost only what it takes.
         """
+        lines = self._lines
         group: list[Submission] = []
         events = size = 0
-        turn = list(islice((each for each in self._lines if each not in without), most_events))
+        turn = list(islice((each for each in lines if each not in without), most_events))
         while turn and events < most_events:
             going: list[int] = []
             for environment in turn:
-                line = self._lines[environment]
-                first = line[0]
+                first = lines.first(environment)
                 more, larger = events + len(first.events), size + first.size
                 if group and (more > most_events or larger > most_size):
                     continue
-                group.append(self._take(environment, line))
+                group.append(self._take(environment))
                 events, size = more, larger
-                if line:
-                    self._lines[environment] = self._lines.pop(environment)  # behind the others
+                if environment in lines:
                     going.append(environment)
             turn = going
         return group
@@ -92,20 +91,19 @@ class IntakeQueue:
 
     def take_all(self, environments: Iterable[int]) -> list[Submission]:
         """Take everything of these environments."""
-        taken: list[Submission] = []
-        for environment in environments:
-            line = self._lines.get(environment)
-            while line:
-                taken.append(self._take(environment, line))
-        return taken
+        return [
+            self._take(environment)
+            for environment in environments
+            for _ in range(self._lines.waiting(environment))
+        ]
 
-    def _take(self, environment: int, line: deque[Submission]) -> Submission:
-        taken = line.popleft()
+    def _take(self, environment: int) -> Submission:
+        taken = self._lines.take_of(environment)
         weight, size = self._of[environment]
-        if line:
+        if environment in self._lines:
             self._of[environment] = weight - taken.weight, size - taken.size
         else:
-            del self._lines[environment], self._of[environment]
+            del self._of[environment]
         self.events -= len(taken.events)
         self.weight -= taken.weight
         self.size -= taken.size
@@ -113,5 +111,5 @@ class IntakeQueue:
 
 
 def environment_of(submission: Submission) -> int:
-    """Return whose a submission is: all of its events are of one environment."""
+    """Return the environment of a submission: all of its events have the same."""
     return submission.events[0].environment

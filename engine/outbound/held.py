@@ -4,10 +4,11 @@ A slow receiver holds these bytes for as long as its request takes. An attempt t
 for its turn, and never fails for it. Nothing here awaits.
 """
 
-from collections import deque
 from collections.abc import Callable
 
 from msgspec import Struct
+
+from engine.runtime.fair_queue import FairQueue
 
 MIB = 1 << 20
 # As `engine_bytes` is for the payloads themselves: twice that is what deliveries take of memory at worst.
@@ -33,12 +34,12 @@ class HeldBytes:
         self._share = share
         self._bytes = 0
         self._of: dict[str, int] = {}
-        self._waiting: dict[str, deque[tuple[int, Callable[[], None]]]] = {}
+        self._waiting: FairQueue[str, tuple[int, Callable[[], None]]] = FairQueue()
         self._letting_in = False
 
     def ask(self, workspace: str, size: int, go: Callable[[], None]) -> None:
         """Call `go`, now or later, when there is room for `size` bytes; from then on they are held."""
-        self._waiting.setdefault(workspace, deque()).append((size, go))
+        self._waiting.put(workspace, (size, go))
         self._let_in()
 
     def change(self, workspace: str, before: int, after: int) -> None:
@@ -58,7 +59,7 @@ class HeldBytes:
 
     def statistics(self) -> HeldStatistics:
         """Return what is held."""
-        return HeldStatistics(self._bytes, sum(map(len, self._waiting.values())))
+        return HeldStatistics(self._bytes, self._waiting.count)
 
     def _let_in(self) -> None:
         if self._letting_in:
@@ -66,10 +67,7 @@ class HeldBytes:
         self._letting_in = True
         try:
             while (workspace := self._next()) is not None:
-                waiting = self._waiting.pop(workspace)
-                size, go = waiting.popleft()
-                if waiting:
-                    self._waiting[workspace] = waiting  # at the end of the turns
+                size, go = self._waiting.take_of(workspace)
                 self._bytes += size
                 self._of[workspace] = self._of.get(workspace, 0) + size
                 go()
@@ -79,8 +77,8 @@ class HeldBytes:
     def _next(self) -> str | None:
         """Return the workspace whose turn it is. Who waits for room that all share is not overtaken, or
         those who ask for little would keep it waiting for ever."""
-        for workspace, waiting in self._waiting.items():
-            size = waiting[0][0]
+        for workspace in self._waiting:
+            size, _ = self._waiting.first(workspace)
             mine = self._of.get(workspace, 0)
             if mine and mine + size > self._share:
                 continue

@@ -1,15 +1,15 @@
-"""Outcomes that wait for their commit: a line for each workspace, of which a group takes in turn.
+"""The outcome queue: the fair queue of settlements that wait for their commit, by workspace.
 
-Ten thousand attempts of one that end together go ahead of nobody's single one, and keep nobody else from
-sending. Nothing here awaits.
+Ten thousand attempts of one workspace that end together do not delay the single attempt of another, and
+keep no other workspace from sending. Nothing here awaits.
 """
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from engine.core.destination import Destination
 from engine.core.records import Settlement
+from engine.runtime.fair_queue import FairQueue
 
 GROUP_BYTES = 4 * 1024 * 1024  # of recorded responses in one commit
 # Taken of a line in its turn: no more than a statement's fixed costs are worth.
@@ -40,44 +40,39 @@ class OutcomeQueue:
     def __init__(self, group: int) -> None:
         """`group`: how many are written together at the most."""
         self._group = group
-        self._lines: dict[str, deque[Outcome]] = {}  # by workspace; whose turn is next comes first
-        self._count = 0
+        self._waiting: FairQueue[str, Outcome] = FairQueue()  # by workspace
         self.held: set[str] = set()  # workspaces
 
     def __len__(self) -> int:
-        return self._count
+        return self._waiting.count
 
     def add(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> int:
         """Put settlements behind those of the same workspace. Returns how many wait in all."""
-        workspace = owner.config.workspace
-        line = self._lines.get(workspace)
-        if line is None:
-            line = self._lines[workspace] = deque()
-        line.extend([(settlement, owner) for settlement in settlements])
-        self._count += len(settlements)
-        # Past two groups whoever has an equal part of what waits, or more, is held; one alone has all.
-        if self._count > 2 * self._group and len(line) * len(self._lines) >= self._count:
+        workspace, waiting = owner.config.workspace, self._waiting
+        waiting.put_all(workspace, [(settlement, owner) for settlement in settlements])
+        count = waiting.count
+        # Past two groups, a workspace with an equal part of what waits, or more, is held. A workspace
+        # that is alone has all of it.
+        if count > 2 * self._group and waiting.waiting(workspace) * waiting.keys >= count:
             self.held.add(workspace)
-        return self._count
+        return count
 
     def give_back(self, taken: Iterable[Outcome]) -> None:
-        """Put what was taken last back to the front of its lines: it was not written."""
+        """Put outcomes that were taken last back to the front of their lines: nothing wrote them."""
         for outcome in reversed(list(taken)):
-            self._lines.setdefault(outcome[1].config.workspace, deque()).appendleft(outcome)
-            self._count += 1
+            self._waiting.put_back(outcome[1].config.workspace, outcome)
 
     def take(self) -> list[Outcome]:
-        """Take a group: of each workspace in its order, workspaces in turn."""
-        lines = self._lines
+        """Take a group: runs of each workspace in its order, workspaces in turn."""
+        waiting = self._waiting
         taken: list[Outcome] = []
         last: SettlementOwner | None = None
         size = owners = 0
-        left = min(self._group, self._count)
+        left = min(self._group, waiting.count)
         while left > 0 and size < GROUP_BYTES and owners < GROUP_OWNERS:
-            workspace = next(iter(lines))
-            line = lines.pop(workspace)
-            for _ in range(min(RUN, left, len(line))):
-                outcome = line.popleft()
+            workspace = next(iter(waiting))
+            for _ in range(min(RUN, left, waiting.waiting(workspace))):
+                outcome = waiting.take_of(workspace)
                 taken.append(outcome)
                 left -= 1
                 settlement, owner = outcome
@@ -88,9 +83,6 @@ class OutcomeQueue:
                     size += len(settlement.attempt.outcome.body)
                 if size >= GROUP_BYTES or owners >= GROUP_OWNERS:
                     break
-            if line:  # behind the others
-                lines[workspace] = line
-        self._count -= len(taken)
         return taken
 
     def relieve(self) -> bool:
@@ -98,8 +90,8 @@ class OutcomeQueue:
         there was somebody."""
         if not self.held:
             return False
-        lines = self._lines
-        most = self._group // max(1, len(lines))
-        over = [each for each in self.held if len(lines.get(each, ())) <= most]
+        waiting = self._waiting
+        most = self._group // max(1, waiting.keys)
+        over = [each for each in self.held if waiting.waiting(each) <= most]
         self.held.difference_update(over)
         return bool(over)

@@ -16,8 +16,8 @@ from engine.core.records import Event
 from engine.model.errors import Refusal
 from engine.model.read_models import PayloadCheck
 from engine.routing.router import Choice, Route, Router
+from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
-from engine.runtime.turns import Turns
 from engine.submission.claiming import claim_of
 from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
@@ -59,8 +59,8 @@ class Judge:
         self._router = router
         self._judging = router.judging
         self._beside = beside
-        self._turns = Turns(HALF_WAY, 1, WAITING)  # at being gone on with
-        self._slices = Turns(1, 1)  # at the next slice
+        self._turns = FairSemaphore(HALF_WAY, 1, WAITING)  # at being gone on with
+        self._slices = FairSemaphore(1, 1)  # at the next slice
         self._slow: set[int] = set()  # environments whose last event took longer than `SLOW_S`
         self._half_way: Counter[int] = Counter()  # begun and not ended, by environment
         self._last_s = 0.0  # that the last slice took
@@ -131,10 +131,10 @@ class Judge:
         self._last_s = max(self._last_s, spent.seconds or 0.0)
         ended = False
         try:
-            async with self._turns.turn(environment):
+            async with self._turns.held(environment):
                 admit()
                 while not ended:
-                    async with self._slices.turn(environment):
+                    async with self._slices.held(environment):
                         await self._give_way(environment)
                         began = self._judging.cpu()
                         try:

@@ -9,6 +9,7 @@ from collections import Counter, deque
 
 from msgspec import Struct
 
+from engine.runtime.fair_queue import FairQueue
 from engine.transforms.job import Job
 
 TURN_S = 0.001  # of CPU a turn: some twenty plain scripts
@@ -26,54 +27,44 @@ class WorkspaceQueue:
     """Jobs of one workspace: its customers take turns, and those of no customer take theirs."""
 
     def __init__(self) -> None:
-        self._jobs: dict[str | None, deque[Job]] = {}  # by customer, whose turn it is first
+        self._jobs: FairQueue[str | None, Job] = FairQueue()  # by customer
         self._bytes: Counter[str | None] = Counter()
-        self._count = 0
 
     def __len__(self) -> int:
         """How many jobs wait."""
-        return self._count
+        return self._jobs.count
 
     def held_by(self, customer: str | None) -> tuple[int, int]:
         """Return how many jobs of a customer wait, and their bytes."""
-        return len(self._jobs.get(customer, ())), self._bytes[customer]
+        return self._jobs.waiting(customer), self._bytes[customer]
 
     def append(self, job: Job) -> None:
         """Add a job behind those of its customer."""
-        self._of(job).append(job)
+        self._bytes[job.known.customer] += job.size
+        self._jobs.put(job.known.customer, job)
 
     def appendleft(self, job: Job) -> None:
         """Add a job before those of its customer."""
-        self._of(job).appendleft(job)
+        self._bytes[job.known.customer] += job.size
+        self._jobs.put_back(job.known.customer, job)
 
     def popleft(self) -> Job:
         """Take the next job; its customer's next one comes after one of each other's."""
-        customer = next(iter(self._jobs))
-        jobs = self._jobs.pop(customer)
-        self._jobs[customer] = jobs  # the last one now
-        return self._take(customer, jobs)
+        return self._take(next(iter(self._jobs)))
 
     def expired(self, before: float) -> list[Job]:
         """Remove and return the jobs that have waited since before an instant."""
+        jobs = self._jobs
         found: list[Job] = []
-        for customer, jobs in list(self._jobs.items()):
-            while jobs and jobs[0].since < before:
-                found.append(self._take(customer, jobs))
+        for customer in list(jobs):
+            while customer in jobs and jobs.first(customer).since < before:
+                found.append(self._take(customer))
         return found
 
-    def _of(self, job: Job) -> deque[Job]:
-        """Return the queue that a job is about to join."""
-        customer = job.known.customer
-        self._count += 1
-        self._bytes[customer] += job.size
-        return self._jobs.setdefault(customer, deque())
-
-    def _take(self, customer: str | None, jobs: deque[Job]) -> Job:
-        job = jobs.popleft()
-        self._count -= 1
+    def _take(self, customer: str | None) -> Job:
+        job = self._jobs.take_of(customer)
         self._bytes[customer] -= job.size
-        if not jobs:
-            del self._jobs[customer]
+        if customer not in self._jobs:
             del self._bytes[customer]
         return job
 

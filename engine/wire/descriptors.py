@@ -7,7 +7,8 @@ gets so many that nothing is left for another.
 import errno
 from typing import Protocol
 
-from engine.runtime.lines import Lines, fair
+from engine.runtime.fair_queue import FairWaiters
+from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
@@ -46,7 +47,7 @@ class Descriptors:
         self._timers = timers
         self._idle = idle
         self._held = Tally()
-        self._lines: Lines[DescriptorWaiter] = Lines()
+        self._lines: FairWaiters[str, DescriptorWaiter] = FairWaiters()
         self._rest: Timer | None = None
         self._serving = False
 
@@ -81,7 +82,7 @@ class Descriptors:
 
     def leave(self, waiting: DescriptorWaiter, workspace: str) -> None:
         """Leave the queue; harmless when not in it."""
-        self._lines.drop(workspace, waiting)
+        self._lines.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
         """Give a descriptor back."""
@@ -98,7 +99,7 @@ class Descriptors:
 
     def _may(self, workspace: str) -> bool:
         own = self._held.of(workspace)
-        return fair(own, self.limit - self.used + len(self._idle), PORTION)
+        return may_have_more(own, self.limit - self.used + len(self._idle), PORTION)
 
     def _take(self, workspace: str) -> bool:
         if self.used >= self.limit and not (self._evict(workspace) and self.used < self.limit):
@@ -123,7 +124,7 @@ class Descriptors:
         self._serving = True
         try:
             while self._rest is None and (self.used < self.limit or len(self._idle)):
-                found = self._lines.next(self._may)
+                found = self._lines.take(self._may)
                 if found is None:
                     return
                 workspace, waiting = found

@@ -12,7 +12,8 @@ from typing import Protocol
 
 import trio
 
-from engine.runtime.lines import Lines, fair
+from engine.runtime.fair_queue import FairWaiters
+from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
 from engine.runtime.timers import Timer, Timers
 
@@ -37,7 +38,7 @@ class Openings:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._held = Tally()
-        self._lines: Lines[OpeningWaiter] = Lines()
+        self._lines: FairWaiters[str, OpeningWaiter] = FairWaiters()
 
     @property
     def used(self) -> int:
@@ -62,21 +63,21 @@ class Openings:
 
     def leave(self, waiting: OpeningWaiter, workspace: str) -> None:
         """Leave the queue; harmless when not in it."""
-        self._lines.drop(workspace, waiting)
+        self._lines.leave(workspace, waiting)
 
     def give(self, workspace: str) -> None:
         """Give a place back: the connection is made, or never will be."""
         self._held.remove(workspace)
         # Not asked for where nothing is free: thousands may wait, and each would be looked at.
         while self._lines and self.used < self.limit:
-            found = self._lines.next(self._may)
+            found = self._lines.take(self._may)
             if found is None:
                 return
             self._held.add(found[0])
             found[1].placed()
 
     def _may(self, workspace: str) -> bool:
-        return fair(self._held.of(workspace), self.limit - self.used, PORTION)
+        return may_have_more(self._held.of(workspace), self.limit - self.used, PORTION)
 
 
 class Shaking(Protocol):
@@ -92,7 +93,7 @@ class Handshakes:
     def __init__(self, timers: Timers, elapsed: Callable[[], float] = time.perf_counter) -> None:
         self._timers = timers
         self._elapsed = elapsed
-        self._lines: Lines[Shaking] = Lines()
+        self._lines: FairWaiters[str, Shaking] = FairWaiters()
         self._timer: Timer | None = None
         self._at_it = False
         self._until = 0.0  # of trio's clock: when the next step may be
@@ -111,11 +112,11 @@ class Handshakes:
 
     def leave(self, shaking: Shaking, workspace: str) -> None:
         """Leave the line; harmless when not in it."""
-        self._lines.drop(workspace, shaking)
+        self._lines.leave(workspace, shaking)
 
     def _turn(self) -> None:
         self._timer = None
-        found = self._lines.next()
+        found = self._lines.take()
         if found is None:
             return
         self._at_it = True

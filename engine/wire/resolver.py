@@ -13,6 +13,7 @@ import outcome
 import trio
 
 from engine.core.vocabulary import ErrorCategory
+from engine.runtime.fair_queue import FairWaiters
 from engine.runtime.tally import Tally
 from engine.wire.failure import WireError
 
@@ -75,7 +76,7 @@ class Resolver:
         self._token = trio.lowlevel.current_trio_token()
         self._cache: dict[str, tuple[float, Resolution]] = {}
         self._questions: dict[str, Question] = {}
-        self._queues: dict[str, dict[Question, None]] = {}  # by workspace, in turn
+        self._queue: FairWaiters[str, Question] = FairWaiters()  # by workspace
         self._active = Tally()  # threads
 
     def known(self, host: str) -> Resolution | None:
@@ -94,7 +95,7 @@ class Resolver:
         if question.payer is None and workspace not in question.queued:
             # Every workspace that asks may pay, so that nobody waits for another's exhausted share.
             question.queued.add(workspace)
-            self._queues.setdefault(workspace, {})[question] = None
+            self._queue.put(workspace, question)
             self._begin_some()
         return waiter
 
@@ -120,22 +121,14 @@ class Resolver:
 
     def _unqueue(self, question: Question) -> None:
         for workspace in question.queued:
-            queue = self._queues[workspace]
-            del queue[question]
-            if not queue:
-                del self._queues[workspace]
+            self._queue.leave(workspace, question)
         question.queued.clear()
 
     def _begin_some(self) -> None:
-        if self.threads >= THREADS:  # while all hang, an ask costs the same however many wait
-            return
-        for workspace in list(self._queues):
-            if self.threads >= THREADS:
-                return  # those behind keep their turn
-            while workspace in self._queues and self._may_begin(workspace):
-                self._begin(next(iter(self._queues[workspace])), workspace)
-            if workspace in self._queues:  # to the tail: the next free thread serves another
-                self._queues[workspace] = self._queues.pop(workspace)
+        # While all threads hang, an ask costs the same however many names wait.
+        while self.threads < THREADS and (found := self._queue.take(self._may_begin)) is not None:
+            workspace, question = found
+            self._begin(question, workspace)
 
     def _may_begin(self, workspace: str) -> bool:
         # No more than are left free: however many workspaces' name servers hang, one more finds a thread

@@ -93,7 +93,7 @@ class StallingDispatcher(Dispatcher):
 
     async def wait_idle(self) -> None:
         """Wait until nobody waits for a turn. Time passes meanwhile, so that this may end in vain."""
-        while self._behind or self._anybody:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
+        while self._behind or self._waiting:  # noqa: ASYNC110 - a dispatcher tells nobody that it rests
             await trio.sleep(A_TURN_S)
 
 

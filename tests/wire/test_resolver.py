@@ -195,7 +195,7 @@ async def test_names_that_nobody_waits_for_any_more_are_forgotten_while_the_thre
         for waiter in waiters:
             waiter.cancel()
         assert resolver.waiting == 0
-        assert not resolver._queues
+        assert not resolver._queue
     stuck.let_go()
     await until(lambda: resolver.threads == 0)
     assert len(stuck.asked) == 2 * THREADS_WORKSPACE

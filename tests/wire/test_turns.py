@@ -4,50 +4,9 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.runtime.lines import Lines, fair
 from engine.runtime.timers import Timers
 from engine.wire.descriptors import Descriptors
 from engine.wire.openings import REST, Handshakes, Openings
-
-
-def test_workspaces_are_served_in_turn_and_each_in_its_order() -> None:
-    lines: Lines[int] = Lines()
-    for number in range(4):
-        lines.add("greedy", number)
-    lines.add("other", 9)
-    lines.add("greedy", 0)  # it waits already, and keeps its place
-    lines.drop("greedy", 1)
-    lines.drop("nobody", 1)
-    assert len(lines) == 4
-    served = [lines.next() for _ in range(5)]
-    assert served == [("greedy", 0), ("other", 9), ("greedy", 2), ("greedy", 3), None]
-    assert not lines
-
-
-def test_who_may_not_is_passed_over_and_keeps_its_place() -> None:
-    lines: Lines[int] = Lines()
-    lines.add("a", 1)
-    lines.add("b", 2)
-    assert lines.next(lambda workspace: workspace == "b") == ("b", 2)
-    assert lines.next(lambda _: False) is None
-    assert lines.next() == ("a", 1)
-
-
-@pytest.mark.parametrize("portion", [1, 2])
-@pytest.mark.parametrize("greedy", [1, 2, 5, 20])
-def test_however_many_take_all_they_get_some_is_left(portion: int, greedy: int) -> None:
-    limit, owned = 1_000, [0] * greedy
-    while True:
-        before = list(owned)
-        for each in range(greedy):
-            if fair(owned[each], limit - sum(owned), portion):
-                owned[each] += 1
-        if owned == before:
-            break
-    free = limit - sum(owned)
-    assert free >= limit // (greedy * portion + 1) - greedy
-    assert fair(0, free, portion)
-    assert max(owned) - min(owned) <= portion + 1
 
 
 class Nobody:

@@ -1,4 +1,4 @@
-"""Turns at what takes long: no environment's many keep another from its first."""
+"""The fair semaphore: many waiting tasks of one environment do not keep another from its first."""
 
 from contextlib import AsyncExitStack
 
@@ -7,7 +7,7 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.model.errors import Refusal
-from engine.runtime.turns import Turns
+from engine.runtime.fair_semaphore import FairSemaphore
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def autojump_clock() -> MockClock:
 class Work:
     """Tasks that take a second each, in the order in which they were begun."""
 
-    def __init__(self, turns: Turns, nursery: trio.Nursery) -> None:
-        self._turns = turns
+    def __init__(self, semaphore: FairSemaphore, nursery: trio.Nursery) -> None:
+        self._semaphore = semaphore
         self._nursery = nursery
         self.begun: list[str] = []
         self.refused: list[Refusal] = []
@@ -33,7 +33,7 @@ class Work:
     async def _ask(self, environment: int, name: str, scope: trio.CancelScope) -> None:
         with scope:
             try:
-                async with self._turns.turn(environment):
+                async with self._semaphore.held(environment):
                     self.begun.append(name)
                     self.at_once += 1
                     self.most = max(self.most, self.at_once)
@@ -49,7 +49,7 @@ async def test_one_environments_many_do_not_come_before_anothers_first(
     autojump_clock: MockClock,
 ) -> None:
     async with trio.open_nursery() as nursery:
-        work = Work(Turns(2, 1), nursery)
+        work = Work(FairSemaphore(2, 1), nursery)
         for number in range(5):
             work.ask(1, f"a{number}")
             await wait_all_tasks_blocked()
@@ -68,7 +68,7 @@ async def test_who_asks_too_often_is_refused_and_nobody_else_is(
     autojump_clock: MockClock,
 ) -> None:
     async with trio.open_nursery() as nursery:
-        work = Work(Turns(2, 1, 3), nursery)
+        work = Work(FairSemaphore(2, 1, 3), nursery)
         for number in range(6):
             work.ask(1, f"a{number}")
             await wait_all_tasks_blocked()
@@ -82,7 +82,7 @@ async def test_one_that_is_cancelled_leaves_its_place_and_its_turn(
     autojump_clock: MockClock,
 ) -> None:
     async with trio.open_nursery() as nursery:
-        work = Work(Turns(1, 1), nursery)
+        work = Work(FairSemaphore(1, 1), nursery)
         first = work.ask(1, "a0")
         await wait_all_tasks_blocked()
         second = work.ask(1, "a1")
@@ -98,11 +98,11 @@ async def test_one_that_is_cancelled_leaves_its_place_and_its_turn(
 async def test_a_turn_that_was_given_to_one_who_is_cancelled_goes_on_to_the_next(
     autojump_clock: MockClock,
 ) -> None:
-    turns = Turns(1, 1)
+    semaphore = FairSemaphore(1, 1)
     async with trio.open_nursery() as nursery:
-        work = Work(turns, nursery)
+        work = Work(semaphore, nursery)
         async with AsyncExitStack() as held:
-            await held.enter_async_context(turns.turn(9))
+            await held.enter_async_context(semaphore.held(9))
             first = work.ask(1, "a0")
             await wait_all_tasks_blocked()
             work.ask(2, "b0")

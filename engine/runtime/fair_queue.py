@@ -1,0 +1,204 @@
+"""The fair queue: one line of items for each key, and the keys take turns (round robin).
+
+However many items one key has queued, the next item comes from another key. An operation costs the same
+however many keys and items wait; only the keys that a caller passes over are looked at one by one.
+Nothing here decides when an item is taken.
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+EMPTY_KEPT = 16  # empty lines among the turns that are not worth a sweep
+
+
+class _Line(Protocol[T]):
+    """The items of one key, in their order."""
+
+    key: Any
+
+    def __len__(self) -> int: ...
+    def __contains__(self, item: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[T]: ...
+    def append(self, item: T, /) -> None: ...
+    def appendleft(self, item: T, /) -> None: ...
+    def extend(self, items: Iterable[T], /) -> None: ...
+    def popleft(self) -> T: ...
+    def remove(self, item: T, /) -> None: ...
+
+
+class _ItemsLine(deque[T]):
+    """A line that items leave from its ends."""
+
+    __slots__ = ("key",)
+    key: Any
+
+
+class FairQueue(Generic[K, T]):
+    """Items by key. A key is a workspace, an environment or a customer: whoever shares with others.
+
+    Iterating yields the keys that have items, the key whose turn is next first.
+    """
+
+    __slots__ = ("_lines", "_turns", "count")
+    _new_line: Callable[[], _Line[T]] = _ItemsLine
+
+    def __init__(self) -> None:
+        # A line without items has no turn, with two exceptions: the line of the last key is kept, since
+        # that key is likely to come again; and a line whose last waiter left stays until its turn comes.
+        self._lines: dict[K, _Line[T]] = {}
+        self._turns: deque[_Line[T]] = deque()  # whose turn is next comes first
+        self.count = 0  # of all items
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __contains__(self, key: K) -> bool:
+        return self.count > 0 and key in self._lines
+
+    def __iter__(self) -> Iterator[K]:
+        return (line.key for line in self._turns if line)
+
+    @property
+    def keys(self) -> int:
+        """How many keys have items."""
+        return len(self._lines) if self.count else 0
+
+    def waiting(self, key: K) -> int:
+        """Return how many items a key has."""
+        line = self._lines.get(key)
+        return 0 if line is None else len(line)
+
+    def put(self, key: K, item: T) -> None:
+        """Put an item behind those of its key. A key that had none takes its turn after all others."""
+        line = self._lines.get(key)
+        if line is None:
+            line = self._begun(key)
+        line.append(item)
+        self.count += 1
+
+    def put_all(self, key: K, items: Collection[T]) -> None:
+        """Put items behind those of their key."""
+        if items:
+            line = self._lines.get(key)
+            if line is None:
+                line = self._begun(key)
+            line.extend(items)
+            self.count += len(items)
+
+    def put_back(self, key: K, item: T) -> None:
+        """Put an item before those of its key. The turns of the keys stay as they are."""
+        line = self._lines.get(key)
+        if line is None:
+            line = self._begun(key)
+        line.appendleft(item)
+        self.count += 1
+
+    def first(self, key: K) -> T:
+        """Return the item of a key that comes next, without taking it. The key must have items."""
+        return next(iter(self._lines[key]))
+
+    def take(self, may: Callable[[K], bool] | None = None) -> tuple[K, T] | None:
+        """Take the first item of the key whose turn it is, among the keys for which `may` returns True.
+        Returns None where there is no such key."""
+        if not self.count:
+            return None
+        turns = self._turns
+        if may is not None:
+            for place, line in enumerate(turns):
+                if line and may(line.key):
+                    return line.key, self._take(place)
+            return None
+        while not turns[0]:
+            turns.popleft()
+        return turns[0].key, self._take(0)
+
+    def take_of(self, key: K) -> T:
+        """Take the first item of a key, which must have items. Its next turn comes after all others'."""
+        line, turns = self._lines[key], self._turns
+        if turns[-1] is line:
+            return self._take(len(turns) - 1)
+        return self._take(next(place for place, each in enumerate(turns) if each is line))
+
+    def clear(self) -> None:
+        """Forget all items."""
+        self._lines.clear()
+        self._turns.clear()
+        self.count = 0
+
+    def _take(self, place: int) -> T:
+        """Take the first item of the line that has a turn at this place."""
+        turns = self._turns
+        line = turns[place]
+        item = line.popleft()
+        self.count -= 1
+        del turns[place]
+        if line or not self.count:
+            turns.append(line)
+        else:
+            del self._lines[line.key]
+        return item
+
+    def _begun(self, key: K) -> _Line[T]:
+        """Return a new line for a key, with a turn after all others."""
+        if not self.count:
+            self.clear()
+        line = self._lines[key] = self._new_line()
+        line.key = key
+        self._turns.append(line)
+        return line
+
+
+class _WaitersLine(OrderedDict[T, None]):
+    """A line that an item can leave in constant time, wherever it stands."""
+
+    key: Any
+
+    def append(self, item: T, /) -> None:
+        self[item] = None
+
+    def appendleft(self, item: T, /) -> None:
+        self[item] = None
+        self.move_to_end(item, last=False)
+
+    def extend(self, items: Iterable[T], /) -> None:
+        self.update(dict.fromkeys(items))
+
+    def popleft(self) -> T:
+        return self.popitem(last=False)[0]
+
+    def remove(self, item: T, /) -> None:
+        del self[item]
+
+
+class FairWaiters(FairQueue[K, T]):
+    """The fair queue of waiters: each waits once in a key's line, and can leave it at any time."""
+
+    __slots__ = ()
+    _new_line: Callable[[], _Line[T]] = _WaitersLine
+
+    def add(self, key: K, waiter: T) -> bool:
+        """Put a waiter behind those of its key. A waiter that waits there already keeps its place.
+        Returns whether it is new there."""
+        line = self._lines.get(key)
+        new = line is None or waiter not in line
+        if new:
+            self.put(key, waiter)
+        return new
+
+    def leave(self, key: K, waiter: T) -> bool:
+        """Let a waiter leave a key's line. Returns whether it was there."""
+        line = self._lines.get(key)
+        if line is None or waiter not in line:
+            return False
+        line.remove(waiter)
+        self.count -= 1
+        if not line and self.count:
+            del self._lines[key]
+            # A sweep costs as much as there are turns, and is due after as many departures.
+            if len(self._turns) > 2 * len(self._lines) + EMPTY_KEPT:
+                self._turns = deque(filter(None, self._turns))
+        return True
