@@ -126,7 +126,7 @@ def _number_or_auto(
 
 
 class DeliveryOptions(Document):
-    """How a destination is sent to."""
+    """The way that a destination's requests are sent."""
 
     concurrency: Annotated[int | Literal["auto"], OrAuto(1, MOST_CONCURRENCY)] = Field(
         CONCURRENCY,
@@ -149,13 +149,13 @@ class DeliveryOptions(Document):
 
 
 class SigningOptions(Document):
-    """How outbound bodies are signed."""
+    """The signatures of outbound bodies."""
 
     algorithm: Literal["HMAC_SHA256", "ED25519"] = "HMAC_SHA256"
 
 
 class _Options(Document):
-    """What every destination has, however it is made."""
+    """The members that every destination has, with a template or without."""
 
     description: str | None = Field(None, max_length=DESCRIPTION_LENGTH)
     customer_external_id: Name | None = Field(

@@ -19,22 +19,23 @@ from engine.model.identity import shard_of
 
 
 class StoreError(Exception):
-    """The store did not do what it was asked."""
+    """The store could not do its task."""
 
 
 class StoreAwayError(StoreError):
-    """No answer: the database is unreachable or too slow. A statement that was sent may still commit,
-    unless `maybe_written` is False: then it never left."""
+    """The database is unreachable or too slow: there is no answer. A statement that was sent may still
+    commit, unless `maybe_written` is False: then it never left."""
 
     maybe_written: bool = True
 
 
 class TooSlowError(StoreAwayError):
-    """The database gave a statement up, since it took longer than a statement may (57014)."""
+    """The database ended a statement that took longer than a statement may (57014)."""
 
 
 class PoisonError(StoreError):
-    """The statement was refused for what is in its rows (SQLSTATE 22, 23, 54 or an encoding)."""
+    """The database refused a statement for the content of its rows (SQLSTATE 22, 23, 54 or an
+    encoding)."""
 
 
 class ContentionError(StoreError):
@@ -42,12 +43,12 @@ class ContentionError(StoreError):
 
 
 class BlockedError(ContentionError):
-    """Another session has kept a row locked for too long that the statement's own rows need (55P03):
-    nothing was written, and to run it again may take as long again."""
+    """Another session keeps a row locked that the statement needs (55P03). Nothing was written. Running
+    the statement again can take as long again."""
 
 
 class OwnershipLostError(StoreError):
-    """Another process owns what this one wrote for; nothing was written."""
+    """Another process has taken over the shards; nothing was written."""
 
 
 # --- intake ----------------------------------------------------------------------------------------
@@ -99,7 +100,7 @@ class IntakeGroup(Struct):
 
 
 class Claimed(Struct, gc=False):
-    """Who holds an idempotency key already."""
+    """The event that holds an idempotency key already."""
 
     event: str
     deliveries: int
@@ -107,9 +108,10 @@ class Claimed(Struct, gc=False):
 
 
 class Acceptance(Struct):
-    """What an intake statement did. `base` + k is the seq of the group's k-th delivery. Events whose
-    claim was lost (`lost`, by event id) were not written, nor were their deliveries; nor those that are
-    `unheld`: they were lost to a holder whose day ended while the outcome was unknown."""
+    """The result of an intake statement. `base` + k is the seq of the group's k-th delivery. `lost`
+    events (by id) lost their claim of a key: they and their deliveries were not written. `unheld`
+    events were not written either: they lost their claim to a holder whose day ended while the outcome
+    was unknown."""
 
     base: int
     lost: dict[str, Claimed]
@@ -154,7 +156,7 @@ class SnapshotWrite(Struct, gc=False):
 
 
 class ReplayDelta(Struct):
-    """What a group adds to the tally of one replay job."""
+    """The counts that a group adds to one replay job."""
 
     environment: int
     job: str
@@ -211,7 +213,7 @@ class ReadBack(Struct):
 
 
 class BacklogStore(Protocol):
-    """Reads of what waits in PostgreSQL. None of these writes."""
+    """Reads of deliveries that wait in PostgreSQL. None of these writes."""
 
     async def backlog(self, shards: Sequence[int]) -> list[BacklogRow]:
         """All destinations with unsettled work."""
@@ -264,10 +266,11 @@ class BacklogStore(Protocol):
 
 
 class Transmission(Struct, gc=False):
-    """One attempt to be sent: to whom, what, and the number that it will be recorded under.
+    """One attempt to be sent: destination, delivery, and the number that the attempt will have in the
+    log.
 
-    `body` None: the event's own. `headers` are of this attempt; one that the destination has as well
-    takes its place. They are checked where they are made.
+    `body` None: the event's own. `headers` are of this attempt; each takes the place of a header of the
+    destination of the same name. They are checked where they are made.
     """
 
     destination: Destination
@@ -278,7 +281,7 @@ class Transmission(Struct, gc=False):
 
 
 class Sender(Protocol):
-    """Performs attempts. A test double answers at once or never."""
+    """The sender of attempts. A test double answers at once or never."""
 
     def send(self, transmission: Transmission, done: Callable[[Outcome], None]) -> None:
         """Begin an attempt; never raises and never blocks. `done` is called exactly once, later, on the

@@ -12,10 +12,11 @@ from engine.model.read_models import SessionCustomer
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """Whoever asks for a change: a key, the command line, or the service itself.
+    """The author of a change: a key, an embed session, the command line, or the service itself.
 
-    `environment` is the number of the one that is acted in, None for what concerns all of them. With a
-    `customer` nothing exists for it but what is tied to that customer's account.
+    `environment` is the number of the environment that the change is made in, None for a change that
+    concerns all of them. A principal with a `customer` sees only what is tied to that customer's
+    account.
     """
 
     kind: str  # API_KEY, MCP_KEY, EMBED_SESSION, CLI, SYSTEM
@@ -26,12 +27,13 @@ class Principal(Struct, frozen=True, kw_only=True):
     customer: SessionCustomer | None = None
 
     def sees(self, account: str | None) -> bool:
-        """Whether what is tied to a customer's account (None: to none) exists for it."""
+        """Return True if this principal may see what is tied to a customer's account (None: to no
+        account)."""
         return self.customer is None or self.customer.account == account
 
 
 class Auditor:
-    """Makes audit entries."""
+    """The maker of audit entries."""
 
     def __init__(self, identity: Identity) -> None:
         self._identity = identity

@@ -21,7 +21,7 @@ WAIT_S = 10.0  # for the commands before; after it nothing was begun, which a 50
 
 
 class _Job(Generic[T]):
-    """A command on its way, and how it ended."""
+    """A command that was submitted, and its result."""
 
     def __init__(self, command: Callable[[], Awaitable[T]]) -> None:
         self.command = command
@@ -31,7 +31,7 @@ class _Job(Generic[T]):
 
 
 class CommandQueue:
-    """The one place where configuration is written. Owner of the order: `turn`."""
+    """The queue of all commands. Owner of their order: `turn`."""
 
     def __init__(self) -> None:
         self.turn = trio.Lock()  # whoever replaces read models holds it

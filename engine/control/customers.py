@@ -29,7 +29,7 @@ _NOUNS = {
 
 
 class QuotasDraft(Document):
-    """Quotas of one account. What is null is as the workspace's plan has it for each customer."""
+    """Quotas of one account. A quota that is null is that of the workspace's plan."""
 
     destinations: Count | None = Field(None, description="Archived ones are not counted.")
     rules: Count | None = Field(None, description="Routing rules of its destinations.")
@@ -38,7 +38,7 @@ class QuotasDraft(Document):
 
 
 class CustomerDraft(Document):
-    """What is said of a customer's account, whole: what is left out is as if nothing was said."""
+    """Name and quotas of a customer's account. A PUT replaces both: what is left out is reset."""
 
     name: Name | None = Field(None, description="For people; null: its customerExternalId serves.")
     quotas: Annotated[QuotasDraft, NullIs({})] = Field(default_factory=QuotasDraft)
@@ -102,7 +102,7 @@ def _audited(account: CustomerAccount) -> dict[str, Any]:
 
 
 class QuotaCheck:
-    """Owner of nothing. Keys of the workspace are not asked: what they add counts, and is not refused."""
+    """The check of customers' quotas. The workspace's keys are never refused; what they add counts."""
 
     def __init__(self, store: CustomerStore, models: Models, plans: Plans) -> None:
         self._store = store

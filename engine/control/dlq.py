@@ -43,8 +43,8 @@ _CHANGES = {"retry": "retried", "discard": "discarded"}
 
 
 class Bulk(Struct, frozen=True):
-    """What a request in bulk came to. What was `matched` and is neither `done` nor `remaining` has left
-    the queue meanwhile, or cannot be retried, its event being gone."""
+    """The result of a request in bulk. A delivery that is `matched`, but neither `done` nor
+    `remaining`, has left the queue meanwhile, or cannot be retried because its event is gone."""
 
     matched: int
     done: int
@@ -52,7 +52,7 @@ class Bulk(Struct, frozen=True):
 
 
 class EntrancePort(Protocol):
-    """What lets entries in."""
+    """The entrance of the intake."""
 
     async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
         """Have an entry written; see `engine.intake.entrance.Entrance`."""

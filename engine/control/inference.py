@@ -33,7 +33,7 @@ DEPTHS = (64, 8, 5, 3, 2, 1, 0)  # tried in turn until the schema is small enoug
 
 
 class InferenceDraft(Document):
-    """Which events a schema is to be inferred from."""
+    """The events that a schema is to be inferred from."""
 
     event_type: EventType
     sample: int = Field(SAMPLE, ge=1, le=SAMPLE_MOST, description="The newest events, at most.")
@@ -42,7 +42,7 @@ class InferenceDraft(Document):
 
 
 class Inferred(Struct, frozen=True):
-    """What was inferred. `conflicts` are (path, message)."""
+    """An inferred schema. `conflicts` are (path, message)."""
 
     sampled: int
     schema: dict[str, Any]
@@ -51,7 +51,7 @@ class Inferred(Struct, frozen=True):
 
 
 class Inference:
-    """Looks at recent events."""
+    """The inference of schemas, a few at a time."""
 
     def __init__(self, events: EventLog, store: SchemaStore, schemas: SchemaCommands) -> None:
         self._events = events

@@ -36,7 +36,7 @@ class Inspection(Struct, frozen=True):
 
 
 class Inspections:
-    """Sends samples."""
+    """The sender of test samples."""
 
     def __init__(
         self,

@@ -45,14 +45,14 @@ MAX_SECRETS = 10  # of a key at once: more rotations a day are a loop, not care
 
 
 class NewKey(Struct, frozen=True):
-    """A key with its secret, which is known now and never again."""
+    """A key with its secret, which nobody can read again."""
 
     key: KeyRecord
     secret: str
 
 
 class Reach(Struct, frozen=True):
-    """Which keys exist for a caller: those of one environment, and MCP keys for `mcp` alone."""
+    """The keys that a caller may see: those of one environment, and MCP keys where `mcp` is set."""
 
     workspace: str
     environment: int
@@ -166,7 +166,7 @@ class KeyCommands:
         *,
         actor: Principal | None = None,
     ) -> NewKey:
-        """The same where workspace and environment are known by their ids."""
+        """Add a key to a workspace and an environment that are known by their ids; see `create`."""
         _check_name(name)
         if environment is None and scope is Scope.INGEST:
             raise invalid("scope", "an MCP key has scope read or manage")

@@ -18,7 +18,7 @@ AGAIN_S = 60.0  # a key in use is written once in so long
 
 
 class LastUseStore(Protocol):
-    """Where it is written."""
+    """The store of last uses."""
 
     async def used(self, keys: Mapping[str, int]) -> None:
         """Write when keys were last used (ms by their ids), unless a later instant is there."""

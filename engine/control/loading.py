@@ -23,7 +23,7 @@ SLICE_S = 0.002
 
 
 class Loader:
-    """Keeps the read models of this process equal to the rows."""
+    """The loader of this process. It keeps the read models equal to the rows."""
 
     def __init__(
         self,
@@ -77,7 +77,8 @@ class Loader:
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:
-        """The same of several notifications, in one turn: each turn waits for the commands before it."""
+        """Read what several notifications name, in one turn: each turn waits for the commands before
+        it."""
         known = [
             (self._kinds[kind], identifier)
             for kind, identifier in named
@@ -128,7 +129,7 @@ class Loader:
 
 
 class Breaks:
-    """Lets others have their turn whenever a loop has had its time."""
+    """The breaks of a long loop: it yields whenever it has had its time."""
 
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock

@@ -8,7 +8,7 @@ _OWN = "angarium."
 
 
 class _SegmentPattern(NamedTuple):
-    """`segments`, of which None is any; `tail`: at least one more follows."""
+    """A rule's pattern. A segment that is None matches any; with `tail` at least one more follows."""
 
     rule: str
     segments: tuple[str | None, ...]
@@ -16,8 +16,10 @@ class _SegmentPattern(NamedTuple):
 
 
 def too_many_at_once(new: Iterable[str], others: Mapping[str, Iterable[str]], at_most: int) -> bool:
-    """Whether some event type meets one of the `new` rule's patterns and, with it, more than `at_most`
-    rules; of the `others` the patterns are given by rule."""
+    """Return True if some event type matches the new rule and, with it, more than `at_most` rules.
+
+    `new` are the patterns of the new rule, `others` those of the other rules, by rule.
+    """
     for own in (False, True):
         mine = [_read("", each) for each in new if each.startswith(_OWN) is own]
         theirs = [
@@ -39,14 +41,15 @@ def _read(rule: str, pattern: str) -> _SegmentPattern:
 
 
 class _Search:
-    """A walk along event types, segment by segment; patterns of the rule "" are the new one's."""
+    """A walk along event types, segment by segment. The new rule's id is ""."""
 
     def __init__(self, at_most: int) -> None:
         self._at_most = at_most
         self._visits = VISITS
 
     def found(self, live: list[_SegmentPattern], depth: int) -> bool:
-        """Whether a type that goes on from here, met by all that are `live`, meets too many rules."""
+        """Return True if too many rules match some type that has `depth` segments so far, which all
+        `live` patterns match."""
         if not self._enough(live):
             return False
         self._visits -= len(live)

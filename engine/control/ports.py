@@ -48,7 +48,7 @@ class TenantStore(Protocol):
 
 
 class KeyStore(Protocol):
-    """Keys and what is kept of their secrets."""
+    """Keys and the digests of their secrets."""
 
     async def create(self, key: KeyRecord, at_most: int, audit: AuditEntry) -> bool:
         """Add a key with its first secret, unless there are `at_most` of its environment."""
@@ -97,7 +97,8 @@ class DestinationStore(Protocol):
         """Write the next version, if the present one is its predecessor."""
 
     async def publish(self, destination: DestinationRecord, audit: AuditEntry, at_ms: int) -> bool:
-        """The same for a version with a script that is live from now on, if the script is still there."""
+        """Write the next version, which makes a script live, if the present version is its predecessor
+        and the script is still there."""
 
     async def get(self, environment: int, destination: str) -> DestinationRecord | None:
         """Return the present version."""
@@ -158,7 +159,7 @@ class TransformStore(Protocol):
 
 
 class CustomerStore(Protocol):
-    """Customers' accounts: what is said of them, and what they have."""
+    """Customers' accounts: names, quotas, and use."""
 
     async def get(self, environment: int, external_id: str) -> CustomerAccount | None:
         """Return an account."""
@@ -236,7 +237,7 @@ class RuleStore(Protocol):
 
 
 class SettingsStore(Protocol):
-    """What workspaces say of their customers' portals."""
+    """Settings of workspaces for their customers' portals."""
 
     async def get(self, workspace: str) -> WorkspaceSettings:
         """Return the present version, version 0 where none was written."""
@@ -246,7 +247,7 @@ class SettingsStore(Protocol):
 
 
 class KnownVersions(Protocol):
-    """Which versions of destinations and rules need not be read; 0 of what is not known."""
+    """The versions of destinations and rules that need not be read; 0 for a row that is not known."""
 
     def destination_version(self, destination: str) -> int:
         """Return the version that is here."""
@@ -256,7 +257,7 @@ class KnownVersions(Protocol):
 
 
 class ConfigurationStore(Protocol):
-    """All of it, for the read models."""
+    """All stores of configuration, for the read models."""
 
     @property
     def tenants(self) -> TenantStore:

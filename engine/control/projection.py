@@ -23,7 +23,7 @@ NOWHERE = parse_target("https://destination.invalid/")  # a name that never reso
 
 
 class ModelProjection(Projection):
-    """The read models of a server, and its directory of actors."""
+    """The projection of a server: into its read models and its directory of actors."""
 
     def __init__(
         self,

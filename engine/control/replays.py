@@ -38,7 +38,7 @@ MIN_RATE_PER_SECOND = 0.001
 
 
 class ReplayDraft(Document):
-    """Which deliveries are sent again: those for which all that is given holds."""
+    """The deliveries to be sent again: those that meet every member that is given."""
 
     destination_id: Uuid | None = Field(None, description="To this destination.")
     customer_account_id: Uuid | None = Field(
@@ -93,7 +93,7 @@ class ReplayDraft(Document):
 
 
 class JobRunner(Protocol):
-    """What runs the jobs."""
+    """The runner of replay jobs."""
 
     def nudge(self) -> None:
         """Look at once for what is to be done."""

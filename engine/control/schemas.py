@@ -71,7 +71,7 @@ class SchemaDraft(Document):
 
 
 class Judged(Struct, frozen=True):
-    """A draft that was found good."""
+    """A draft that was accepted."""
 
     document: bytes
     example: bytes | None

@@ -37,7 +37,7 @@ _HEAD = struct.Struct(f">{KEY_ID_BYTES}sIQ16s")
 
 
 class NewSession(Struct, frozen=True):
-    """A session with its token, which is kept nowhere."""
+    """A session with its token. The service keeps no copy."""
 
     token: str
     expires_at_ms: int
@@ -55,7 +55,7 @@ class AccountStore(Protocol):
 
 
 class SessionTokens:
-    """Signs and reads tokens. Owner: the trio thread; the read models are asked for environments."""
+    """The signer and reader of tokens. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes], models: Models) -> None:
         """`keys`: see `TokenKeys`."""
@@ -97,7 +97,7 @@ class SessionTokens:
 
 
 class SessionCommands:
-    """Opens sessions."""
+    """Opens embed sessions."""
 
     def __init__(
         self, accounts: AccountStore, tokens: SessionTokens, writer: ConfigurationWriter

@@ -29,7 +29,7 @@ _RATE = "rateLimitPerSecond"  # where null says something: no limit
 
 
 class Receiver(Struct, frozen=True):
-    """Where requests go, as it is shown, and how."""
+    """The receiver of a destination: its URL as shown, and how requests are sent."""
 
     url: str
     delivery: DeliveryOptions

@@ -154,7 +154,7 @@ class RequestSketch(Struct, frozen=True):
 
 
 class TemplateOutput(Struct, frozen=True):
-    """What would be sent, or what stands against it."""
+    """The request that a template would send, or the errors that prevent it."""
 
     request: RequestSketch | None
     errors: tuple[Detail, ...] = ()

@@ -112,7 +112,7 @@ AllowedOrigin = Annotated[
 
 
 class BrandColors(Document):
-    """Colours as #rrggbb; null leaves the portal its own."""
+    """Colours as #rrggbb; for null the portal uses its own."""
 
     primary: Color | None = None
     accent: Color | None = None
@@ -121,7 +121,7 @@ class BrandColors(Document):
 
 
 class Branding(Document):
-    """What a portal looks like. What is null the portal decides."""
+    """The looks of a portal. The portal decides on whatever is null."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=BRAND_LENGTH)] | None = None
     logo_url: HttpsUrl | None = Field(None, description="https only.")
@@ -134,7 +134,8 @@ Permitted = Annotated[bool, NullIs(True)]
 
 
 class CustomerMay(Document):
-    """What embed sessions may do with what is their customer's: everything, unless it is said."""
+    """The abilities of embed sessions within their customer's account. Each is true unless set to
+    false."""
 
     # one field for each Ability, by its name
 

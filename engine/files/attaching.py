@@ -35,7 +35,7 @@ RETRY_S = 1
 
 
 class Attached(Struct):
-    """The files of events, and what of their content is held until the fate of those is known."""
+    """The files of events, and the content that is held until the events' fate is known."""
 
     files: list[FileRecord]
     held: list[Kept]
@@ -81,8 +81,8 @@ class Attaching:
         return attached
 
     async def attach_all(self, entries: list[Accepted | Refusal]) -> Attached:
-        """The same for the events of a batch. One that is refused is replaced by its refusal; past
-        `BATCH_FILES` all are: Refusal `payload_too_large`."""
+        """Keep what the events of a batch bring. An event that is refused is replaced by its refusal.
+        Raises Refusal `payload_too_large` past `BATCH_FILES` attachments."""
         bringing = [
             (index, entry)
             for index, entry in enumerate(entries)

@@ -32,7 +32,7 @@ _OBJECT = ord("{")
 
 
 class AttachmentSource(Struct, forbid_unknown_fields=True):
-    """Where an attachment's content comes from."""
+    """The source of an attachment's content."""
 
     kind: Annotated[str, Meta(pattern="^(URL|FILE|INLINE)$")]
     uri: Annotated[str, Meta(min_length=1)]

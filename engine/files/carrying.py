@@ -46,14 +46,14 @@ Done = Callable[[Carried | Failure], None]
 
 
 class ReadyFiles(Struct, frozen=True):
-    """An event's files, all of them there. `payload`: the event's, where it tells of a file."""
+    """An event's files, all of them stored. `payload` is the event's, where it describes a file."""
 
     ids: tuple[str, ...]
     payload: bytes | None = None
 
 
 class KnownFiles(Struct, frozen=True):
-    """What was found out of an event's files, until an instant of trio's clock."""
+    """The state of an event's files, valid until an instant of trio's clock."""
 
     result: ReadyFiles | Failure
     until: float

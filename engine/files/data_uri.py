@@ -20,7 +20,7 @@ DEFAULT_TYPE = "text/plain;charset=US-ASCII"
 
 
 class Inline(Struct, frozen=True):
-    """What a `data:` URI holds."""
+    """The content of a `data:` URI."""
 
     content_type: str
     content: bytes

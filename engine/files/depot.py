@@ -29,7 +29,7 @@ Key = tuple[int, bytes]
 
 @dataclass(slots=True, eq=False)
 class Kept:
-    """Content that is durable, and held: it stays until it was let go."""
+    """Content that is durable and held: it stays until it is let go."""
 
     environment: int
     sha256: bytes
@@ -38,7 +38,7 @@ class Kept:
 
     @property
     def key(self) -> Key:
-        """What it is held by."""
+        """The key that the content is held by."""
         return self.environment, self.sha256
 
     def lend(self) -> None:
@@ -53,7 +53,7 @@ def blob_key(environment: int, sha256: bytes) -> str:
 
 
 class Depot:
-    """Owner of what is held, in the trio thread. One process keeps the blobs of a database."""
+    """Owner of the held content: the trio thread. One process keeps the blobs of a database."""
 
     def __init__(self, spool: Spool, blobs: BlobStore, suspects: SuspectStore) -> None:
         self._spool = spool

@@ -35,7 +35,7 @@ class FetchStatistics(Struct, frozen=True):
 
 
 class Sources:
-    """Fetches, one file at a time for each who asks. Owner of nothing but its counts."""
+    """The fetcher of files, one file at a time for each caller. Owner of nothing but its counts."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ def _too_large() -> SourceError:
 
 
 class UnroutedFiles:
-    """Fetches; the rows say what is to be done."""
+    """The fetcher of files that no delivery asks for; the rows say which ones are due."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from engine.plans.plans import DAY_MS, Horizon, Plans
 
 
 class FileLibrary:
-    """Reads rows and bytes; owner of nothing. Every method may raise StoreAwayError."""
+    """The reader of rows and bytes; owner of nothing. Every method may raise StoreAwayError."""
 
     def __init__(self, store: FileStore, blobs: BlobStore, horizon: Horizon, plans: Plans) -> None:
         self._store = store

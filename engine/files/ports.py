@@ -18,12 +18,12 @@ class BlobsAwayError(Exception):
 
 
 class BlobMissingError(BlobsAwayError):
-    """What a row says is there is not."""
+    """A row names a blob that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spooled:
-    """What was received whole: durable on this disk, for now."""
+    """A file of the spool, received whole and durable on this disk."""
 
     path: Path
     sha256: bytes
@@ -31,7 +31,7 @@ class Spooled:
 
 
 class Spool(Protocol):
-    """A place on disk for what is being received."""
+    """The place on disk for files that are being received."""
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
         """Write a stream to a file of its own, hashing it. Raises BlobsAwayError, and Refusal
@@ -42,7 +42,7 @@ class Spool(Protocol):
 
 
 class BlobStore(Protocol):
-    """Bytes by key. What was put is durable; a key's bytes never change."""
+    """Bytes by key. A blob that was put is durable; a key's bytes never change."""
 
     async def put(self, key: str, path: Path) -> None:
         """Keep a file's bytes. When it returns they are durable; the file may be gone then."""
@@ -59,20 +59,20 @@ class BlobStore(Protocol):
 
 
 class Suspicion(Protocol):
-    """What is known of a hash under suspicion: whether a row names it, as of a count of marks."""
+    """The state of a suspect hash: whether a row names it, as of a number of marks."""
 
     @property
     def named(self) -> bool:
-        """Whether a file has this content."""
+        """True if a file has this content."""
 
     @property
     def marks(self) -> int:
-        """How often it came under suspicion."""
+        """The number of times that it came under suspicion."""
 
 
 class SuspectStore(Protocol):
-    """Hashes that blobs may be there for without a row of a file: marked before a blob is put, and with
-    the removal of rows, so that none is ever left behind."""
+    """Hashes that may have a blob without a file. A hash is marked before its blob is put, and when
+    rows are removed, so that no blob is left behind."""
 
     async def suspect(self, environment: int, sha256: bytes) -> None:
         """Mark a hash."""
@@ -88,8 +88,8 @@ class SuspectStore(Protocol):
 
 
 class FileStore(SuspectStore, Protocol):
-    """The rows of files. An upload's row is written by the intake, in one transaction with its event;
-    these are the others. Each is one statement, guarded by the state that it expects."""
+    """The rows of files. The intake writes an upload's row, in one transaction with its event; the
+    methods here do the rest. Each is one statement, guarded by the state that it expects."""
 
     async def add(self, files: Sequence[FileRecord]) -> None:
         """Write rows; one that is there (by id) stays as it is. What names a hash must hold it: see
@@ -116,7 +116,7 @@ class FileStore(SuspectStore, Protocol):
 
 
 class UnfetchedStore(Protocol):
-    """Files that are to be fetched and that no delivery asks for. May raise `StoreAwayError`."""
+    """Files that are to be fetched although no delivery asks for them. May raise `StoreAwayError`."""
 
     async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
         """Return PENDING files that are due, those due first at first, and how often each was tried."""

@@ -23,14 +23,15 @@ _TOKEN = re.compile(f"[A-Za-z0-9_-]{{{TOKEN_CHARACTERS}}}")  # the decoder takes
 
 
 class FileGrant(Struct, frozen=True):
-    """What a token allows."""
+    """The file that a token allows to be read."""
 
     environment: int
     file: str
 
 
 class FileUrls:
-    """Signs and reads. Owner: the trio thread. `origin` is asked each time: a port may be known late."""
+    """The signer and reader of URLs. Owner: the trio thread. `origin` is asked each time: a port may be
+    known late."""
 
     def __init__(
         self,

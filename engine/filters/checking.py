@@ -7,7 +7,7 @@ from engine.filters.syntax import FunctionCall, Literal, Node, children
 
 
 class Function(Struct, frozen=True):
-    """A function: how many arguments (the target of a method among them), and in which form."""
+    """A function: its numbers of arguments (the target of a method counts), and its forms."""
 
     arguments: tuple[int, ...]
     method: bool = False

@@ -44,7 +44,7 @@ _EXACT = 2**53  # below it doubles and integers are the same numbers
 
 
 class FilterCompiler:
-    """One source's. It owns nothing but the text for messages."""
+    """The compiler of one source. It owns nothing but the text for messages."""
 
     def __init__(self, source: str) -> None:
         self._source = source

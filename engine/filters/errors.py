@@ -2,7 +2,7 @@
 
 
 class FilterError(ValueError):
-    """An expression that is refused, and where it is wrong."""
+    """A malformed expression, and the place that is wrong."""
 
     def __init__(self, source: str, position: int, message: str) -> None:
         line = source.count("\n", 0, position) + 1
@@ -12,7 +12,7 @@ class FilterError(ValueError):
 
 
 class EvaluationError(Exception):
-    """A filter that says neither true nor false of an event. Its message names no value of the event."""
+    """A filter is neither true nor false of an event. The message holds no value of the event."""
 
 
 NO_OVERLOAD = "these operands do not go together"

@@ -20,7 +20,7 @@ log = structlog.get_logger("angarium.filters")
 
 
 class FailingRule(Protocol):
-    """What is asked of a rule."""
+    """A rule whose filter failed."""
 
     @property
     def id(self) -> str:
@@ -39,7 +39,7 @@ Write = Callable[[Sequence[FilterFailure]], Awaitable[None]]
 
 
 class FilterFailures:
-    """Owner of what is counted and not yet written."""
+    """Owner of the failures that were counted and not yet written."""
 
     def __init__(self, write: Write, now: Callable[[], float]) -> None:
         self._write = write

@@ -36,7 +36,7 @@ _CAUSES = (ValueError, TypeError, KeyError, IndexError, ArithmeticError, Runtime
 
 
 def is_opaque(node: Node) -> bool:
-    """Whether a node's value may be of a kind that JSON has not."""
+    """Return True if a node's value may be of a kind that JSON does not have."""
     match node:
         case Opaque():
             return True
@@ -57,7 +57,7 @@ def is_opaque(node: Node) -> bool:
 
 
 class _Writer:
-    """Writes a subtree anew, as source for the library; what is not opaque in it becomes a variable."""
+    """A writer of source for the library. A subtree that is not opaque becomes a variable."""
 
     def __init__(self, source: str, compile_: Callable[[Node], Evaluate]) -> None:
         self._source = source

@@ -51,7 +51,7 @@ def parse(source: str) -> Node:
 
 
 class _Parser:
-    """One source on its way through; `_next` is the token that is looked at."""
+    """The parser of one source; `_next` is the token that it looks at."""
 
     def __init__(self, source: str) -> None:
         self._source = source

@@ -37,7 +37,7 @@ def translated(source: str, at: int, pattern: str) -> str:
 
 
 class _PatternReader:
-    """One pattern on its way through."""
+    """The reader of one pattern."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

@@ -22,8 +22,8 @@ _INTEGER_DIGITS = 20  # of either, the sign included
 
 
 class Facts:
-    """One event, as filters see it. It is used for one evaluation after another. `pause` is called now
-    and then, where it is given."""
+    """One event, as filters see it, for one evaluation after another. `pause` is called between slices
+    of the work."""
 
     __slots__ = ("_floor", "_look", "_pause", "_slice_ends", "fields", "steps", "variables")
 

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """Any expression. `at` is where it stands in the source, `depth` how many nodes lie on its longest
-    way down."""
+    """Any expression. `at` is its place in the source, `depth` the number of nodes on its longest path
+    down."""
 
     at: int
     depth: int = 1
@@ -33,7 +33,7 @@ class Field(Node, frozen=True):
 
 
 class Variable(Node, frozen=True):
-    """What a macro binds; `slot` is its place in the scope."""
+    """The variable of a macro; `slot` is its place in the scope."""
 
     name: str
     slot: int
@@ -64,7 +64,7 @@ class Index(Node, frozen=True):
 
 
 class FunctionCall(Node, frozen=True):
-    """A function: of a method call, the target is the first argument and `method` is set."""
+    """A call of a function or method. The first argument of a method is its target."""
 
     function: str
     arguments: tuple[Node, ...]

@@ -18,7 +18,7 @@ CHARACTERS = 64  # that one step pays for, of what is copied or searched
 
 
 def equal(left: Any, right: Any, facts: Facts) -> bool:
-    """Whether two values are equal; those of different kinds are not."""
+    """Return True if two values are equal; values of different kinds are not."""
     kind, other = type(left), type(right)
     if kind is other:
         if kind is list:

@@ -68,8 +68,8 @@ class AttemptEntry(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def was_sent(self) -> bool:
-        """Whether there was a request: none where a script failed or had the delivery skipped, or where
-        a file was not to be had."""
+        """True if there was a request: none where a script failed or skipped the delivery, or where a
+        file was missing."""
         if self.success:
             return self.response_status is not None
         if self.error_message is not None and self.error_message.startswith(TROUBLE):
@@ -156,16 +156,16 @@ class DeliveryDetail(Struct, frozen=True, kw_only=True):
 
 
 class AttemptPage(Struct, frozen=True):
-    """Newest first. Where `more` is set there are attempts before the last of `items`."""
+    """A page, newest first. Where `more` is set, there are attempts before the last of `items`."""
 
     items: list[AttemptEntry]
     more: bool
 
 
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
-    """Which deliveries of an environment a list shows; what is None does not matter.
+    """A filter of a list of deliveries; None selects all.
 
-    The instants are milliseconds, `from_ms` inclusive, `to_ms` exclusive, on the time of creation.
+    The instants are milliseconds on the time of creation, `from_ms` inclusive, `to_ms` exclusive.
     `destinations` and `ids` select any of theirs, an empty tuple nothing.
     """
 
@@ -188,7 +188,7 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
 
 
 class EventFilter(Struct, frozen=True, kw_only=True):
-    """Which events of an environment a list shows; see `DeliveryFilter`."""
+    """A filter of a list of events; see `DeliveryFilter`."""
 
     from_ms: int | None = None
     to_ms: int | None = None
@@ -198,8 +198,8 @@ class EventFilter(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryPage(Struct, frozen=True):
-    """Newest first. Where `below` is set, there may be more with ids below it: a page may be short,
-    even empty, since a bounded number of rows is examined for it."""
+    """A page, newest first. Where `below` is set, there may be more with ids below it: a page may be
+    short, even empty, since a bounded number of rows is examined for it."""
 
     items: list[DeliveryEntry]
     below: str | None

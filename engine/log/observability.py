@@ -78,7 +78,7 @@ class AnalyticsStore(Protocol):
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):
-    """Which entries a list shows; what is None does not matter. Instants are ms since the epoch."""
+    """A filter of a list of entries; None selects all. Instants are ms since the epoch."""
 
     action: str | None = None
     object_type: str | None = None
@@ -89,14 +89,16 @@ class AuditFilter(Struct, frozen=True, kw_only=True):
 
 
 class AuditPage(Struct, frozen=True):
-    """Newest first. Where `below` is set, there may be more below it: a page may be short, even empty."""
+    """A page, newest first. Where `below` is set, there may be more below it: a page may be short, even
+    empty."""
 
     items: list[AuditEntry]
     below: str | None
 
 
 class AuditReach(Struct, frozen=True):
-    """Whose entries: those of one environment, with `workspace` also those of all of a workspace."""
+    """The entries that a caller may see: those of one environment, and with `workspace` those of all of
+    it."""
 
     environment: int
     workspace: str | None = None

@@ -7,7 +7,7 @@ PREFIX = "angarium."
 
 
 class Announce(Protocol):
-    """Enters one of the service's own events, as soon as may be."""
+    """The entry of the service's own events."""
 
     def __call__(
         self,

@@ -56,7 +56,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
 
 
 class TransformStatus(Enum):
-    """What a script is for. Computed: of a destination's the one that its row names is PUBLISHED."""
+    """The status of a script. It is computed: the destination's row names the PUBLISHED version."""
 
     DRAFT = "DRAFT"  # never was live
     PUBLISHED = "PUBLISHED"  # every attempt that begins uses it
@@ -78,14 +78,14 @@ class TransformScript(Struct, frozen=True, kw_only=True):
 
 
 class TransformPage(Struct, frozen=True):
-    """Newest first. Where `below` is set, there are more with ids below it."""
+    """A page, newest first. Where `below` is set, more versions have ids below it."""
 
     items: list[TransformScript]
     below: str | None
 
 
 class KeySecret(Struct, frozen=True, kw_only=True):
-    """What is kept of one secret of a key. The last one made has no `expires_at_ms`."""
+    """The record of one secret of a key. The secret in force has no `expires_at_ms`."""
 
     digest: bytes
     prefix: str
@@ -112,7 +112,7 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
 
 
 class FilteredRules(Struct, frozen=True, kw_only=True):
-    """Rules of an environment with a filter, and the state of its rules that this holds for."""
+    """The rules of an environment that have a filter, as of a tally of its rules."""
 
     rules: int  # with and without one
     tally: int  # rises with every write of a rule
@@ -120,7 +120,7 @@ class FilteredRules(Struct, frozen=True, kw_only=True):
 
 
 class FilterErrors(Struct, frozen=True):
-    """How often a rule's filter gave neither true nor false, and what was wrong the last time."""
+    """The failures of a rule's filter: their number, and the last one's instant and message."""
 
     count: int
     last_at_ms: int
@@ -134,7 +134,7 @@ class FilterErrors(Struct, frozen=True):
 
 
 class FilterFailure(Struct, frozen=True):
-    """What is to be added to what is recorded of a rule's filter."""
+    """Failures of a rule's filter that are to be added to its record."""
 
     environment: int
     rule: str
@@ -143,7 +143,7 @@ class FilterFailure(Struct, frozen=True):
 
 
 class AuditEntry(Struct, frozen=True, kw_only=True):
-    """Who changed what. `changes` is JSON, without secrets."""
+    """An entry of the audit log: actor, action and object. `changes` is JSON, without secrets."""
 
     id: str
     workspace: str
@@ -159,7 +159,7 @@ class AuditEntry(Struct, frozen=True, kw_only=True):
 
 
 class Configuration(Struct):
-    """Everything that the read models are made of, but for versions that are known already."""
+    """All rows that the read models are made of, except for versions that are known already."""
 
     tenants: list[Tenant]
     keys: list[KeyRecord]

@@ -44,7 +44,7 @@ def refusal_of(error: ValidationError, unknown: str = UNKNOWN) -> Refusal:
 
 
 def is_uuid(text: str) -> bool:
-    """Whether a text is a UUID in its 36 characters."""
+    """Return True if a text is a UUID in its 36 characters."""
     return _UUID.fullmatch(text) is not None
 
 

@@ -25,14 +25,14 @@ STATUS_OF_CODE = {
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """One offending place of a request: a path such as `delivery.timeoutMs` and what is wrong there."""
+    """One offending field of a request: its path, such as `delivery.timeoutMs`, and what is wrong."""
 
     path: str
     message: str
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault of ours
-    """A request that is answered with an error envelope."""
+    """The answer to a request that is refused: an error envelope."""
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ FILE_BYTES = 25 * MIB  # of one file, however it comes
 
 
 class FileState(IntEnum):
-    """Whether a file's bytes are there. There is no row of a file that is still being received."""
+    """The state of a file's bytes. A file that is still being received has no row."""
 
     PENDING = 1  # to be fetched from its source
     STORED = 2
@@ -19,14 +19,14 @@ class FileState(IntEnum):
 
 
 class FilePurpose(IntEnum):
-    """What a file is there for."""
+    """The purpose of a file."""
 
     UPLOAD = 1  # its event tells of it
     ATTACHMENT = 2  # it came with its event
 
 
 class SourceKind(IntEnum):
-    """Where a file's bytes came from, or are to come from."""
+    """The source of a file's bytes."""
 
     CONTENT = 1  # the request that made it
     INLINE = 2  # a `data:` URI
@@ -56,8 +56,8 @@ class FileRecord(Struct, frozen=True, kw_only=True):
 
 
 class FileFilter(Struct, frozen=True, kw_only=True):
-    """Which files of an environment a list shows; what is None does not matter. Instants are of creation,
-    in milliseconds, `from_ms` inclusive, `to_ms` exclusive."""
+    """A filter of a list of files; None selects all. Instants are of creation, in milliseconds,
+    `from_ms` inclusive, `to_ms` exclusive."""
 
     from_ms: int | None = None
     to_ms: int | None = None
@@ -67,7 +67,7 @@ class FileFilter(Struct, frozen=True, kw_only=True):
 
 
 class FilePage(Struct, frozen=True):
-    """Newest first; where `below` is set, there may be more with ids below it."""
+    """A page, newest first. Where `below` is set, there may be more with ids below it."""
 
     items: list[FileRecord]
     below: str | None

@@ -25,7 +25,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 def is_secret(name: str) -> bool:
-    """Whether a header's value is encrypted at rest and shown as the mask."""
+    """Return True if a header's value is encrypted at rest and shown as the mask."""
     return _SECRET.search(name.lower()) is not None
 
 

@@ -18,7 +18,7 @@ _SIGNATURE_BYTES = 16  # 128 bits: nobody guesses that, and the header stays sho
 
 
 class Hops:
-    """Owner of the values: the trio thread. The first key signs, any is recognised."""
+    """The header's values. Owner: the trio thread. The first key signs, any key is recognised."""
 
     def __init__(self, keys: Mapping[bytes, bytes], limit: int) -> None:
         """`limit`: hops of an event that is still accepted."""

@@ -15,10 +15,10 @@ SHARDS = 256
 
 
 class Identity:
-    """Makes ids. Owner: the trio thread.
+    """The maker of ids. Owner: the trio thread.
 
-    The milliseconds never go back. Should the wall clock stand far behind (it was set back), ids go on
-    from the last one, so that partitions and keyset pages keep their order.
+    The milliseconds never go back. If the wall clock was set far back, ids go on from the last one, so
+    that partitions and keyset pages keep their order.
     """
 
     def __init__(

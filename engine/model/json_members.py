@@ -78,7 +78,7 @@ def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
 
 
 def storable(body: bytes) -> bool:
-    """Whether no string of well-formed JSON holds NUL or a lone surrogate."""
+    """Return True if no string of well-formed JSON holds NUL or a lone surrogate."""
     if b"\\u" not in body:
         return True
     hidden = body.replace(b"\\\\", _HIDDEN)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Quota(Enum):
-    """What is counted for an account. The values are the names of fields."""
+    """A kind of thing that is counted for an account. The values are the names of fields."""
 
     DESTINATIONS = "destinations"
     RULES = "rules"
@@ -26,7 +26,8 @@ class Quotas(Struct, frozen=True, kw_only=True):
 
 
 class CustomerAccount(Struct, frozen=True, kw_only=True):
-    """One version of a customer's account; version 0 is an account of which nothing was written."""
+    """One version of a customer's account. Version 0 is an account without a name and quotas of its
+    own."""
 
     id: str
     environment: int
@@ -37,7 +38,8 @@ class CustomerAccount(Struct, frozen=True, kw_only=True):
 
 
 class Used(Struct, frozen=True):
-    """The rows of an account. `tally` rises with everything that one of its sessions adds."""
+    """The number of rows of an account. `tally` rises with everything that a session of the account
+    adds."""
 
     tally: int
     destinations: int
@@ -51,7 +53,8 @@ class Used(Struct, frozen=True):
 
 
 class CustomerTally(Struct, frozen=True):
-    """The state of an account that a decision was made by: what is added must find it unchanged."""
+    """The state of an account that a decision was based on: a statement that adds must find it
+    unchanged."""
 
     account: str
     tally: int

@@ -37,15 +37,15 @@ class EnvironmentModel(Struct, frozen=True):
 
 
 class SessionCustomer(Struct, frozen=True):
-    """A customer's account, of one environment."""
+    """The customer's account that an embed session acts for, in one environment."""
 
     account: str
     external_id: str
 
 
 class Credential(Struct, frozen=True, kw_only=True):
-    """What a secret stands for. An MCP key has no environment of its own. An embed session has a
-    customer, and sees nothing but what is that customer's."""
+    """The rights of a secret. An MCP key has no environment of its own. An embed session has a
+    customer, and sees only what is that customer's."""
 
     kind: CredentialKind
     key_id: str
@@ -74,7 +74,7 @@ class RuleModel(Struct, frozen=True, kw_only=True):
 
 
 class PayloadCheck(Protocol):
-    """The active schema of an event type, compiled."""
+    """The active schema of an event type, as a check of payloads."""
 
     def check(self, payload: bytes, pause: Callable[[], None] = ...) -> None:
         """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
@@ -174,7 +174,7 @@ class Models:
         return self.credential_by_digest(digest_of(secret), now)
 
     def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
-        """The same for a secret whose `digest_of` is known already."""
+        """Return the credential of a secret whose `digest_of` is known; see `credential`."""
         credential = self._credentials.get(digest)
         if credential is None:
             return None
@@ -277,7 +277,7 @@ class Models:
 
 
 class ActiveSchema(Struct, frozen=True, gc=False):
-    """What the hot path needs of a type's active version."""
+    """The active version of an event type, as the hot path needs it."""
 
     id: str
     environment: int

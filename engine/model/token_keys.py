@@ -13,7 +13,7 @@ SIGNATURE_BYTES = 32
 
 
 class TokenKeys:
-    """The first of the keys signs, any verifies. Owner: the trio thread."""
+    """The keys of one purpose. The first signs, any verifies. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
         """`keys` by their ids, of which the first bytes count."""

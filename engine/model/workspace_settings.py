@@ -7,7 +7,7 @@ from msgspec import Struct
 
 
 class Ability(Enum):
-    """What a customer may do with what is its own, unless the workspace takes it away."""
+    """An action that customers may take on their own things, unless the workspace denies it."""
 
     CREATE_DESTINATIONS = "createDestinations"
     EDIT_DESTINATIONS = "editDestinations"
@@ -26,7 +26,7 @@ class Ability(Enum):
 
 
 class WorkspaceSettings(Struct, frozen=True, kw_only=True):
-    """One version of a workspace's settings; version 0 is what holds before any was written."""
+    """One version of a workspace's settings. Version 0 holds until one is written."""
 
     workspace: str
     version: int = 0
@@ -36,5 +36,5 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
     updated_at_ms: int | None = None
 
     def allows(self, ability: Ability) -> bool:
-        """Whether customers may do it."""
+        """Return True if customers have an ability."""
         return ability not in self.denied

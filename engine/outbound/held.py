@@ -19,14 +19,14 @@ SHARE_BYTES = 48 * MIB
 
 
 class HeldStatistics(Struct, frozen=True):
-    """What is held, and who waits."""
+    """The bytes that are held, and the attempts that wait."""
 
     bytes: int
     waiting: int
 
 
 class HeldBytes:
-    """Lets attempts in as there is room: those of a workspace in their order, workspaces by turns. Owner
+    """The budget of bytes. A workspace's attempts are let in in their order, workspaces by turns. Owner
     of the counts. All calls are made by the trio thread."""
 
     def __init__(self, most: int = MOST_BYTES, share: int = SHARE_BYTES) -> None:

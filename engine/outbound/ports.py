@@ -22,7 +22,7 @@ def layered(first: Headers, then: Headers) -> Headers:
 
 
 class Failure(Struct, frozen=True):
-    """Why an attempt cannot be sent: it is a failed one, of this category."""
+    """The reason why an attempt cannot be sent: the attempt fails with this category."""
 
     category: ErrorCategory
     message: str
@@ -51,8 +51,8 @@ class FileStage(Protocol):
 
 
 class Script(Struct, frozen=True):
-    """A script to be run, and for whom: shares are reckoned by `workspace`, and in it by `customer`, the
-    account that the script's destination is tied to."""
+    """A script to be run. Shares are reckoned by `workspace`, and within it by `customer`, the account
+    that the script's destination is tied to."""
 
     workspace: str
     id: str
@@ -61,8 +61,8 @@ class Script(Struct, frozen=True):
 
 
 class Transformed(Struct, frozen=True):
-    """What a script returned. `skipped`: null, and nothing is to be sent. `type` and `headers` are what
-    it set besides the body."""
+    """The result of a script. `skipped`: the script returned null, and nothing is to be sent. `type`
+    and `headers` are what it set besides the body."""
 
     body: bytes
     skipped: bool = False
@@ -88,7 +88,7 @@ class TransformStage(Protocol):
 
 
 class ScriptRuns(Protocol):
-    """The same for whoever waits for the result."""
+    """The runs of scripts for callers that wait for the result."""
 
     async def perform(
         self, script: Script, body: bytes, now_ms: int, seed: str
@@ -104,14 +104,14 @@ class ScriptRuns(Protocol):
 
 
 class Rendered(Struct, frozen=True):
-    """What a template made of a body."""
+    """The request that a template made of a body."""
 
     body: bytes
     headers: Headers = ()
 
 
 class TemplateStage(Protocol):
-    """The catalog, as far as attempts need it."""
+    """The catalog of templates, as attempts need it."""
 
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None

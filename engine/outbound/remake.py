@@ -37,7 +37,7 @@ _FAILED = "the body could not be made again: {}"
 
 
 class Scripts(Protocol):
-    """Where scripts are found by the version that an attempt recorded."""
+    """The store of scripts, by the version that an attempt recorded."""
 
     async def of_version(
         self, environment: int, destination: str, version: int

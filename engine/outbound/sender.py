@@ -35,8 +35,8 @@ MOST_MADE = 1 << 20  # what a script returns at the most: what a run asks room f
 
 
 class OutboundSender:
-    """Implements `engine.ports.Sender` before another one. Each attempt is a `Preparation` of its own;
-    what they hold of bytes is bounded together. Owner of whether it has stopped."""
+    """The sender that the engine knows, in front of the wire. Each attempt is a `Preparation` of its
+    own; together they hold a bounded number of bytes. Owner of whether it has stopped."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ TRIAL_BYTES = 512 * 1024
 
 
 class TrialDraft(Document):
-    """What a script is to be run over: an outbound body, or that of an event that is there."""
+    """The input of a trial run: an outbound body, or the id of an event."""
 
     event: dict[str, Any] | None = None
     event_id: Uuid | None = None
@@ -45,7 +45,7 @@ def checked(draft: TrialDraft) -> TrialDraft:
 
 
 class Trials:
-    """Runs scripts for whoever asks."""
+    """Trial runs of scripts, a few at a time."""
 
     def __init__(self, transforms: ScriptRuns) -> None:
         self._transforms = transforms

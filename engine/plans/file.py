@@ -44,7 +44,7 @@ Days = Annotated[int, Field(strict=True, ge=1, le=MOST_DAYS)]
 
 
 class PlansFileError(Exception):
-    """The file cannot be used; the message names it, and the field."""
+    """A file that cannot be used; the message names the file and the field."""
 
 
 class _Entry(BaseModel):

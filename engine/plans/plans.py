@@ -99,7 +99,7 @@ def overridden(
 
 
 class Plans:
-    """Which plan a workspace has. Owner of nothing: it reads the models."""
+    """The plans of workspaces. Owner of nothing: it reads the models."""
 
     def __init__(self, models: Models, plans: Mapping[str, Plan] = BUILT_IN) -> None:
         self._models = models
@@ -141,10 +141,10 @@ class Plans:
 
 
 class Horizon:
-    """What of the log an environment's plan still shows: the one place that decides it.
+    """The horizon of an environment's log: the oldest instant that its plan still shows.
 
-    Partitions are kept for the longest plan; what a shorter one is over for is there, but not shown,
-    whatever its state.
+    Partitions are kept for the longest plan. A delivery that is older than a shorter plan is there, but
+    not shown, whatever its state.
     """
 
     def __init__(self, plans: Plans, now: Callable[[], float]) -> None:

@@ -39,7 +39,8 @@ class _Item(Struct, gc=False):
 
 
 class _Lane(Struct):
-    """What waits in one lane: by id its place among all that were enqueued for the destination."""
+    """The replays that wait in one lane. By id: their places among all that were enqueued for the
+    destination."""
 
     items: dict[str, int]
     moved_at: float
@@ -47,7 +48,7 @@ class _Lane(Struct):
 
 
 class _Queue(Struct):
-    """What waits at one destination."""
+    """The replays that wait at one destination."""
 
     count: int
     moved_at: float
@@ -59,7 +60,7 @@ class _Queue(Struct):
 
 
 class Ahead:
-    """Owner of the counts. A replay is in here from before it is written until its first attempt."""
+    """Owner of the counts. A replay is counted from before it is written until its first attempt."""
 
     def __init__(self) -> None:
         self._items: dict[str, _Item] = {}
@@ -133,7 +134,7 @@ class Ahead:
         return 0 if queue is None else queue.count
 
     def crowded(self, now: float) -> bool:
-        """Whether so many wait that a destination may have the least only."""
+        """Return True if so many replays wait that a destination may have only the least number."""
         if len(self._items) >= MOST or self._bytes >= CROWD_BYTES:
             return True
         if now >= self._still_at + COUNT_AGAIN_S:
@@ -168,13 +169,13 @@ class Ahead:
         return 0 if found is None else len(found.items)
 
     def stuck(self, destination: str, lane: str, now: float) -> bool:
-        """Whether something waits in a lane that does not move: its head fails, or others overtake it."""
+        """Return True if a lane does not move: its head fails, or other lanes overtake it."""
         queue = self._queues.get(destination)
         found = None if queue is None else queue.lanes.get(lane)
         return queue is not None and found is not None and _stuck(queue, found, now)
 
     def lane_open(self, destination: str, lane: str, now: float) -> bool:
-        """Whether a lane that was full or stuck moves, and has come down to half of what it may hold."""
+        """Return True if a lane that was full or stuck moves, and is down to half of its window."""
         if self.in_lane(destination, lane) > LANE // 2:
             return False
         return not self.stuck(destination, lane, now)

@@ -17,7 +17,8 @@ _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
 class Course:
-    """One job. Owner: the runner. `lost`: memory and store differ, so it is to be taken up anew."""
+    """The course of one job. Owner: the runner. `lost`: memory and store differ, so the job is taken up
+    anew."""
 
     def __init__(self, job: ReplayJob, legs: list[Leg], now: float) -> None:
         self.job = job
@@ -64,7 +65,8 @@ class Course:
             self.stirred = True
 
     def may_have_ended(self, now: float) -> bool:
-        """Whether to ask if the job has ended: something has, or nothing was asked for a while."""
+        """Return True if the store should be asked whether the job has ended: something has ended, or
+        the last question is a while ago."""
         if not self.stirred and now < self._asked_at + ASK_AGAIN_S:
             return False
         self.stirred, self._asked_at = False, now
@@ -88,7 +90,7 @@ class Course:
 
     @property
     def open(self) -> bool:
-        """Whether a leg has more to be looked at."""
+        """True if a leg has more to be read."""
         return bool(self._legs)
 
     def legs_in_turn(self) -> Iterator[Leg]:
@@ -100,7 +102,7 @@ class Course:
             yield leg
 
     def lane_first(self, leg: Leg) -> bool:
-        """Whether it is a parked lane's turn: they and the leg itself take turns."""
+        """Return True if it is a parked lane's turn: parked lanes and the leg itself take turns."""
         if leg.destination in self._took_lane:
             self._took_lane.remove(leg.destination)
             return False

@@ -13,7 +13,7 @@ SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_R
 
 
 class ReplaySelection(Struct, frozen=True, kw_only=True):
-    """Which deliveries a job replays; what is None does not matter. All that is given must hold.
+    """The deliveries that a job replays: those that meet every member that is given. None selects all.
 
     Instants are milliseconds since the epoch on the deliveries' creation, `from_ms` inclusive, `to_ms`
     exclusive. `event_types` are patterns, as in a routing rule.
@@ -34,7 +34,8 @@ class ReplaySelection(Struct, frozen=True, kw_only=True):
 
     @property
     def origins(self) -> tuple[DeliveryOrigin, ...]:
-        """A replay is replayed only where it is named: else each job would double the ones before."""
+        """The origins that are replayed. A replay is replayed only by name: else each job would double
+        the ones before."""
         if self.deliveries is None:
             return (DeliveryOrigin.NORMAL,)
         return (DeliveryOrigin.NORMAL, DeliveryOrigin.REPLAY)
@@ -91,7 +92,7 @@ class Leg(Struct, kw_only=True):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left of it to be enqueued."""
+        """True if nothing of the leg is left to be enqueued."""
         return self.exhausted and not self.parked
 
 

@@ -50,7 +50,7 @@ def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
 
 
 class Meter:
-    """How many of a job's deliveries end in a second, lately."""
+    """The speed of one job: how many of its deliveries end in a second, lately."""
 
     __slots__ = ("_count", "_since", "per_second")
 
@@ -76,7 +76,7 @@ class Meter:
 
 
 class Rests:
-    """Owner of the rests."""
+    """Owner of the rests of jobs and environments."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, float] = {}
@@ -84,14 +84,14 @@ class Rests:
         self._slow: dict[str, int] = {}  # by job: steps in a row that the database gave up
 
     def job_rests(self, job: str, now: float) -> bool:
-        """Whether a job is not to be taken up yet."""
+        """Return True if a job is not to be taken up yet."""
         if self._jobs.get(job, now) > now:
             return True
         self._jobs.pop(job, None)
         return False
 
     def environment_rests(self, environment: int, now: float) -> bool:
-        """Whether an environment's jobs have no step yet."""
+        """Return True if an environment's jobs have no step yet."""
         if self._environments.get(environment, now) > now:
             return True
         self._environments.pop(environment, None)

@@ -21,15 +21,15 @@ PARKED = 256
 
 
 class Way(Struct, frozen=True):
-    """What is to go on: a leg's parked lane, or (None) the leg itself."""
+    """The next step of a leg: a parked lane, or (None) the leg itself."""
 
     leg: Leg
     lane: str | None
 
 
 class Passage(Struct):
-    """What of a stretch goes. `parks`: lanes to be passed over, with the id after which. `blocked`: the
-    lane for which the rest waits."""
+    """The part of a stretch that goes on. `parks`: lanes that are passed over, each with the id after
+    which. `blocked`: the lane that the rest waits for."""
 
     stretch: Stretch
     parks: dict[str, str]
@@ -80,7 +80,7 @@ def passage(stretch: Stretch, leg: Leg, ahead: Ahead, now: float) -> Passage:
 
 
 def waits(blocked: str, leg: Leg, ahead: Ahead, now: float) -> bool:
-    """Whether a leg still waits for a lane that had no room: it has none, and can not be parked."""
+    """Return True if a leg still waits for a lane that has no room and cannot be parked."""
     if ahead.lane_open(leg.destination, blocked, now):
         return False
     return len(leg.parked) >= PARKED or not ahead.stuck(leg.destination, blocked, now)
@@ -104,7 +104,8 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """An `engine.intake.entrance.Entry`. Afterwards `passed` tells whether it was the chunk's turn."""
+    """A chunk on its way in: an `engine.intake.entrance.Entry`. Afterwards `passed` tells whether the
+    store accepted the chunk's step."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:
         self._store = store

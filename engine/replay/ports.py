@@ -27,8 +27,8 @@ class Named(Struct, frozen=True):
 
 
 class Stretch(Struct):
-    """What was read of a leg: originals in order of id, whole. Everything up to `through` was looked at;
-    those in `lost` (their lanes by id) have no event any more. `end`: nothing is beyond."""
+    """A stretch of a leg: originals in order of id, whole. Everything up to `through` was examined; the
+    originals in `lost` (lanes by id) have no event any more. `end`: nothing is beyond."""
 
     originals: list[Delivery]
     through: str
@@ -37,7 +37,7 @@ class Stretch(Struct):
 
 
 class Chunk(Struct):
-    """Replays that enter together, and the step that they are: of a leg or of a parked lane."""
+    """Replays that are written together, and the step of a leg or of a parked lane that they are."""
 
     environment: int
     job: str
@@ -57,7 +57,7 @@ class Chunk(Struct):
 
 
 class Enqueued(Struct):
-    """What became of a chunk: the ids that were written, None where it was not the chunk's turn."""
+    """The result of a chunk: the ids that were written, None where it was not the chunk's turn."""
 
     ids: list[str] | None
 
@@ -103,7 +103,7 @@ class JobStore(Protocol):
 
 
 class ReplayStore(Protocol):
-    """What runs jobs."""
+    """Jobs, as the runner reads and moves them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
         """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first; those that are `known` by

@@ -51,7 +51,8 @@ class SchemaCheck:
 
 
 class SchemaCompiler:
-    """Compiles, and lets those rest that were compiled longest ago. Owner: the trio thread."""
+    """The compiler of active schemas. It drops those that were compiled longest ago. Owner: the trio
+    thread."""
 
     def __init__(self, most_bytes: int = COMPILED_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -78,7 +79,7 @@ class SchemaCompiler:
 
 
 class ActiveSchemas:
-    """Puts active versions into the read models."""
+    """The active versions of this process, put into the read models."""
 
     def __init__(self, models: Models, compiler: SchemaCompiler | None = None) -> None:
         self._models = models

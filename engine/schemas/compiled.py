@@ -95,7 +95,7 @@ def _meet_meta_schema(schema: Any) -> None:
 
 
 class CompiledSchema:
-    """Checks payloads. Raises Refusal 400 where a schema cannot be compiled."""
+    """A checker of payloads. Raises Refusal 400 where a schema cannot be compiled."""
 
     __slots__ = (
         "_free_bytes",

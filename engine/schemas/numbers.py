@@ -35,7 +35,7 @@ _RUN = b"0" * 19  # digits of the least long integer
 
 
 class Prices(Struct, frozen=True):
-    """What one schema asks of long numbers."""
+    """The prices of long numbers under one schema."""
 
     each: int  # units of one long number of few digits
     unique: int  # how often it may be compared with all others

@@ -30,7 +30,7 @@ _KINDS = ("object", "array", "string", "integer", "number", "boolean", "null")
 
 
 class ObservationRoom:
-    """How many more places can be watched."""
+    """The number of places that may still be observed."""
 
     def __init__(self, sights: int = MAX_SIGHTS) -> None:
         self.left = sights
@@ -44,7 +44,7 @@ class ObservationRoom:
 
 
 class Observation:
-    """One place. `seen` counts values by kind; the rest says what they had in common."""
+    """One place. `seen` counts values by kind; the other members hold what the values had in common."""
 
     __slots__ = ("formats", "frozen", "items", "lost", "members", "rest", "seen", "values")
 

@@ -84,7 +84,7 @@ def patterns_of(schema: Any) -> Iterator[str]:
 
 
 class TextPrices(Struct, frozen=True):
-    """What patterns take."""
+    """The prices of text under one schema's patterns."""
 
     rate: int  # places for each character
     names: frozenset[str] | None  # the members whose texts are matched, None: all text is

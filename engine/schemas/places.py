@@ -27,8 +27,8 @@ Steps = tuple[str, ...]
 
 
 class Subschema:
-    """One subschema, by its way from the root. `parts` are those within it by keyword and name (or
-    index), `refers` what it refers to."""
+    """One subschema, by its steps from the root. `parts` are the subschemas within it, by keyword and
+    name (or index); `refers` are those that it refers to."""
 
     __slots__ = ("base", "parts", "refers", "schema", "steps")
 
@@ -41,12 +41,12 @@ class Subschema:
 
     @property
     def path(self) -> str:
-        """Where it is, as errors name it."""
+        """The path of the subschema, as errors name it."""
         return ".".join(("schema", *self.steps))
 
 
 class _Index:
-    """What a reference can name."""
+    """The names that a reference can use."""
 
     def __init__(self) -> None:
         self.resources: dict[str, Subschema] = {}

@@ -10,7 +10,7 @@ from engine.model.read_models import ActiveSchema
 
 
 class SchemaStatus(Enum):
-    """What a version is for. Computed: of a type's versions the one that its row names is ACTIVE."""
+    """The status of a version. It is computed: the type's row names the ACTIVE version."""
 
     DRAFT = "DRAFT"  # never held events to anything
     ACTIVE = "ACTIVE"
@@ -39,21 +39,21 @@ class SchemaRecord(Struct, frozen=True, kw_only=True):
 
 
 class SchemaFilter(Struct, frozen=True, kw_only=True):
-    """Which versions of an environment a list shows; what is None does not matter."""
+    """A filter of a list of versions; None selects all."""
 
     event_type: str | None = None
     status: SchemaStatus | None = None
 
 
 class SchemaPage(Struct, frozen=True):
-    """Newest first. Where `below` is set, there are more with ids below it."""
+    """A page, newest first. Where `below` is set, more versions have ids below it."""
 
     items: list[SchemaRecord]
     below: str | None
 
 
 class SchemaBounds(Struct, frozen=True):
-    """How many versions a type and an environment may have."""
+    """The most versions that a type and an environment may have."""
 
     of_type: int
     of_environment: int

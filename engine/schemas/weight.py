@@ -27,8 +27,8 @@ Counts = dict[Subschema, int]
 
 
 class _Fan:
-    """Which subschemas the members of an object (or the items of an array) are held to, how often:
-    those that are named, and all others."""
+    """The subschemas that members of an object (or items of an array) are held to, with their counts:
+    for members that are named, and for all others."""
 
     __slots__ = ("named", "other")
 
@@ -42,7 +42,7 @@ class _Fan:
 
 
 class _Cost:
-    """What one place costs on the value itself, and where its members and items go."""
+    """The cost of one subschema on the value itself, and the subschemas of its members and items."""
 
     __slots__ = ("items", "members", "own")
 

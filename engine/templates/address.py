@@ -23,7 +23,7 @@ _CONFIG = frozenset({"config", "omit"})
 
 @dataclass(frozen=True, slots=True)
 class Destined:
-    """Where requests go. `url` and `headers` may hold secrets; `shown_url` has the mask instead."""
+    """The target of requests. `url` and `headers` may hold secrets; `shown_url` has the mask instead."""
 
     url: str
     shown_url: str
@@ -32,10 +32,10 @@ class Destined:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Makes URLs and headers of complete configurations.
+    """The address of a template, for complete configurations.
 
-    Either the whole URL is the field `field`; or it begins with what the expression `base` gives, and
-    `path` follows, whose parameters are percent-encoded. Without `hosts` any host will do.
+    Either `field` is the whole URL, or the expression `base` gives its beginning and `path` follows,
+    whose parameters are percent-encoded. Without `hosts` any host will do.
     """
 
     field: str  # whose value is judged: the whole URL, or what `base` may be replaced by

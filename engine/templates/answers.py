@@ -25,7 +25,8 @@ _ENTRY = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sign(BaseModel):
-    """Something in an answer. `json` is a path of names between dots; all that is given must hold."""
+    """A sign in an answer. `json` is a path of names between dots. Every member that is given must
+    hold."""
 
     model_config = _ENTRY
 
@@ -38,7 +39,7 @@ class Sign(BaseModel):
 
 
 class Wait(BaseModel):
-    """Where an answer says how long to wait: seconds, a date, or with `epoch` an instant."""
+    """The place in an answer that says how long to wait: seconds, a date, or with `epoch` an instant."""
 
     model_config = _ENTRY
 
@@ -48,8 +49,8 @@ class Wait(BaseModel):
 
 
 class AnswerRule(Sign):
-    """A sign that a failure is of a category. `wait_s`: how long, where the answer does not say; `wait`:
-    where it says so, instead of the template's places."""
+    """A sign that a failure is of a category. `wait` are the places that say how long to wait, instead
+    of the template's. `wait_s` holds where the answer says nothing."""
 
     category: Literal["RATE_LIMITED", "HTTP_4XX", "HTTP_5XX"]
     wait: list[Wait] | None = None
@@ -57,7 +58,7 @@ class AnswerRule(Sign):
 
 
 class AnswerRules(BaseModel):
-    """A template's rules. Without any the status line says all."""
+    """A template's rules. Without rules the status line decides."""
 
     model_config = _ENTRY
 

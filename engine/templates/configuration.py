@@ -17,7 +17,8 @@ _CONTROL_BUT_LINES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 class ConfigurationSchema:
-    """Judges and completes configurations. `schema` has a property a field, in the order to be shown."""
+    """The schema of configurations: it judges and completes them. `schema` has a property for each
+    field, in the order to be shown."""
 
     __slots__ = ("_defaults", "_multiline", "_validator", "schema", "secrets")
 

@@ -16,11 +16,11 @@ from engine.templates.values import Numeral, as_text
 
 
 class LeafError(Exception):
-    """A leaf is not written in the language."""
+    """A leaf that is not written in the language."""
 
 
 class Omitted:
-    """The value of what is to be left out of its object or list."""
+    """The value of a member or item that is to be left out."""
 
     def __bool__(self) -> bool:
         return False
@@ -127,7 +127,7 @@ def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
 
 
 def is_written(leaf: str) -> bool:
-    """Whether a text has anything of the language in it."""
+    """Return True if a text has anything of the language in it."""
     return "{{" in leaf or "{%" in leaf
 
 

@@ -35,7 +35,7 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{1,64}$")]
 
 
 class TemplateFileError(Exception):
-    """A file cannot be used; the message names it, and the place."""
+    """A file that cannot be used; the message names the file and the place."""
 
 
 class _Address(BaseModel):

@@ -20,7 +20,8 @@ _NO_SUCH = "the destination's template is not in the catalog any more"
 
 
 class Renderer:
-    """Implements `engine.outbound.ports.TemplateStage`. Used on the trio thread only."""
+    """The renderer of a catalog. Implements `engine.outbound.ports.TemplateStage`. Used on the trio
+    thread only."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog

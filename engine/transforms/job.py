@@ -37,7 +37,7 @@ _CUT = "\N{HORIZONTAL ELLIPSIS}".encode()  # at the end of logs that were longer
 
 
 class KnownScript(Struct, eq=False):
-    """A source of one workspace, or of a customer's account in it, and what its runs have cost."""
+    """A source of one workspace, or of a customer's account in it, with what its runs have cost."""
 
     workspace: str
     source: str
@@ -54,7 +54,7 @@ class KnownScript(Struct, eq=False):
 
     @property
     def quick(self) -> bool:
-        """Whether it has shown that others need not fear to wait behind it."""
+        """True if the script has proved quick, so that others need not fear to wait behind it."""
         return self.owed == 0
 
     def ran(self, cpu_s: float) -> None:
@@ -68,7 +68,7 @@ class KnownScript(Struct, eq=False):
 
 
 class Cost(Struct, frozen=True):
-    """Seconds of CPU: of a run, and with what came before it, such as its script's compilation."""
+    """Seconds of CPU: of the run alone, and with the work before it, such as compiling the script."""
 
     run_s: float
     all_s: float

@@ -24,7 +24,7 @@ BURST_S = 0.5  # that may be owed before a workspace's slow scripts wait: ten of
 
 
 class WorkspaceQueue:
-    """Jobs of one workspace: its customers take turns, and those of no customer take theirs."""
+    """The jobs of one workspace. Its customers take turns, and so do the jobs of no customer."""
 
     def __init__(self) -> None:
         self._jobs: FairQueue[str | None, Job] = FairQueue()  # by customer
@@ -70,7 +70,7 @@ class WorkspaceQueue:
 
 
 class WorkspaceJobs(Struct, eq=False):
-    """What waits for one workspace, and what it has had."""
+    """The waiting jobs of one workspace, and the CPU that its jobs have had."""
 
     workspace: str
     quick: WorkspaceQueue
@@ -85,7 +85,7 @@ class WorkspaceJobs(Struct, eq=False):
         return max(0.0, self.owed_s - (now - self.owed_at) * SHARE)
 
     def has_room(self, job: Job) -> bool:
-        """Whether a job may wait."""
+        """Return True if one more job may wait."""
         if len(self.quick) + len(self.slow) >= MOST_JOBS or self.bytes + job.size > MOST_BYTES:
             return False
         customer = job.known.customer
@@ -100,12 +100,12 @@ class WorkspaceJobs(Struct, eq=False):
         )
 
     def idle(self, now: float) -> bool:
-        """Whether nothing needs to be remembered of it."""
+        """Return True if nothing needs to be remembered of the workspace."""
         return not self.quick and not self.slow and self.debt_s(now) <= 0
 
 
 class JobQueue:
-    """Owner of the queues: the pool. Quick scripts and others have turns of their own."""
+    """Owner of the queues: the pool. Quick scripts and other scripts have turns of their own."""
 
     def __init__(self) -> None:
         self._tenants: dict[str, WorkspaceJobs] = {}
@@ -117,12 +117,12 @@ class JobQueue:
 
     @property
     def quick(self) -> bool:
-        """Whether a quick script waits."""
+        """True if a quick script waits."""
         return bool(self._quick)
 
     @property
     def slow(self) -> bool:
-        """Whether another one waits."""
+        """True if another script waits."""
         return bool(self._slow)
 
     def add(self, job: Job, *, first: bool = False) -> bool:

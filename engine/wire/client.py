@@ -39,7 +39,7 @@ DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
 
 @dataclass(frozen=True, slots=True)
 class WireStatistics:
-    """What the client is doing, and did since its start."""
+    """The present work of the client, and its counts since the start."""
 
     in_flight: int  # exchanges begun and not reported, the waiting ones too
     waiting: int  # of these, until their destination may have another
@@ -62,7 +62,7 @@ class WireStatistics:
 
 
 class WireClient:
-    """Implements `engine.ports.Sender`. Owner of pools and descriptors; used on the trio thread only."""
+    """Implements `engine.ports.Sender`. Owner of queues and descriptors; used on the trio thread only."""
 
     def __init__(
         self,

@@ -29,7 +29,8 @@ TLS_REPLIES_LIMIT = 64 * 1024
 
 
 class OutboundConnection:
-    """Its exchange's, and of the pool that has that; of `IdleConnections` while `exchange` is None."""
+    """A connection. Owner: its exchange and that exchange's queue; `IdleConnections` while `exchange`
+    is None."""
 
     __slots__ = (
         "_answer",
@@ -53,7 +54,7 @@ class OutboundConnection:
     )
 
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
-        """It takes over the descriptor of `sock` and a place of `Openings`."""
+        """Take over the descriptor of `sock` and a place of `Openings`."""
         self.origin = origin
         self.pool = pool  # of the exchange that it has, or had last
         wiring = self._wiring = pool.wiring
@@ -78,7 +79,7 @@ class OutboundConnection:
 
     @property
     def phase(self) -> str:
-        """What the exchange waits for."""
+        """The step that the exchange waits for, as words after "while"."""
         if self._tls is not None and not self._tls.established:
             return "in the TLS handshake"
         if self._answer.begun:
@@ -209,7 +210,7 @@ class OutboundConnection:
     # --- being made
 
     def _made(self) -> None:
-        """It can be used, or never will be: another may be made."""
+        """Give the place among openings back: the connection is made, or never will be."""
         self._making = False
         self._wiring.openings.give(self.origin.workspace)
         self.pool.made()

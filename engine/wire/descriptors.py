@@ -21,17 +21,17 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class DescriptorWaiter(Protocol):
-    """Somebody who waits for a descriptor."""
+    """A race that waits for a descriptor."""
 
     def granted(self) -> None:
         """A descriptor was taken for you: use it or give it back."""
 
 
 class Idle(Protocol):
-    """The idle connections, whose descriptors can be had back."""
+    """The idle connections, whose descriptors can be taken back."""
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of idle connections."""
 
     def evict(self, workspace: str | None) -> bool:
         """Close one, the oldest of this workspace where it has one (None: of all), which gives its
@@ -53,21 +53,21 @@ class Descriptors:
 
     @property
     def used(self) -> int:
-        """How many are taken."""
+        """The number of descriptors that are taken."""
         return self._held.total
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The number of races that wait."""
         return len(self._lines)
 
     @property
     def most(self) -> int:
-        """How many the workspace that has most of them has."""
+        """The number that the workspace with most descriptors has."""
         return self._held.most
 
     def wanted(self, workspace: str) -> bool:
-        """Whether somebody waits for what a connection of this workspace has."""
+        """Return True if a race waits for the descriptor that a connection of this workspace has."""
         return bool(self._lines) and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:
@@ -108,7 +108,7 @@ class Descriptors:
         return True
 
     def _evict(self, workspace: str) -> bool:
-        """Who has more than an equal part makes room among its own connections first."""
+        """Close an idle connection. A workspace that has more than an equal part loses its own first."""
         greedy = self._held.of(workspace) * len(self._held) > self.limit
         evicted = self._idle.evict(workspace if greedy else None)
         self.evicted += evicted

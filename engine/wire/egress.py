@@ -49,7 +49,7 @@ class Ranges:
 
 
 class EgressGuard:
-    """Judges addresses. `allow` lists networks that may be connected to although not public."""
+    """The judge of addresses. `allow` lists private networks that may be connected to."""
 
     def __init__(self, allow: Sequence[Network] = ()) -> None:
         self._denied4 = Ranges(IPv4Network(text) for text in DENIED_V4.split())
@@ -58,7 +58,7 @@ class EgressGuard:
         self._allow6 = Ranges(network for network in allow if network.version == 6)
 
     def allows(self, address: str) -> bool:
-        """Whether a socket may connect to `address`, the first member of a socket address."""
+        """Return True if a socket may connect to `address`, the first member of a socket address."""
         try:
             parsed = ip_address(address.partition("%")[0])  # a zone changes nothing
         except ValueError:
@@ -66,7 +66,7 @@ class EgressGuard:
         return self._allows4(parsed) if isinstance(parsed, IPv4Address) else self._allows6(parsed)
 
     def allows_all(self, addresses: Iterable[str]) -> bool:
-        """Whether every answer of a name is allowed: one that is denied denies the name."""
+        """Return True if every address of a name is allowed: one that is denied denies the name."""
         return all(map(self.allows, addresses))
 
     def _allows4(self, address: IPv4Address) -> bool:

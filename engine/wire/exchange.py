@@ -17,11 +17,11 @@ from engine.wire.response import Response
 
 
 class Holder(Protocol):
-    """Who has an exchange in hand."""
+    """The holder of an exchange."""
 
     @property
     def phase(self) -> str:
-        """What is being done, as words that go on from "while"."""
+        """The present step, as words after "while"."""
 
     def abandon(self, exchange: "OutboundExchange") -> tuple[Response | None, float]:
         """Let go of the exchange and of what it occupies.
@@ -33,8 +33,8 @@ class Holder(Protocol):
 class OutboundExchange:
     """An attempt that was begun.
 
-    Its deadline is watched by the connection that it is on, if that was kept from before, since such a
-    connection needs no timer of its own for each request; else by a timer of the exchange.
+    A connection that was kept from before watches the deadline, so that no request needs a timer of its
+    own. Otherwise a timer of the exchange does.
     """
 
     __slots__ = (

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 class ExchangeQueue:
-    """Owner of how many exchanges a destination has under way, and holder of those that wait.
+    """Owner of the number of exchanges that a destination has under way, and holder of those that wait.
 
-    There is one for each actor in memory, and few are busy: what is mostly empty is made when needed.
+    There is one for each actor in memory, and few are busy: members that are mostly empty are made when
+    needed.
     """
 
     __slots__ = (
@@ -58,7 +59,7 @@ class ExchangeQueue:
 
     @property
     def quiet(self) -> bool:
-        """Whether it could be forgotten."""
+        """True if the queue can be forgotten."""
         return not (self.busy or self._waiting)
 
     def submit(self, exchange: OutboundExchange, *, beyond_limit: bool = False) -> None:
@@ -165,7 +166,7 @@ class ExchangeQueue:
         Opening(self, exchange).begin()
 
     def _goes_next(self, origin: ReceiverOrigin) -> bool:
-        """Whether somebody waits here for a connection to this origin."""
+        """Return True if the next exchange here wants a connection to this origin."""
         waiting = self._waiting
         return waiting is not None and next(iter(waiting)).origin is origin
 

@@ -31,14 +31,14 @@ _WHOLE = frozenset({200, 203})  # a 206 was not asked for, and the others have n
 
 
 class FetchLimits(Struct, frozen=True):
-    """How long a source may take. Bytes are bounded by who keeps them."""
+    """The time that a source may take. Whoever keeps the bytes bounds them."""
 
     progress_s: float = 30.0  # without a byte: as long as a client's upload may pause
     total_s: float = 120.0  # 25 MiB at 220 KB/s
 
 
 class SourceError(Exception):
-    """A source did not give what it was asked for: why, and for how long it wants to be left alone."""
+    """A source did not give its content: why, and how long it wants to be left alone."""
 
     def __init__(
         self, category: ErrorCategory, message: str, retry_after_s: float | None = None
@@ -50,7 +50,8 @@ class SourceError(Exception):
 
 
 class FetchedSource:
-    """An answer whose body is to be read: `content_type` as the source says, `length` where it does."""
+    """A response whose body is to be read: `content_type` as the source says, `length` where it says
+    one."""
 
     def __init__(self, stream: FetchStream) -> None:
         self._stream = stream
@@ -66,7 +67,7 @@ class FetchedSource:
 
 
 class Fetcher:
-    """Owner of the turns at which sources are asked."""
+    """Owner of the turns of fetches."""
 
     def __init__(self, wiring: Wiring, limits: FetchLimits | None = None) -> None:
         self._wiring = wiring
@@ -128,7 +129,7 @@ class Fetcher:
 
 
 class _Share:
-    """The turns of one workspace, for as long as it has use of any."""
+    """The turns of one workspace, for as long as it uses any."""
 
     def __init__(self) -> None:
         self.turns = trio.Semaphore(AT_ONCE_WORKSPACE)

@@ -39,7 +39,7 @@ _DIGITS = 18  # of a Content-Length; int() of a long numeral is quadratic
 
 
 class Download(Response):
-    """An answer of any length. Whoever feeds it takes the pieces away before it feeds more."""
+    """A response of any length. Its reader takes the pieces away before it feeds more."""
 
     __slots__ = ("_pieces",)
 
@@ -56,7 +56,7 @@ class Download(Response):
 
     @property
     def unframed(self) -> bool:
-        """Whether nothing but the end of the connection tells where the body ends."""
+        """True if only the end of the connection tells where the body ends."""
         coding = self.header(b"transfer-encoding") or b""
         return self.length is None and not coding.lower().endswith(b"chunked")
 
@@ -83,7 +83,7 @@ class Download(Response):
 
 
 class FetchStream:
-    """A context within which a source is asked once. Raises WireError for whatever the source does."""
+    """A context within which a source is asked once. Raises WireError for every fault of the source."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
         """`workspace` pays for a look-up's thread and for the descriptor; `progress_s`: how long the
@@ -255,7 +255,7 @@ class FetchStream:
 
 
 class Found(Generic[T]):
-    """What a callback brings to the task that waits for it."""
+    """The value that a callback brings to a task."""
 
     def __init__(self) -> None:
         self.value: T | None = None

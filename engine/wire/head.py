@@ -48,7 +48,7 @@ def destination_headers(destination: Destination, more: Headers = ()) -> list[tu
 
 
 class WebhookHead:
-    """Writes the requests of one destination version."""
+    """The writer of one destination version's requests."""
 
     __slots__ = ("_destination", "_hops", "_prefix", "_signer")
 

@@ -48,7 +48,7 @@ class Opening:
 
     @property
     def phase(self) -> str:
-        """What is being done."""
+        """The present step, as words after "while"."""
         if self._race is None:
             return "resolving the name"
         if not self._has_place:
@@ -95,7 +95,7 @@ class Opening:
         self._pool.made()
 
     def placed(self) -> None:
-        """It is its turn: connect."""
+        """Connect: it is this opening's turn."""
         assert self._race is not None
         self._origin.leave(self)
         self._has_place = True

@@ -26,7 +26,7 @@ REST = 3.0
 
 
 class OpeningWaiter(Protocol):
-    """Somebody who waits for a place."""
+    """An opening that waits for a place."""
 
     def placed(self) -> None:
         """A place was taken for you: use it or give it back. Called within another's turn."""
@@ -88,7 +88,7 @@ class Shaking(Protocol):
 
 
 class Handshakes:
-    """Owner of the turns."""
+    """Owner of the turns of handshake steps."""
 
     def __init__(self, timers: Timers, elapsed: Callable[[], float] = time.perf_counter) -> None:
         self._timers = timers

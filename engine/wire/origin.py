@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Wanting(Protocol):
-    """Somebody who is kept from making a connection, and would take one that others left."""
+    """An exchange queue or opening that would take a connection that others leave."""
 
     def offered(self) -> None:
         """One has fallen idle at the origin: leave its line, and take one or let it be."""
@@ -58,7 +58,7 @@ class ReceiverOrigin:
 
 
 class Origins:
-    """Owner of the origins that a pool, an exchange or a connection knows."""
+    """Owner of the origins that a queue, an exchange or a connection uses."""
 
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[str, bool, str, int], ReceiverOrigin] = (

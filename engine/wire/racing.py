@@ -41,7 +41,8 @@ class ConnectingSocket:
 
 
 class Race:
-    """Calls `won` with a connected socket (whose descriptor is counted), or `lost`; later, and once."""
+    """A race for one connection. It calls `won` with a connected socket (whose descriptor is counted),
+    or `lost`; later, and once."""
 
     __slots__ = (
         "_candidates",
@@ -77,7 +78,7 @@ class Race:
 
     @property
     def connecting(self) -> bool:
-        """Whether a socket is open, rather than waited for."""
+        """True if a socket is open, rather than waited for."""
         return bool(self._candidates)
 
     def begin(self) -> None:

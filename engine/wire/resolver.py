@@ -35,7 +35,7 @@ def system_lookup(host: str) -> Addresses:
 
 
 class Waiter:
-    """Somebody who waits for an answer; `cancel` makes sure that none comes."""
+    """A caller that waits for an answer; after `cancel` none comes."""
 
     __slots__ = ("_forget", "callback")
 
@@ -101,12 +101,12 @@ class Resolver:
 
     @property
     def threads(self) -> int:
-        """How many are in use."""
+        """The number of threads in use."""
         return self._active.total
 
     @property
     def waiting(self) -> int:
-        """How many names wait for a thread."""
+        """The number of names that wait for a thread."""
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:

@@ -26,7 +26,7 @@ Fields = tuple[tuple[bytes, bytes], ...]
 
 
 class Parser(Protocol):
-    """What is used of `httptools.HttpResponseParser`."""
+    """The methods of `httptools.HttpResponseParser` that are used."""
 
     def feed_data(self, data: bytes) -> None: ...
     def get_status_code(self) -> int: ...
@@ -34,7 +34,7 @@ class Parser(Protocol):
 
 
 class Response:
-    """The answer that is being received. `status` is 0 until its head has arrived."""
+    """The response that is being received. `status` is 0 until its head has arrived."""
 
     __slots__ = (
         "_body",
@@ -77,12 +77,12 @@ class Response:
 
     @property
     def begun(self) -> bool:
-        """Whether a byte of it has arrived."""
+        """True if a byte of it has arrived."""
         return self._fed > 0
 
     @property
     def body(self) -> bytes:
-        """What was kept of the body."""
+        """The part of the body that was kept."""
         return bytes(self._body)
 
     @property

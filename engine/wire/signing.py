@@ -24,7 +24,7 @@ Sign = Callable[[bytes], bytes]
 
 
 class Signer:
-    """Signs for one destination version. A rotated-out key signs too until it expires."""
+    """The signer of one destination version. A retired key signs too until it expires."""
 
     __slots__ = ("_keys", "_only")
 

@@ -31,7 +31,7 @@ def shared_context() -> ssl.SSLContext:
 
 
 class TlsChannel:
-    """One client side of TLS. What it has to say to the peer is in `outgoing`."""
+    """The client side of one TLS stream. `outgoing` has the bytes for the peer."""
 
     __slots__ = ("_incoming", "_object", "_outgoing", "_silent", "_unsent", "closed", "established")
 

@@ -32,7 +32,8 @@ class WireCounts:
 
 @dataclass(slots=True)
 class Alive:
-    """What is ended with the client: each enters when it comes about, and leaves at its end."""
+    """The connections and openings that end with the client: each enters at its beginning and leaves at
+    its end."""
 
     connections: "set[OutboundConnection]" = field(default_factory=set)
     openings: "set[Opening]" = field(default_factory=set)

@@ -23,7 +23,7 @@ class CustomerUse(TypedDict):
 
 
 class QuotasDraft(TypedDict, total=False):
-    """Quotas of one account. What is null is as the workspace's plan has it for each customer."""
+    """Quotas of one account. A quota that is null is that of the workspace's plan."""
 
     # Archived ones are not counted.
     destinations: int | None
@@ -47,7 +47,7 @@ class Customer(TypedDict):
 
 
 class CustomerDraft(TypedDict, total=False):
-    """What is said of a customer's account, whole: what is left out is as if nothing was said."""
+    """Name and quotas of a customer's account. A PUT replaces both: what is left out is reset."""
 
     # For people; null: its customerExternalId serves.
     name: str | None

@@ -34,7 +34,7 @@ class Circuit(TypedDict):
 
 
 class DeliveryOptions(TypedDict, total=False):
-    """How a destination is sent to."""
+    """The way that a destination's requests are sent."""
 
     # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
     # whether they fail.
@@ -52,7 +52,7 @@ class DeliveryOptions(TypedDict, total=False):
 
 
 class DeliveryOptionsPatch(TypedDict, total=False):
-    """How a destination is sent to."""
+    """The way that a destination's requests are sent."""
 
     # Requests in flight at once; `auto`: as many as its answers bear, found by what they take and
     # whether they fail.
@@ -101,13 +101,13 @@ class Signing(TypedDict):
 
 
 class SigningOptions(TypedDict, total=False):
-    """How outbound bodies are signed."""
+    """The signatures of outbound bodies."""
 
     algorithm: SigningAlgorithm
 
 
 class SigningOptionsPatch(TypedDict, total=False):
-    """How outbound bodies are signed."""
+    """The signatures of outbound bodies."""
 
     algorithm: SigningAlgorithm | None
 

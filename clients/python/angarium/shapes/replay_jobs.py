@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 
 from angarium.shapes.words import Environment, ReplayStatus
 
-# Which deliveries are sent again: those for which all that is given holds.
+# The deliveries to be sent again: those that meet every member that is given.
 ReplayDraft = TypedDict(
     "ReplayDraft",
     {

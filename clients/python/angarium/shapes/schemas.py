@@ -14,7 +14,7 @@ class Conflict(TypedDict):
     message: str
 
 
-# Which events a schema is to be inferred from.
+# The events that a schema is to be inferred from.
 InferenceDraft = TypedDict(
     "InferenceDraft",
     {

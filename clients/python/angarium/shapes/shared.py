@@ -16,7 +16,7 @@ from angarium.shapes.words import (
 
 
 class BrandColors(TypedDict):
-    """Colours as #rrggbb; null leaves the portal its own."""
+    """Colours as #rrggbb; for null the portal uses its own."""
 
     primary: str | None
     accent: str | None
@@ -25,7 +25,9 @@ class BrandColors(TypedDict):
 
 
 class CustomerMay(TypedDict):
-    """What embed sessions may do with what is their customer's: everything, unless it is said."""
+    """The abilities of embed sessions within their customer's account. Each is true unless set
+    to false.
+    """
 
     # Create destinations.
     createDestinations: bool
@@ -135,7 +137,7 @@ class Attachment(TypedDict):
 
 
 class Branding(TypedDict):
-    """What a portal looks like. What is null the portal decides."""
+    """The looks of a portal. The portal decides on whatever is null."""
 
     name: str | None
     # https only.

@@ -55,7 +55,7 @@ class TransformScript(TypedDict):
 
 
 class TrialDraft(TypedDict, total=False):
-    """What a script is to be run over: an outbound body, or that of an event that is there."""
+    """The input of a trial run: an outbound body, or the id of an event."""
 
     event: JsonObject | None
     eventId: str | None

@@ -7,7 +7,7 @@ from angarium.shapes.shared import Branding, CustomerMay
 
 
 class BrandColorsPatch(TypedDict, total=False):
-    """Colours as #rrggbb; null leaves the portal its own."""
+    """Colours as #rrggbb; for null the portal uses its own."""
 
     primary: str | None
     accent: str | None
@@ -16,7 +16,9 @@ class BrandColorsPatch(TypedDict, total=False):
 
 
 class CustomerMayPatch(TypedDict, total=False):
-    """What embed sessions may do with what is their customer's: everything, unless it is said."""
+    """The abilities of embed sessions within their customer's account. Each is true unless set
+    to false.
+    """
 
     # Create destinations.
     createDestinations: bool | None
@@ -63,7 +65,7 @@ class Workspace(TypedDict):
 
 
 class BrandingPatch(TypedDict, total=False):
-    """What a portal looks like. What is null the portal decides."""
+    """The looks of a portal. The portal decides on whatever is null."""
 
     name: str | None
     # https only.
