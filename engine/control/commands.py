@@ -65,7 +65,11 @@ class CommandQueue:
         perform: Callable[["_Job[T]"], Awaitable[None]],
     ) -> T:
         if self._nursery is None or self._waiting >= MAX_WAITING:
-            raise Refusal("overloaded", "this cannot be done now", retry_after_s=1)
+            raise Refusal(
+                "overloaded",
+                "the service cannot make changes at the moment: try again",
+                retry_after_s=1,
+            )
         job = _Job(command)
         self._waiting += 1
         self._nursery.start_soon(perform, job)
@@ -73,7 +77,10 @@ class CommandQueue:
         if job.error is not None:
             raise job.error
         if not job.result:
-            raise Refusal("internal", "the service stopped while this was done")
+            raise Refusal(
+                "internal",
+                "the service stopped, and the change may have been made: look before you repeat it",
+            )
         return job.result[0]
 
     async def _perform(self, job: _Job[T]) -> None:
@@ -81,7 +88,9 @@ class CommandQueue:
             with trio.move_on_after(WAIT_S) as patience:
                 await self.turn.acquire()
             if patience.cancelled_caught:
-                job.error = Refusal("overloaded", "too many changes wait", retry_after_s=5)
+                job.error = Refusal(
+                    "overloaded", "too many changes wait for their turn: try again", retry_after_s=5
+                )
                 return
             try:
                 await self._attempt(job)
@@ -118,5 +127,6 @@ async def written(write: Awaitable[T]) -> T:
         if not error.maybe_written:
             raise
         raise Refusal(
-            "internal", "the database did not answer: it may have been changed"
+            "internal",
+            "the database did not answer, so the change may have been made: look before you repeat it",
         ) from error

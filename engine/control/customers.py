@@ -121,7 +121,7 @@ class QuotaCheck:
         limit = limits_of(plan, self._models.quotas_of(account)).of(quota)
         used = await self._store.used(environment, account, max(1, limit))
         if used is None:
-            raise Refusal("not_found", "the session's account does not exist")
+            raise Refusal("not_found", "the session's account does not exist: open a new session")
         if used.of(quota) >= limit:
             raise Refusal("plan_limit", f"your account has at most {limit} {_NOUNS[quota]}")
         return CustomerTally(account, used.tally)

@@ -251,7 +251,7 @@ class DestinationCommands:
             if known is None:
                 raise Refusal("not_found", "customerAccountId: no such account")
             if name not in (None, known):
-                raise invalid("customerExternalId", "is not that of customerAccountId")
+                raise invalid("customerExternalId", "names another account than customerAccountId")
             return known, account
         if name is not None:
             opened = await self._store.open_account(environment, name, self._writer.new_id())

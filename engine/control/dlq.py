@@ -130,7 +130,12 @@ class DeadLetterCommands:
         async with self._counts.held(environment):
             matched, whole = await self._counted(environment, which, None)
         if not whole:
-            raise Refusal("overloaded", "too many to be counted: narrow the filter", (), 1)
+            raise Refusal(
+                "overloaded",
+                "too many deliveries match to be counted in time: narrow the filter",
+                (),
+                1,
+            )
         return Bulk(matched, 0, matched)
 
     # --- inside
@@ -202,4 +207,7 @@ def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Except
     """Return what to tell of a request that was stopped: as it was, unless something had been done."""
     if not done:
         return error
-    return Refusal("internal", f"{done} were {word} before the database failed: ask again")
+    return Refusal(
+        "internal",
+        f"{done} deliveries were {word} before the database failed: repeat the request to go on",
+    )

@@ -64,7 +64,9 @@ class Inference:
         async with self._turns.held(environment):
             payloads = await self._sample(environment, draft)
             if not payloads:
-                raise Refusal("not_found", "no events of this type were received lately")
+                raise Refusal(
+                    "not_found", "no recent event has this type: check eventType and from"
+                )
             sight, room = Observation(), ObservationRoom()
             for payload in payloads:
                 for _ in sight.look(decode(payload), room):

@@ -185,7 +185,9 @@ class KeyCommands:
         )
         entry = self._entry(actor, "create", key, differences({}, key_document(key)))
         if not await written(self._keys.create(key, MAX_KEYS, entry)):
-            raise Refusal("invalid_request", f"there are at most {MAX_KEYS} keys of an environment")
+            raise Refusal(
+                "invalid_request", f"an environment has at most {MAX_KEYS} keys: revoke one first"
+            )
         self._writer.projection.key(key)
         return NewKey(key, secret)
 
@@ -297,7 +299,8 @@ class KeyCommands:
         earlier = [each for each in key.secrets[1:] if (each.expires_at_ms or 0) > now_ms]
         if 2 + len(earlier) > MAX_SECRETS:
             raise Refusal(
-                "conflict", f"the key was rotated {MAX_SECRETS - 1} times within 24 hours"
+                "conflict",
+                f"the key was rotated {MAX_SECRETS - 1} times within 24 hours: wait for one to end",
             )
         kept_all = (kept, retired, *earlier)
         return msgspec.structs.replace(key, version=key.version + 1, secrets=kept_all), secret

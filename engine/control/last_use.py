@@ -49,7 +49,7 @@ class LastUse:
             try:
                 await self.flush()
             except StoreError as error:
-                log.warning("last_use.not_written", error=str(error))
+                log.warning("last_use.not_written", error=str(error), again_in_s=FLUSH_S)
 
     async def flush(self) -> None:
         """Write what is due, in one statement. Raises StoreError, and then it is due still."""

@@ -86,7 +86,12 @@ class ModelProjection(Projection):
             return
         environment = self._models.environments.get(record.environment)
         if environment is None:
-            log.error("destination.without_environment", destination=record.id)
+            log.error(
+                "destination.environment_missing",
+                destination=record.id,
+                environment=record.environment,
+                effect="its events are not routed; a restart reads all rows again",
+            )
             return
         destination = engine_view(
             record, environment.workspace, self._catalog, self.most_concurrency
@@ -152,7 +157,12 @@ def engine_view(
     except Refusal as refusal:
         # of a template's configuration only what is wrong where: a message may quote it
         reason = refusal.message if record.template is None else _places(refusal)
-        log.warning("destination.unusable", destination=record.id, reason=reason)
+        log.warning(
+            "destination.unusable",
+            destination=record.id,
+            reason=reason,
+            effect="its deliveries wait until its URL or configuration is changed",
+        )
         target = NOWHERE
         if status is DestinationStatus.ACTIVE:
             status = DestinationStatus.DISABLED

@@ -149,7 +149,7 @@ class ReplayCommands:
             if not await written(self._store.create(job, MAX_UNFINISHED, entry, floor_ms)):
                 raise Refusal(
                     "conflict",
-                    f"an environment has at most {MAX_UNFINISHED} unfinished replay jobs",
+                    f"an environment has at most {MAX_UNFINISHED} unfinished replay jobs: cancel one",
                 )
             self._runner.nudge()
             return job

@@ -45,7 +45,8 @@ def next_keys(
     previous = tuple(key for key in keys[1:] if key.expires_at is not None and key.expires_at > now)
     if 2 + len(previous) > MAX_KEYS:
         raise Refusal(
-            "conflict", f"the secret was rotated {len(previous) + 1} times within 24 hours"
+            "conflict",
+            f"the secret was rotated {len(previous) + 1} times within 24 hours: wait for one to end",
         )
     retired = msgspec.structs.replace(current, expires_at=now + GRACE_S)
     return (SigningKey(algorithm=algorithm, key=make(algorithm)), retired, *previous)

@@ -182,12 +182,15 @@ class SchemaCommands:
     ) -> None:
         number, size = await self._store.active_size(environment)
         if before is None and number >= MAX_ACTIVE:
-            raise Refusal("conflict", f"an environment has at most {MAX_ACTIVE} active schemas")
+            raise Refusal(
+                "conflict",
+                f"an environment has at most {MAX_ACTIVE} active schemas: deprecate one first",
+            )
         size += len(schema.document) - (0 if before is None else len(before.document))
         if size > MAX_ACTIVE_BYTES:
             raise Refusal(
                 "conflict",
-                f"the active schemas of an environment have at most {MAX_ACTIVE_BYTES} bytes",
+                f"an environment's active schemas have at most {MAX_ACTIVE_BYTES} bytes: deprecate one",
             )
 
     async def _get(self, environment: int, identifier: str) -> SchemaRecord:

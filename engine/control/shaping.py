@@ -107,7 +107,7 @@ def _direct(
     present: DestinationRecord, document: dict[str, Any], patch: Mapping[str, Any]
 ) -> tuple[Draft, Receiver, bool]:
     if patch.get("config") is not None:
-        raise invalid("config", "the destination is of no template")
+        raise invalid("config", "the destination has no template: change its url instead")
     draft = read(DestinationDraft, _merged(document, patch, "templateId", "config"))
     if draft.url != present.url:
         parse_target(draft.url)
@@ -123,7 +123,7 @@ def _templated(
     catalog: Catalog,
 ) -> tuple[Draft, Receiver, bool]:
     if "url" in patch and patch["url"] != present.url:
-        raise invalid("url", "the template makes it: change what it is made of in `config`")
+        raise invalid("url", "the template makes the URL: change `config` instead")
     changes = patch.get("config", {})
     if not isinstance(changes, Mapping):
         raise invalid("config", "must be an object")
@@ -135,7 +135,10 @@ def _templated(
     if not changes:
         return draft, Receiver(present.url, draft.delivery, stored), False
     if definition is None:
-        raise Refusal("conflict", "the template is not in the catalog any more")
+        raise Refusal(
+            "conflict",
+            "the template is no longer in the catalog: make a new destination",
+        )
     template = templated.patched(definition, stored, changes)
     moved = templated.led_to(definition, stored) != templated.led_to(definition, template)
     url = templated.shown_url(definition, template)

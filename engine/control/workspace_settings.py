@@ -84,7 +84,7 @@ def _address(text: str, version: int) -> str:
     except ValueError:
         address = None
     if address is None or address.version != version or "%" in text:
-        raise ValueError("the host looks like an address and is none") from None
+        raise ValueError("the host looks like an address but is not one") from None
     return address.compressed
 
 

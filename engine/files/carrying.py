@@ -113,7 +113,7 @@ class FileCarrier:
             result = Failure(error.category, error.message)
             keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
         except Exception:  # a barrier: the attempts of one event, which fail and cost nobody else
-            log.exception("the files of an event could not be prepared", event_id=event.id)
+            log.exception("files.prepare_failed", event_id=event.id)
             result = Failure(ErrorCategory.INTERNAL, "the file could not be prepared")
             keep_s = FAILED_S
         except BaseException:  # the process ends: what was in flight is sent again after its start
@@ -124,7 +124,7 @@ class FileCarrier:
             try:
                 done(self._told(each, result))
             except Exception:  # the same, of one attempt
-                log.exception("an attempt with files broke", event_id=event.id)
+                log.exception("attempt.files_failed", event_id=event.id)
 
     async def _rows(self, event: Event) -> list[FileRecord]:
         """Return an event's files, in order. Raises SourceError where one is gone."""

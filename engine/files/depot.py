@@ -123,7 +123,7 @@ class Depot:
             try:
                 page = await self._suspects.suspects(PAGE, after)
             except StoreError as error:
-                log.warning("files.unsettled", error=str(error))
+                log.warning("files.unsettled", error=str(error), again_in_s=INTERVAL_S)
                 return removed
             for key in page:
                 removed += await self._settled(key)
@@ -144,7 +144,7 @@ class Depot:
         try:
             return await self._settle(key)
         except (StoreError, BlobsAwayError) as error:
-            log.warning("files.unsettled", error=str(error))
+            log.warning("files.unsettled", error=str(error), again_in_s=INTERVAL_S)
             return False
 
     async def _settle(self, key: Key) -> bool:
@@ -177,5 +177,7 @@ class Depot:
 
 
 def _no_place(error: BlobsAwayError) -> Refusal:
-    log.warning("files.away", error=str(error))
+    log.warning(
+        "files.away", error=str(error), remedy="free disk space, or see to the object store"
+    )
     return Refusal("overloaded", "files cannot be kept now: try again later", retry_after_s=RETRY_S)

@@ -80,7 +80,7 @@ class FilterFailures:
         except (StoreAwayError, ContentionError):
             self._take_back(self._open.values())
         except StoreError:
-            log.exception("failures of filters could not be recorded", rules=len(self._open))
+            log.exception("filter_failures.refused", rules=len(self._open))
         finally:
             self._open = {}
 

@@ -204,7 +204,7 @@ class Preparation:
             outcome = self._stages.templates.judge(template, outcome)
         except Exception:  # a barrier: one answer, which counts as the wire judged it
             delivery = self._transmission.delivery.id
-            log.exception("an answer could not be judged", delivery=delivery, template=template.id)
+            log.exception("answer.judge_failed", delivery=delivery, template=template.id)
         self._done(outcome)
 
     def _send(self, done: Done) -> None:
@@ -231,7 +231,7 @@ class Preparation:
             stage()
         except Exception:  # a barrier: one attempt
             delivery = self._transmission.delivery.id
-            log.exception("an attempt could not be prepared", delivery=delivery)
+            log.exception("attempt.prepare_failed", delivery=delivery)
             self._fail(Failure(ErrorCategory.INTERNAL, "the request could not be made"))
 
     def _fail(self, failure: Failure) -> None:

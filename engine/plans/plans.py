@@ -136,7 +136,13 @@ class Plans:
     def _unknown(self, workspace: str, name: str) -> Plan:
         if (workspace, name) not in self._told:
             self._told.add((workspace, name))
-            log.warning("plan.unknown", workspace=workspace, plan=name, acts_as=FALLBACK)
+            log.warning(
+                "plan.unknown",
+                workspace=workspace,
+                plan=name,
+                acts_as=FALLBACK,
+                remedy="define the plan in the plans file, or set another one",
+            )
         return self._fallback
 
 

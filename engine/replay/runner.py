@@ -47,8 +47,8 @@ LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
 IDLE_S = 2.0  # the same while there is no job
-REFUSED = "the database refused what the job needs"
-BROKEN = "the service broke while it ran the job"
+REFUSED = "the database refused a statement of the job: the server's log says why"
+BROKEN = "the job failed because of a fault in this service: the server's log says why"
 
 log = structlog.get_logger("angarium.replay")
 
@@ -211,14 +211,14 @@ class ReplayRunner:
                 if self._rests.gave_up(job.id, trio.current_time()):
                     await self._give_up(course, TOO_SLOW)
             except StoreAwayError as error:  # what it had under way is read anew
-                log.warning("replay waits for the database", job=job.id, cause=str(error))
+                log.warning("replay.database_away", job=job.id, cause=str(error))
                 course.lost = True
                 self._rests.away(job.id, trio.current_time())
             except StoreError as error:  # what the database refuses concerns this job alone
-                log.warning("replay refused by the database", job=job.id, cause=str(error))
+                log.warning("replay.refused", job=job.id, cause=str(error))
                 await self._give_up(course, REFUSED)
             except Exception:  # a barrier: one job, which must not end those of others
-                log.exception("replay broke", job=job.id)
+                log.exception("replay.failed", job=job.id)
                 await self._give_up(course, BROKEN)
             if trio.current_time() - began >= LONG_STEP_S:
                 self._rest(job, trio.current_time() - began)
@@ -288,7 +288,7 @@ class ReplayRunner:
 
     def finished(self, job: ReplayJob) -> None:
         """Announce that a job has ended."""
-        log.info("replay finished", job=job.id, status=job.status.name, enqueued=job.enqueued)
+        log.info("replay.finished", job=job.id, status=job.status.name, enqueued=job.enqueued)
         if not job.dry_run:
             self._announce(
                 job.environment, "angarium.replay.finished", finished_payload(job), job.customer

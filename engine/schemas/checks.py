@@ -67,7 +67,12 @@ class SchemaCompiler:
         except Refusal as refusal:
             # It was compiled when it was made: only another version of the library can say this. To
             # stop a tenant's events for it would do more harm than to take them unchecked.
-            log.exception("schema.unusable", schema=schema.id, reason=refusal.message)
+            log.exception(
+                "schema.unusable",
+                schema=schema.id,
+                reason=refusal.message,
+                effect="events of its type are accepted unchecked",
+            )
             compiled = CompiledSchema(True, 1)
         self._compiled.append(check)
         self._bytes += len(schema.document)

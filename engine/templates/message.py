@@ -58,7 +58,7 @@ class Message:
         except (
             Exception
         ):  # a template that was tried by its example alone; the event is not to blame
-            log.exception("a template could not render an event", event=event_id)
+            log.exception("template.render_failed", event=event_id)
             return _failure("the template cannot render this event")
 
     def _rendered(

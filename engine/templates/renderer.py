@@ -52,7 +52,7 @@ class Renderer:
             if judged.message is not None:
                 judged.message = self._without_secrets(definition, template, judged.message)
         except Exception:  # a receiver must not stop the attempt's record
-            log.exception("an answer could not be judged", template=template.id)
+            log.exception("answer.judge_failed", template=template.id)
             return outcome
         return judged
 

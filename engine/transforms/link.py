@@ -178,7 +178,7 @@ class Link:
             TypeError,
             KeyError,
         ):  # what a decoder says of what nobody should have sent
-            log.warning("a transform worker spoke nonsense", pid=self.process.pid)
+            log.warning("transforms.answer_malformed", pid=self.process.pid)
             self.lose(_BROKE)
         for job, result, cost in done:
             self._answered(job, result, cost)

@@ -119,7 +119,7 @@ class TransformPool:
             lambda done: self._submit(check_of(known, trio.current_time(), done))
         )
         if result is OVERLOADED or result is NOT_STARTING or result is _STOPPED:
-            raise Refusal("overloaded", "scripts cannot be checked at the moment", (), 1)
+            raise Refusal("overloaded", "scripts cannot be checked at the moment: try again", (), 1)
         return result.message if isinstance(result, Failure) else None
 
     @staticmethod
@@ -215,7 +215,7 @@ class TransformPool:
         try:
             job.finish(result)
         except Exception:  # one of the barriers: one answer
-            log.exception("a transform's result could not be taken")
+            log.exception("transforms.result_failed")
 
     # --- workers
 

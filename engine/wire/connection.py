@@ -127,7 +127,11 @@ class OutboundConnection:
         if error is None:
             self._ended(OSError(self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR), ""))
         else:
-            self._fail(WireError(ErrorCategory.INTERNAL, "the attempt failed for a fault of ours"))
+            self._fail(
+                WireError(
+                    ErrorCategory.INTERNAL, "the attempt failed because of a fault in this service"
+                )
+            )
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
         """Give an exchange up: the connection is of no use to anybody else."""

@@ -70,7 +70,7 @@ async def test_commands_run_one_by_one_in_order_and_raise_to_their_caller(
 
 async def test_nobody_waits_for_ever_or_in_too_large_a_crowd(autojump_clock: MockClock) -> None:
     commands = CommandQueue()
-    with pytest.raises(Refusal, match="cannot be done now"):
+    with pytest.raises(Refusal, match="cannot make changes at the moment"):
         await commands.run(trio.lowlevel.checkpoint)
     refusals: list[str] = []
 
