@@ -42,6 +42,7 @@ from engine.control.projection import ModelProjection
 from engine.control.sessions import PURPOSE, SessionTokens
 from engine.control.writer import ConfigurationWriter
 from engine.core.destination import Destination
+from engine.core.vocabulary import Scope
 from engine.filters.failures import FilterFailures
 from engine.ingest.ingest import Ingest
 from engine.ingest.own_events import OwnEvents
@@ -242,8 +243,9 @@ class Server:
             log.info("server started", address=":".join(map(str, self.door.address)))
 
     async def _first_keys(self) -> Sequence[NewKey]:
+        scopes = Scope if sys.stdout.isatty() else ()  # else it is a log, which must not have keys
         # In its turn: a reload under way has read the rows before these, and would shut them out again.
-        return await self.commands.run(self.keys.bootstrap)
+        return await self.commands.run(lambda: self.keys.bootstrap(scopes))
 
     def children(self) -> list[Child]:
         """The supervision tree: everything that runs, in the order of its start."""
@@ -381,8 +383,6 @@ class Server:
 
     def _covered(self, covered: Range) -> None:
         self.identity.limit(covered.ceiling_ms)
-
-    # --- what it says of itself
 
     def unready(self) -> list[str]:
         """Return why no work can be taken now; nothing when all is well."""

@@ -7,7 +7,7 @@ change by notification. The database keeps a digest of a secret; the secret itse
 import re
 import secrets
 import string
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -243,7 +243,7 @@ class KeyCommands:
 
         await self._writer.attempts("the key", attempt)
 
-    async def bootstrap(self) -> Sequence[NewKey]:
+    async def bootstrap(self, scopes: Iterable[Scope] = Scope) -> Sequence[NewKey]:
         """Make a workspace and a key per scope for DEVELOPMENT where there is no workspace at all."""
         if await self._tenants.all():
             return []
@@ -264,7 +264,7 @@ class KeyCommands:
             await self.create(
                 tenant, scope, Environment.DEVELOPMENT, f"first {scope.name.lower()} key", actor=by
             )
-            for scope in Scope
+            for scope in scopes
         ]
 
     async def _present(self, key_id: str, reach: Reach | None = None) -> KeyRecord:

@@ -64,6 +64,7 @@ async def test_a_hang_up_reads_the_certificate_again(database_url: str, tmp_path
                 await secure.send_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n")
                 assert (await secure.receive_some()).startswith(b"HTTP/1.1 200 ")
 
+        assert "ang_" not in printed, "what is no terminal is a log"
         await ask()
         files.write("elsewhere.example")
         server.process.send_signal(signal.SIGHUP)
@@ -90,6 +91,7 @@ async def test_a_server_ends_in_order_with_its_terminal(tmp_path: Path) -> None:
         printed = b""
         while b"Next, in another terminal" not in printed:
             printed += await trio.to_thread.run_sync(os.read, ours, 4096)
+        assert printed.count(b" ang_dev_") == 3, "a key per scope, for whoever sits there"
         started = tree(process.pid)
         assert len(started) > 1, "PostgreSQL is among what it started"
         os.close(ours)
