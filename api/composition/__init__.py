@@ -26,6 +26,7 @@ from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.composition.routing import routing_of
 from api.composition.sharing import Sharing
+from api.composition.witnessing import witnessed
 from api.door.front import FrontDoor
 from api.door.tls import watch
 from api.gate import Gate
@@ -55,7 +56,6 @@ from engine.plans.file import plans_of
 from engine.plans.plans import Plans
 from engine.recording.recorder import Recorder
 from engine.recording.throughput import Throughput
-from engine.recording.witness import Witness
 from engine.routing.router import Router
 from engine.runtime.background import Background
 from engine.runtime.clock import Clock
@@ -154,8 +154,7 @@ class Server:
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.router = Router(self.models, self.filter_failures.note)
         self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
-        witness = Witness(self.own_events.announce_once, self.models.destinations.get)
-        self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
+        self.trouble, witness = witnessed(self)
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = replays_of(self, accept)
 
@@ -268,6 +267,7 @@ class Server:
             child("attempts", partial(self.directory.attempts.watch, self.clock)),
             child("replays", self.replays.run, restarts=ALWAYS),
             child("own events", self.own_events.run, restarts=ALWAYS),
+            child("trouble log", self.trouble.run, restarts=ALWAYS),
             child("filter failures", self.filter_failures.run, restarts=ALWAYS),
             child("last use", self.last_use.run, restarts=ALWAYS),
             child("files", self.filing.run, restarts=ALWAYS),

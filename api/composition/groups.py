@@ -33,6 +33,7 @@ _ALONE = {
     "attempts": "it looks anew at all that is in flight",
     "replays": "a job's progress is in the store",
     "own events": "announcements wait in its queue until they are durable",
+    "trouble log": "dead letters that it did not tell yet are kept and told by its next run",
     "filter failures": "what it counts is kept and written by its next run",
     "last use": "what it noted is kept and written by its next run",
     "files": "what may be removed is read from the store again",

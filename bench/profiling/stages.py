@@ -86,6 +86,7 @@ STAGES: Mapping[str, Stage] = {
     "engine.wire": "send",
     "engine.core.minutes": "settle",
     "engine.recording.recorder": "settle",
+    "engine.recording.trouble": "settle",
     "engine.recording.witness": "settle",
     "storage.recording": "settle",
     "storage.counters.minutes": "settle",
