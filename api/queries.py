@@ -1,7 +1,7 @@
 """Query strings: read strictly into models, refusing what is unknown, repeated or malformed."""
 
 import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -11,6 +11,16 @@ from engine.drafts import Document, Uuid
 from engine.model.documents import invalid, refusal_of
 from engine.model.errors import Refusal
 from engine.model.instants import Instant
+from engine.model.words import (
+    CategoryName,
+    DeliveryKindName,
+    DeliveryStatusName,
+    DestinationStatusName,
+    DlqStatusName,
+    EnvironmentName,
+    OriginKindName,
+    PriorityName,
+)
 
 MAX_PARAMETERS = 64  # more than any route knows, so that a flood of them is not even split
 PAGE = 20
@@ -40,11 +50,6 @@ def _required_flag(value: object) -> object:
 
 Flag = Annotated[bool, BeforeValidator(_required_flag)]
 FlagOrEmpty = Annotated[bool | None, BeforeValidator(_flag)]
-EnvironmentName = Literal["DEVELOPMENT", "STAGING", "PRODUCTION"]
-CategoryName = Literal[
-    "TIMEOUT", "DNS", "CONNECTION", "TLS", "BLOCKED_ADDRESS", "PROTOCOL", "REDIRECT", "HTTP_4XX",
-    "HTTP_5XX", "RATE_LIMITED", "TRANSFORM", "DESTINATION_GONE", "INTERNAL",
-]  # fmt: skip
 Cursor = Annotated[str, Field(description="`nextCursor` of the page before.")]
 # The bounds stand before the reading, so that pydantic puts them into the schema as JSON Schema has them.
 PageLimit = Annotated[
@@ -81,10 +86,10 @@ class DestinationQuery(ListQuery):
     """Filters of destinations."""
 
     environment: EnvironmentName | None = None
-    status: Literal["ACTIVE", "DISABLED", "ARCHIVED"] | None = Field(
-        None, description="ARCHIVED ones are listed only when asked for."
+    status: DestinationStatusName | None = Field(
+        None, description="Destinations of this status; without it ACTIVE and DISABLED ones."
     )
-    customer_account_id: Uuid | None = None
+    customer_account_id: Uuid | None = Field(None, description="Destinations of this account.")
 
     @property
     def statuses(self) -> tuple[DestinationStatus, ...]:
@@ -97,35 +102,37 @@ class DestinationQuery(ListQuery):
 class RuleQuery(ListQuery):
     """Filters of routing rules."""
 
-    destination_id: Uuid | None = None
-    enabled: Flag | None = None
+    destination_id: Uuid | None = Field(None, description="Rules of this destination.")
+    enabled: Flag | None = Field(None, description="Only rules that are enabled, or disabled.")
 
 
 class DeliveryQuery(PageQuery):
     """Filters of deliveries."""
 
-    event_id: Uuid | None = None
-    destination_id: Uuid | None = None
+    event_id: Uuid | None = Field(None, description="Deliveries of this event.")
+    destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
     environment: EnvironmentName | None = None
-    status: (
-        Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"] | None
-    ) = None
+    status: DeliveryStatusName | None = None
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
-    is_replay: FlagOrEmpty = Field(None, description="Empty: no filter.")
-    error_category: CategoryName | None = None
-    priority: Literal["STANDARD", "HIGH", "CRITICAL"] | None = None
-    dlq_status: Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"] | None = None
-    kind: Literal["EVENT", "FILE"] | None = None
-    origin_kind: Literal["NORMAL", "REPLAY", "INSPECTION"] | None = None
+    is_replay: FlagOrEmpty = Field(None, description="Only replays, or none. Empty: no filter.")
+    error_category: CategoryName | None = Field(None, description="Of the last attempt.")
+    priority: PriorityName | None = None
+    dlq_status: DlqStatusName | None = None
+    kind: DeliveryKindName | None = None
+    origin_kind: OriginKindName | None = None
 
 
 class EventQuery(PageQuery):
     """Filters of events."""
 
     environment: EnvironmentName | None = None
-    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Events of this type."
+    )
+    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Events of this customer."
+    )
     from_: Instant | None = Field(None, alias="from", description="Received at or after.")
     to: Instant | None = Field(None, description="Received before.")
 

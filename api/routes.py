@@ -62,6 +62,21 @@ class Method:
     by_page: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The plain command for an operation: it calls the client's method and prints the answer.
+
+    `name`: `rules list` is the command `list` of `angarium rules`. `columns`: titles and fields of a
+    list's table; a field's field follows a dot. `options`: flags of query parameters with unfit names.
+    `confirm`: what it asks before it acts; `{}` stands for the id.
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+    confirm: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """One operation.
@@ -91,7 +106,8 @@ class Route:
     `field_abilities` says another one. `withheld`: places of its answer, such as `request.body`, that are
     null where customers may not see payloads.
 
-    `client`: its method in the client library; None: the library has none. `repeat`: whether it may be
+    `client`: its method in the client library; None: the library has none. `command`: its plain command;
+    None: somebody writes the command, or there is none. `repeat`: whether it may be
     sent again after a failure; by default what answers 201 is not. `takes_s`: how long it may rightly
     take, where that is longer than a client waits.
     """
@@ -128,6 +144,7 @@ class Route:
     field_abilities: Mapping[str, Ability] = field(default_factory=dict)
     withheld: tuple[str, ...] = ()
     client: Method | None = None
+    command: Command | None = None
     repeat: Repeat | None = None
     takes_s: float = 0.0
 

@@ -13,12 +13,13 @@ from werkzeug.http import parse_options_header
 from api.bodies import check_strings, read_object
 from api.call import Call
 from api.multipart import MultipartForm
-from api.queries import EnvironmentName, Query
+from api.queries import Query
 from engine.ingest.file_draft import INLINE_BYTES, FileFields, FileInput
 from engine.ingest.uploads import Content
 from engine.model.documents import invalid, read
 from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, SourceKind
+from engine.model.words import EnvironmentName
 
 JSON = "application/json"
 MULTIPART = "multipart/form-data"

@@ -31,6 +31,7 @@ from engine.core.vocabulary import Ordering, Priority, SigningAlgorithm
 from engine.filters import compile_filter
 from engine.filters.program import SOURCE_BYTES as FILTER_BYTES
 from engine.model.documents import MAX_MEMBERS, invalid
+from engine.model.words import AlgorithmName, OrderingName, PriorityName
 
 NAME_LENGTH = 256  # as event types and identifiers: fits a line of any list
 DESCRIPTION_LENGTH = 2_000  # some paragraphs
@@ -133,7 +134,7 @@ class DeliveryOptions(Document):
         description="Requests in flight at once; `auto`: as many as its answers bear, found by what they "
         "take and whether they fail.",
     )
-    ordering: Literal["NONE", "KEY", "STRICT"] = Field(
+    ordering: OrderingName = Field(
         "NONE", description="What first-in first-out holds for: nothing, one key, the destination."
     )
     timeout_ms: int = Field(15_000, ge=100, le=60_000, description="From DNS to the last byte.")
@@ -151,7 +152,7 @@ class DeliveryOptions(Document):
 class SigningOptions(Document):
     """The signatures of outbound bodies."""
 
-    algorithm: Literal["HMAC_SHA256", "ED25519"] = "HMAC_SHA256"
+    algorithm: AlgorithmName = "HMAC_SHA256"
 
 
 class _Options(Document):
@@ -277,7 +278,7 @@ class RuleDraft(Document):
         description="A CEL expression over `event` (eventType, payload, metadata, source, "
         "customerExternalId, occurredAt), at most 2 KiB. Null: every event of these types.",
     )  # fmt: skip
-    priority: Annotated[Literal["STANDARD", "HIGH", "CRITICAL"], NullIs("STANDARD")] = "STANDARD"
+    priority: Annotated[PriorityName, NullIs("STANDARD")] = "STANDARD"
     enabled: Annotated[bool, NullIs(True)] = True
 
     @property

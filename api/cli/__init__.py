@@ -11,8 +11,10 @@ from api.cli.errors import explain
 
 
 class Entry(NamedTuple):
-    """Where a command is, below this package, and what it is for: said here, so that `--help` imports
-    none of them."""
+    """A command's module below this package, and its line in `--help`, which imports no command.
+
+    Without a module it is a group of plain commands alone.
+    """
 
     module: str
     short_help: str
@@ -33,7 +35,7 @@ LOCAL = {
 }
 # From anywhere, over HTTP, with a key.
 REMOTE = {
-    "auth": Entry(".remote.auth", "Show who a key is."),
+    "auth": Entry("", "Show who a key is."),
     "events": Entry(".remote.events", "Send and look up events."),
     "files": Entry(".remote.files", "Upload files, look them up, download them."),
     "destinations": Entry(".remote.destinations", "Receivers: make, change, test, watch."),
@@ -45,7 +47,7 @@ REMOTE = {
     "schemas": Entry(".remote.schemas", "What events of a type must look like."),
     "transforms": Entry(".remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Entry(".remote.throughput", "An environment's rates, now."),
-    "audit": Entry(".remote.audit", "Who changed what, when."),
+    "audit": Entry("", "Who changed what, when."),
     "customers": Entry(".remote.customers", "End-customers' quotas, and what they have."),
     "workspace": Entry(".remote.workspace", "Customers' portals, and what customers may do."),
     "embed": Entry(".remote.embed", "Sessions for end-customers' browsers."),
@@ -71,6 +73,11 @@ class Program(click.Group):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
+        if not entry.module:
+            plain = import_module(".remote.plain", __package__)
+            made = import_module(f".remote.made.{cmd_name}", __package__)
+            group: click.Group = plain.plain_group(cmd_name, entry.short_help, made.PLAIN)
+            return group
         command: click.Command = import_module(entry.module, __package__).command
         return command
 

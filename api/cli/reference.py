@@ -1,6 +1,5 @@
-"""Writes the list of all commands in docs/cli.md: `python -m api.cli.reference`. A test says when to."""
+"""The list of all commands in docs/cli.md; `python -m api.generation` writes it."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from api.cli import COMMANDS, main
 from api.cli.remote.session import common_options
 
 PAGE = Path(__file__).parent.parent.parent / "docs/cli.md"
-MARK = "<!-- what follows is made by `python -m api.cli.reference` -->\n"
+MARK = "<!-- what follows is made by `python -m api.generation` -->\n"
 PROGRAM = "angarium"
 
 
@@ -76,6 +75,6 @@ def _options(options: list[click.Option]) -> Iterator[str]:
         yield f"| `{names}` | {told} |"
 
 
-if __name__ == "__main__":
+def write_page() -> None:
+    """Write docs/cli.md."""
     PAGE.write_text(page(), "utf-8")
-    sys.stdout.write(f"{PAGE} is current\n")

@@ -1,13 +1,16 @@
 """`python -m api.generation`: write everything that is made of the route table."""
 
-from api.generation.client import client_files, write_readme
+from api.cli.reference import write_page
+from api.generation.client import client_files, made_types, write_readme
+from api.generation.commands import command_files
 from api.generation.files import write
 
 
 def main() -> None:
     """Write what is made; remove made files that nothing makes any more."""
-    write(client_files())
+    write(client_files() | command_files(made_types()))
     write_readme()
+    write_page()
 
 
 if __name__ == "__main__":

@@ -31,9 +31,14 @@ def operations() -> list[Operation]:
     ]
 
 
+def made_types() -> Types:
+    """Return the types of the document's schemas."""
+    return Types(orjson.loads(openapi_json())["components"]["schemas"])
+
+
 def client_files() -> dict[Path, str]:
     """Return the text of every made file of the client library, but for its README."""
-    found, types = operations(), Types(orjson.loads(openapi_json())["components"]["schemas"])
+    found, types = operations(), made_types()
     groups = _by_group(found)
     shapes = Shapes(types, {name: _parts(each) for name, each in groups.items()})
     methods = Methods(types)

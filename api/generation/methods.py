@@ -56,7 +56,11 @@ class Operation:
     def query(self) -> dict[str, Mapping[str, Any]]:
         """The schemas of the query's parameters."""
         return {
-            parameter["name"]: {**parameter["schema"], "required": parameter.get("required", False)}
+            parameter["name"]: {
+                **parameter["schema"],
+                "required": parameter.get("required", False),
+                "description": parameter.get("description", ""),
+            }
             for parameter in self.document.get("parameters", ())
             if parameter["in"] == "query"
         }
@@ -122,7 +126,7 @@ class Methods:
 
     def _chosen(self, operation: Operation) -> dict[str, str]:
         return {
-            _argument_name(name): _or_none(self._types.argument(schema))
+            argument_name(name): _or_none(self._types.argument(schema))
             for name, schema in operation.query.items()
             if name not in ("cursor", "limit")
         }
@@ -165,7 +169,7 @@ class Methods:
             positional.append(f"change: {self._types.field(operation.body)}")
         assert operation.route.client is not None
         for name, schema, required in fields:
-            argument, type_ = _argument_name(name), self._types.argument(schema)
+            argument, type_ = argument_name(name), self._types.argument(schema)
             values.append(f'"{argument}": {argument}')
             if required:
                 positional.append(f"{argument}: {type_}")
@@ -226,7 +230,7 @@ def _repeating(operation: Operation) -> list[str]:
     found = []
     if route.client.once_with:
         field = route.client.once_with
-        source = f'change.get("{field}")' if route.method == "PATCH" else _argument_name(field)
+        source = f'change.get("{field}")' if route.method == "PATCH" else argument_name(field)
         found.append(f"repeatable=not {source}")
     elif route.repeats is Repeat.NEVER:
         found.append("repeatable=False")
@@ -244,7 +248,7 @@ def _path(operation: Operation) -> str:
     path = operation.route.path
     if "{" not in path:
         return f'"{path}"'
-    names = iter(_path_names(operation))
+    names = iter(path_names(operation))
     segments = [
         next(names) if segment.startswith("{") else f'"{segment}"' for segment in path.split("/")[1:]
     ]  # fmt: skip
@@ -252,10 +256,10 @@ def _path(operation: Operation) -> str:
 
 
 def _path_arguments(operation: Operation) -> list[str]:
-    return [f"{name}: str" for name in _path_names(operation)]
+    return [f"{name}: str" for name in path_names(operation)]
 
 
-def _path_names(operation: Operation) -> list[str]:
+def path_names(operation: Operation) -> list[str]:
     """Return the arguments of a path: the `{id}` below `routing-rules` is `rule_id`."""
     found = []
     for before, name in re.findall(r"/([^/]+)/{(\w+)}", operation.route.path):
@@ -264,7 +268,8 @@ def _path_names(operation: Operation) -> list[str]:
     return found
 
 
-def _argument_name(name: str) -> str:
+def argument_name(name: str) -> str:
+    """Return the argument for a field or parameter: `eventType` is `event_type`, `from` is `since`."""
     renamed = _RENAMED.get(name, _snake(name))
     assert not keyword.iskeyword(renamed), name
     return renamed

@@ -2,7 +2,7 @@
 type for environments, not one for every operation.
 """
 
-from typing import Any
+from typing import Any, get_args
 
 from engine.core.vocabulary import (
     DeliveryKind,
@@ -19,13 +19,14 @@ from engine.core.vocabulary import (
     SigningAlgorithm,
 )
 from engine.model.errors import STATUS_OF_CODE
+from engine.model.words import GranularityName, KeyKindName, PeriodName, SchemaStatusName
 
 REFERENCE = "#/components/schemas/{name}"
 # Name, what it is, and its words.
 _LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Environment", "One of a workspace's three environments.", tuple(Environment.__members__)),
     ("Scope", "What a key may do.", tuple(name.lower() for name in Scope.__members__)),
-    ("KeyKind", "A key of one environment, or of the workspace.", ("API_KEY", "MCP_KEY")),
+    ("KeyKind", "A key of one environment, or of the workspace.", get_args(KeyKindName)),
     (
         "DestinationStatus",
         "Where a destination is in its life.",
@@ -39,10 +40,10 @@ _LISTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("OriginKind", "Why there is a delivery.", tuple(DeliveryOrigin.__members__)),
     ("DlqStatus", "What became of a dead delivery.", tuple(DlqStatus.__members__)),
     ("ErrorCategory", "Why an attempt failed.", tuple(ErrorCategory.__members__)),
-    ("SchemaStatus", "Where a version is in its life.", ("DRAFT", "ACTIVE", "DEPRECATED")),
+    ("SchemaStatus", "Where a version is in its life.", get_args(SchemaStatusName)),
     ("ReplayStatus", "Where a job is in its life.", tuple(ReplayStatus.__members__)),
-    ("AnalyticsPeriod", "How far back.", ("1h", "6h", "24h", "7d", "30d")),
-    ("AnalyticsGranularity", "How long each point is.", ("minute", "hour", "day")),
+    ("AnalyticsPeriod", "How far back.", get_args(PeriodName)),
+    ("AnalyticsGranularity", "How long each point is.", get_args(GranularityName)),
     ("ErrorCode", "What kind of refusal it is.", tuple(STATUS_OF_CODE)),
 )
 _NAMES = {frozenset(words): name for name, _, words in _LISTS}

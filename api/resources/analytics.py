@@ -13,10 +13,11 @@ from api.call import Answer, Call, Opened
 from api.queries import Query
 from api.resources.destinations import required
 from api.routes import READ, Embed, Method, Route
-from api.shapes.observability import Analytics, GranularityName, PeriodName
+from api.shapes.observability import Analytics
 from engine.core.counters import percentiles_ms
 from engine.log.observability import CounterSums, nothing, total_of
 from engine.model.instants import iso
+from engine.model.words import GranularityName, PeriodName
 
 MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes, as everything here
@@ -150,7 +151,7 @@ ROUTES = (
         path="/destinations/{id}/analytics",
         name="getDestinationAnalytics",
         client=Method("destinations.analytics"),
-        summary="A destination's counters over a period",
+        summary="Show a destination's counters over a period",
         description="Counted by the very statement that writes the delivery log, so that sums equal its "
         "rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with the minute "
         "that is now, and is the same at every granularity: points are minutes, hours or days in UTC, "

@@ -9,7 +9,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import PageQuery
-from api.routes import READ, Embed, Method, Route
+from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.observability import AuditEntry
 from engine.core.vocabulary import CredentialKind
 from engine.log.observability import AuditFilter, AuditReach
@@ -19,6 +19,15 @@ from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
 
 TAG = "Audit"
+# The table of the command that lists them.
+COLUMNS = (
+    ("AT", "createdAt"),
+    ("ID", "id"),
+    ("ACTOR", "actorType"),
+    ("ACTOR ID", "actorId"),
+    ("ACTION", "action"),
+    ("OBJECT", "objectId"),
+)
 LISTING = "/audit-logs"
 Term = Annotated[str, Field(min_length=1, max_length=256)]
 
@@ -26,9 +35,9 @@ Term = Annotated[str, Field(min_length=1, max_length=256)]
 class AuditQuery(PageQuery):
     """Filters of the audit log."""
 
-    action: Term | None = Field(None, description="Such as `destination.update`.")
-    object_type: Term | None = Field(None, description="Such as `destination`.")
-    object_id: Term | None = None
+    action: Term | None = Field(None, description="An action, such as `destination.update`.")
+    object_type: Term | None = Field(None, description="A type of object, such as `destination`.")
+    object_id: Term | None = Field(None, description="The id of the object that was changed.")
     actor_id: Term | None = Field(None, description="The id of a key, or what else acted.")
     from_: Instant | None = Field(None, alias="from", description="Made at or after.")
     to: Instant | None = Field(None, description="Made before.")
@@ -90,6 +99,7 @@ ROUTES = (
         method="GET",
         path="/audit-logs",
         name="listAuditLogs",
+        command=Command("audit list", COLUMNS),
         client=Method("audit_logs.list"),
         summary="List changes of configuration",
         description="Newest first. What concerns the workspace as a whole (its plan, MCP keys) is shown "
@@ -106,6 +116,7 @@ ROUTES = (
         method="GET",
         path="/audit-logs/{id}",
         name="getAuditLog",
+        command=Command("audit get"),
         client=Method("audit_logs.get"),
         summary="Show a change of configuration",
         tag=TAG,

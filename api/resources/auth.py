@@ -2,7 +2,7 @@
 
 from api import shapes
 from api.call import Answer, Call
-from api.routes import EVERY, Embed, Method, Route
+from api.routes import EVERY, Command, Embed, Method, Route
 from engine.model.instants import iso
 
 
@@ -34,10 +34,11 @@ ROUTES = (
         method="GET",
         path="/auth/context",
         name="getAuthContext",
+        command=Command("auth context"),
         client=Method("auth_context", by_hand=True),
-        summary="Who calls",
-        description="Says what the credential of the request stands for. An MCP key need not name an "
-        "environment here; an embed session has no scope and no key.",
+        summary="Show what a credential stands for",
+        description="Workspace, environment and scope of the credential. An MCP key need not name "
+        "an environment. An embed session has no scope and no key.",
         tag="Auth",
         scopes=EVERY,
         embed=Embed.SHARED,

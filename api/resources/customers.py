@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.call import Answer, Call
-from api.routes import MANAGE, READ, Embed, Method, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes.customers import Customer
 from engine.control.customers import MOST, CustomerDraft, quotas_document
 from engine.model.errors import Refusal
@@ -58,6 +58,7 @@ ROUTES = (
         method="GET",
         path="/customers/{externalId}",
         name="getCustomer",
+        command=Command("customers get"),
         client=Method("customers.get"),
         summary="Show a customer",
         description="Its account: the quotas that the workspace has set, the limits that its embed "

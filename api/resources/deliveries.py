@@ -14,7 +14,7 @@ from api.resources.destinations import required
 from api.resources.events import counted
 from api.resources.events import detail_view as event_view
 from api.resources.sent import request_view
-from api.routes import READ, Embed, Method, Route
+from api.routes import READ, Command, Embed, Method, Route
 from engine.core.vocabulary import (
     DeliveryKind,
     DeliveryOrigin,
@@ -30,6 +30,27 @@ from engine.model.identity import created_at_ms
 from engine.model.instants import iso
 
 TAG = "Deliveries"
+# The table of the command that lists them.
+COLUMNS = (
+    ("CREATED", "createdAt"),
+    ("ID", "id"),
+    ("STATUS", "status"),
+    ("TRY", "attemptCount"),
+    ("HTTP", "responseStatus"),
+    ("ERROR", "errorCategory"),
+    ("DLQ", "dlqStatus"),
+    ("DESTINATION", "destinationId"),
+    ("EVENT TYPE", "eventType"),
+)
+ATTEMPTS = (
+    ("TRY", "number"),
+    ("STARTED", "startedAt"),
+    ("MS", "durationMs"),
+    ("OK", "success"),
+    ("HTTP", "responseStatus"),
+    ("ERROR", "errorCategory"),
+    ("MESSAGE", "errorMessage"),
+)
 # Of a delivery's attempts in its own record, as they are written: beside them it has its event and its
 # request, and all of it has room in 2 MiB. 32 answers of 16 KiB, or five of control characters.
 ATTEMPT_BYTES = 512 * 1024
@@ -272,6 +293,11 @@ ROUTES = (
         method="GET",
         path="/deliveries",
         name="listDeliveries",
+        command=Command(
+            "deliveries list",
+            COLUMNS,
+            options={"isReplay": "--replays/--no-replays", "originKind": "--origin"},
+        ),
         client=Method("deliveries.list"),
         summary="List deliveries",
         description="A page may hold fewer than `limit`, even none, and still have a `nextCursor`: a "
@@ -287,6 +313,7 @@ ROUTES = (
         method="GET",
         path="/deliveries/{id}",
         name="getDelivery",
+        command=Command("deliveries get"),
         client=Method("deliveries.get"),
         summary="Show a delivery with its attempts",
         description="With its newest attempts: at most 100, and where receivers' answers are large as "
@@ -312,6 +339,7 @@ ROUTES = (
         method="GET",
         path="/deliveries/{id}/attempts",
         name="listAttemptsOfDelivery",
+        command=Command("deliveries attempts", ATTEMPTS),
         client=Method("deliveries.attempts", by_page=True),
         summary="List a delivery's attempts",
         description="Newest first. A page ends early where answers of receivers are large.",
@@ -328,6 +356,7 @@ ROUTES = (
         method="GET",
         path="/events/{id}/deliveries",
         name="listDeliveriesOfEvent",
+        command=Command("events deliveries", COLUMNS),
         client=Method("events.deliveries"),
         summary="List an event's deliveries",
         tag=TAG,

@@ -7,7 +7,7 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, portioned_page, position
 from api.queries import DestinationQuery
-from api.routes import MANAGE, READ, Embed, Method, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from engine.control.views import destination_view
 from engine.drafts import DestinationPatch, NewDestination
 from engine.model.configuration import DestinationRecord
@@ -15,6 +15,16 @@ from engine.model.errors import Refusal
 from engine.model.workspace_settings import Ability
 
 TAG = "Destinations"
+# The table of the command that lists them.
+COLUMNS = (
+    ("ID", "id"),
+    ("STATUS", "status"),
+    ("ORDERING", "delivery.ordering"),
+    ("CUSTOMER", "customerExternalId"),
+    ("TEMPLATE", "templateId"),
+    ("NAME", "name"),
+    ("URL", "url"),
+)
 LISTING = "/destinations"
 # What a customer may set of a destination only where its workspace lets it.
 OPTIONS = {"headers": Ability.EDIT_HEADERS, "delivery": Ability.EDIT_DELIVERY_OPTIONS}
@@ -134,6 +144,7 @@ ROUTES = (
         method="GET",
         path="/destinations",
         name="listDestinations",
+        command=Command("destinations list", COLUMNS),
         client=Method("destinations.list"),
         summary="List destinations",
         tag=TAG,
@@ -147,6 +158,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{id}",
         name="getDestination",
+        command=Command("destinations get"),
         client=Method("destinations.get"),
         summary="Show a destination",
         tag=TAG,
@@ -184,6 +196,7 @@ ROUTES = (
         method="DELETE",
         path="/destinations/{id}",
         name="archiveDestination",
+        command=Command("destinations delete", confirm="Archive {} and discard what waits for it?"),
         client=Method("destinations.archive"),
         summary="Archive a destination",
         description="What waits for it, and what is in the DLQ, is discarded. Its record stays readable.",
@@ -200,6 +213,7 @@ ROUTES = (
         method="POST",
         path="/destinations/{id}/enable",
         name="enableDestination",
+        command=Command("destinations enable"),
         client=Method("destinations.enable"),
         summary="Enable a destination",
         description="What was held as PENDING is sent.",
@@ -216,6 +230,7 @@ ROUTES = (
         method="POST",
         path="/destinations/{id}/disable",
         name="disableDestination",
+        command=Command("destinations disable"),
         client=Method("destinations.disable"),
         summary="Disable a destination",
         description="Deliveries are held as PENDING until it is enabled.",

@@ -8,10 +8,10 @@ from pydantic import Field
 from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
-from api.queries import CategoryName, PageQuery
+from api.queries import PageQuery
 from api.resources.deliveries import item_view, own
 from api.resources.destinations import must_exist
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.dlq import BulkDiscard, BulkRetry, DlqEntry, DlqEntryOrNull, Requeued
 from engine.control.dlq import Bulk
 from engine.core.vocabulary import DlqStatus, ErrorCategory
@@ -21,9 +21,21 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
+from engine.model.words import CategoryName
 from engine.model.workspace_settings import Ability
 
 TAG = "Dead-letter queue"
+# The table of the command that lists them.
+COLUMNS = (
+    ("DEAD SINCE", "deadLetteredAt"),
+    ("DELIVERY", "deliveryId"),
+    ("TRIES", "attemptCount"),
+    ("ERROR", "errorCategory"),
+    ("HTTP", "responseStatus"),
+    ("DESTINATION", "destinationId"),
+    ("EVENT TYPE", "eventType"),
+    ("LAST ERROR", "lastError"),
+)
 LISTING = "/dlq"
 MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; who has more has a filter that says which
 EXAMPLE = {
@@ -40,9 +52,9 @@ class DlqQuery(PageQuery):
 
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
-    destination_id: Uuid | None = None
-    event_type: EventType | None = None
-    error_category: CategoryName | None = None
+    destination_id: Uuid | None = Field(None, description="Deliveries to this destination.")
+    event_type: EventType | None = Field(None, description="Deliveries of this event type.")
+    error_category: CategoryName | None = Field(None, description="Of the last attempt.")
 
 
 class DlqSelection(Document):
@@ -175,6 +187,7 @@ ROUTES = (
         method="GET",
         path="/dlq",
         name="listDlq",
+        command=Command("dlq list", COLUMNS, options={"eventType": "--event-type"}),
         client=Method("dlq.list"),
         summary="List the dead-letter queue",
         description="Deliveries whose schedule is used up, or that met a 410; the latest created first. "

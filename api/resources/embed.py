@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from api.call import Answer, Call
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.credentials import EmbedSession
 from api.shapes.workspace import EmbedContext
 from engine.control.sessions import TTL_LEAST_S, TTL_MOST_S, TTL_S
@@ -107,9 +107,11 @@ ROUTES = (
         method="GET",
         path="/embed/context",
         name="getEmbedContext",
+        command=Command("embed context"),
         client=Method("embed_sessions.context"),
-        summary="What a portal draws itself from",
-        description="Whose session it is and when it ends, the workspace's branding, and what to offer.",
+        summary="Show what a portal needs",
+        description="The session's customer and its end, the workspace's branding, and what the "
+        "portal can offer.",
         tag="Embed",
         scopes=READ,
         embed=Embed.ONLY,

@@ -9,13 +9,22 @@ from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
 from api.queries import EventQuery
-from api.routes import READ, Embed, Method, Route
+from api.routes import READ, Command, Embed, Method, Route
 from engine.log.delivery_log import EventDetail, EventEntry, EventFilter
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
 
 TAG = "Events"
+# The table of the command that lists them.
+COLUMNS = (
+    ("RECEIVED", "receivedAt"),
+    ("ID", "id"),
+    ("DELIVERIES", "deliveries"),
+    ("CUSTOMER", "customerExternalId"),
+    ("SOURCE", "source"),
+    ("EVENT TYPE", "eventType"),
+)
 LISTING = "/events"
 
 
@@ -97,6 +106,7 @@ ROUTES = (
         method="GET",
         path="/events",
         name="listEvents",
+        command=Command("events list", COLUMNS),
         client=Method("events.list"),
         summary="List events",
         description="Also those that no rule matched. An embed session sees its customer's, and of their "
@@ -112,6 +122,7 @@ ROUTES = (
         method="GET",
         path="/events/{id}",
         name="getEvent",
+        command=Command("events get"),
         client=Method("events.get"),
         summary="Show an event",
         description="`payload` and `metadata` are byte for byte as they came, and so are `attachments` "

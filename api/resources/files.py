@@ -1,6 +1,6 @@
 """Files: uploaded in three forms, listed, shown, and read. `api.uploading` knows the forms."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from api import shapes
 from api.call import Answer, Call
 from api.pages import page, position
-from api.queries import EnvironmentName, PageQuery
+from api.queries import PageQuery
 from api.resources.content import (
     CONTENT_HEADERS,
     CONTENT_RESPONSES,
@@ -17,7 +17,7 @@ from api.resources.content import (
     UNSATISFIABLE,
     content_answer,
 )
-from api.routes import ANY_TYPE, INGEST, JSON, READ, Embed, Method, Route
+from api.routes import ANY_TYPE, INGEST, JSON, READ, Command, Embed, Method, Route
 from api.shapes.files import FileItem, FileReceipt
 from api.uploading import MULTIPART, OVERHEAD_BYTES, UploadQuery, received
 from engine.ingest.file_draft import FileInput
@@ -26,8 +26,18 @@ from engine.model.file_records import FILE_BYTES, FileFilter, FilePurpose, FileR
 from engine.model.hops import HEADER as HOPS
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant, iso
+from engine.model.words import EnvironmentName, FilePurposeName, FileStateName
 
 TAG = "Files"
+# The table of the command that lists them.
+COLUMNS = (
+    ("ID", "id"),
+    ("STATE", "state"),
+    ("CREATED", "createdAt"),
+    ("SIZE", "sizeBytes"),
+    ("TYPE", "contentType"),
+    ("NAME", "fileName"),
+)
 LISTING = "/files"
 _ABSENT = {
     FileState.PENDING: "the file has not been fetched from its source yet",
@@ -58,9 +68,13 @@ class FileQuery(PageQuery):
     """Filters of files."""
 
     environment: EnvironmentName | None = None
-    state: Literal["PENDING", "STORED", "FAILED"] | None = None
-    purpose: Literal["UPLOAD", "ATTACHMENT"] | None = None
-    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    state: FileStateName | None = Field(
+        None, description="PENDING files wait to be fetched from their URL."
+    )
+    purpose: FilePurposeName | None = Field(None, description="An ATTACHMENT came with an event.")
+    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Files of this customer."
+    )
     from_: Instant | None = Field(None, alias="from", description="Created at or after.")
     to: Instant | None = Field(None, description="Created before.")
 
@@ -183,6 +197,7 @@ ROUTES = (
         method="GET",
         path="/files",
         name="listFiles",
+        command=Command("files list", COLUMNS),
         client=Method("files.list"),
         summary="List files",
         description="Those that were uploaded, and those that came with events.",
@@ -197,6 +212,7 @@ ROUTES = (
         method="GET",
         path="/files/{id}",
         name="getFile",
+        command=Command("files get"),
         client=Method("files.get"),
         summary="Show a file",
         tag=TAG,

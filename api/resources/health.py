@@ -5,7 +5,7 @@ from typing import Any
 from api import shapes
 from api.call import Answer, Call
 from api.resources.destinations import required
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shares import Share
 from engine.actors.reports import ActorReport, DestinationReport
 from engine.core.health import CircuitState, Health, HealthState
@@ -149,8 +149,9 @@ ROUTES = (
         method="GET",
         path="/destinations/{id}/health",
         name="getDestinationHealth",
+        command=Command("destinations health"),
         client=Method("destinations.health"),
-        summary="How a destination does",
+        summary="Show how a destination does",
         tag=TAG,
         scopes=READ,
         embed=Embed.OWN,

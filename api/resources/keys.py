@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from api import shapes
 from api.call import Answer, Call
 from api.pages import portioned_page, position
-from api.queries import EnvironmentName, ListQuery
+from api.queries import ListQuery
 from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
 from api.shapes.credentials import ApiKey, ApiKeyWithSecret
 from engine.control.keys import NewKey, Reach
@@ -20,6 +20,7 @@ from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
+from engine.model.words import EnvironmentName, KeyKindName, ScopeName
 
 TAG = "Keys"
 LISTING = "/api-keys"
@@ -35,11 +36,11 @@ class KeyDraft(Document):
     """A key as a caller writes it."""
 
     kind: Annotated[
-        Literal["API_KEY", "MCP_KEY"],
+        KeyKindName,
         NullIs("API_KEY"),
     ] = Field("API_KEY", description="MCP keys are made by MCP keys and the command line only.")
     name: Name = Field(json_schema_extra={"pattern": r"^[^\u0000-\u001f\u007f]+$"})
-    scope: Literal["ingest", "read", "manage"] = Field(description="An MCP key has read or manage.")
+    scope: ScopeName = Field(description="An MCP key has read or manage.")
     environment: EnvironmentName | None = Field(
         None, description="Of an API key: the caller's own, or the one that an MCP key names here."
     )

@@ -2,7 +2,7 @@
 
 import json
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET
 from pydantic import Field
@@ -17,6 +17,7 @@ from engine.drafts import RULE_PATTERNS, Document, FilterSource, Name, NullIs, P
 from engine.ingest.event_json import EVENT_BYTES, OWN_PREFIX, check_type, read_event
 from engine.model.errors import Detail, Refusal
 from engine.model.read_models import RuleModel
+from engine.model.words import PriorityName
 from engine.routing.preview import Judgement, Preview, Reached, preview
 
 TRIAL = "00000000-0000-0000-0000-000000000000"  # the id of the rule that is tried
@@ -30,7 +31,7 @@ class RuleTrial(Document):
     event_types: list[Pattern] = Field(min_length=1, max_length=RULE_PATTERNS)
     filter: FilterSource | None = None
     priority: Annotated[
-        Literal["STANDARD", "HIGH", "CRITICAL"],
+        PriorityName,
         NullIs("STANDARD"),
     ] = "STANDARD"
     enabled: bool = True

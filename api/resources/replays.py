@@ -1,24 +1,39 @@
 """Replay jobs: create, list, get, cancel, progress."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
+
+from pydantic import Field
 
 from api import shapes
 from api.call import Answer, Call
 from api.pages import page, portioned_page, position
 from api.queries import PageQuery
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.replays import ReplayJob as ReplayJobShape
 from api.shapes.replays import ReplayJobDetail, ReplayProgress
 from engine.control.replays import ReplayDraft
 from engine.core.vocabulary import ReplayStatus
 from engine.drafts import Uuid
+from engine.model.words import ReplayStatusName
 from engine.model.workspace_settings import Ability
 from engine.replay.job import ReplayJob
 from engine.replay.views import job_view, legs_view, progress_view
 from engine.replay.views import progress as progress_of
 
 TAG = "Replay jobs"
+# The table of the command that lists them.
+COLUMNS = (
+    ("CREATED", "createdAt"),
+    ("ID", "id"),
+    ("STATUS", "status"),
+    ("DRY RUN", "dryRun"),
+    ("TOTAL", "total"),
+    ("DELIVERED", "delivered"),
+    ("FAILED", "failed"),
+    ("FINISHED", "finishedAt"),
+    ("DESTINATION", "destinationId"),
+)
 LISTING = "/replay-jobs"
 SHARES = 100  # destinations that a job is shown with
 EXAMPLE = {
@@ -34,10 +49,8 @@ EXAMPLE = {
 class ReplayQuery(PageQuery):
     """Filters of replay jobs."""
 
-    status: Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"] | None = (
-        None
-    )
-    customer_account_id: Uuid | None = None
+    status: ReplayStatusName | None = None
+    customer_account_id: Uuid | None = Field(None, description="Jobs of this account.")
 
 
 async def _detail(call: Call, job: ReplayJob) -> dict[str, Any]:
@@ -124,6 +137,7 @@ ROUTES = (
         method="GET",
         path="/replay-jobs",
         name="listReplayJobs",
+        command=Command("replay list", COLUMNS),
         client=Method("replay_jobs.list"),
         summary="List replay jobs",
         tag=TAG,
@@ -137,6 +151,7 @@ ROUTES = (
         method="GET",
         path="/replay-jobs/{id}",
         name="getReplayJob",
+        command=Command("replay get"),
         client=Method("replay_jobs.get"),
         summary="Show a replay job",
         tag=TAG,
@@ -163,6 +178,7 @@ ROUTES = (
         method="POST",
         path="/replay-jobs/{id}/cancel",
         name="cancelReplayJob",
+        command=Command("replay cancel"),
         client=Method("replay_jobs.cancel"),
         repeat=Repeat.NEVER,
         summary="Cancel a replay job",

@@ -9,7 +9,7 @@ from api.call import Answer, Call
 from api.pages import portioned_page, position
 from api.queries import RuleQuery
 from api.resources import preview
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes.rules import RULE_EXAMPLE, RoutingRule
 from engine.control.views import rule_view
 from engine.drafts import RuleDraft, RulePatch
@@ -19,6 +19,16 @@ from engine.model.read_models import RuleModel
 from engine.model.workspace_settings import Ability
 
 TAG = "Routing rules"
+# The table of the command that lists them.
+COLUMNS = (
+    ("ID", "id"),
+    ("ENABLED", "enabled"),
+    ("PRIORITY", "priority"),
+    ("DESTINATION", "destinationId"),
+    ("EVENT TYPES", "eventTypes"),
+    ("FILTER", "filter"),
+    ("NAME", "name"),
+)
 LISTING = "/routing-rules"
 
 
@@ -108,6 +118,7 @@ def _action(verb: str, handler: Any) -> Route:
         path=f"/routing-rules/{{id}}/{verb}",
         name=f"{verb}RoutingRule",
         client=Method(f"routing_rules.{verb}"),
+        command=Command(f"rules {verb}"),
         summary=f"{verb.capitalize()} a routing rule",
         tag=TAG,
         scopes=MANAGE,
@@ -146,6 +157,7 @@ ROUTES = (
         method="GET",
         path="/routing-rules",
         name="listRoutingRules",
+        command=Command("rules list", COLUMNS, options={"enabled": "--enabled/--disabled"}),
         client=Method("routing_rules.list"),
         summary="List routing rules",
         tag=TAG,
@@ -159,6 +171,7 @@ ROUTES = (
         method="GET",
         path="/routing-rules/{id}",
         name="getRoutingRule",
+        command=Command("rules get"),
         client=Method("routing_rules.get"),
         summary="Show a routing rule",
         tag=TAG,
@@ -189,6 +202,7 @@ ROUTES = (
         method="DELETE",
         path="/routing-rules/{id}",
         name="deleteRoutingRule",
+        command=Command("rules delete"),
         client=Method("routing_rules.delete"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Delete a routing rule",

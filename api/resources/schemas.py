@@ -1,6 +1,6 @@
 """Event schemas: all operations."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import orjson
 from pydantic import Field
@@ -8,7 +8,7 @@ from pydantic import Field
 from api.call import Answer, Call
 from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery, PageQuery
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import Page
 from api.shapes.schemas import InferredSchema, SchemaVersion
 from api.shares import Share
@@ -17,9 +17,19 @@ from engine.control.schemas import SchemaDraft
 from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import iso
+from engine.model.words import SchemaStatusName
 from engine.schemas.records import SchemaFilter, SchemaRecord, SchemaStatus
 
 TAG = "Event schemas"
+# The table of the command that lists them.
+COLUMNS = (
+    ("ID", "id"),
+    ("VERSION", "version"),
+    ("STATUS", "status"),
+    ("CREATED", "createdAt"),
+    ("EVENT TYPE", "eventType"),
+    ("DESCRIPTION", "description"),
+)
 LISTING = "/schemas"
 EVENT_TYPE = {
     "eventType": {
@@ -46,8 +56,10 @@ EXAMPLE = {
 class SchemaQuery(PageQuery):
     """Filters of schema versions."""
 
-    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    status: Literal["DRAFT", "ACTIVE", "DEPRECATED"] | None = None
+    event_type: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Versions of this event type."
+    )
+    status: SchemaStatusName | None = None
 
 
 def view(call: Call, schema: SchemaRecord) -> dict[str, Any]:
@@ -156,6 +168,7 @@ def _action(verb: str, handler: Any, summary: str, description: str) -> Route:
         path=f"/schemas/{{id}}/{verb}",
         name=f"{verb}Schema",
         client=Method(f"schemas.{verb}"),
+        command=Command(f"schemas {verb}"),
         repeat=Repeat.NEVER,  # the second finds the version in its new status: a conflict
         summary=summary,
         description=description,
@@ -191,6 +204,7 @@ ROUTES = (
         method="GET",
         path="/schemas",
         name="listSchemas",
+        command=Command("schemas list", COLUMNS),
         client=Method("schemas.list"),
         summary="List versions of event schemas",
         tag=TAG,
@@ -223,6 +237,7 @@ ROUTES = (
         path="/schemas/types/{eventType}/versions",
         path_schemas=EVENT_TYPE,
         name="listSchemaVersions",
+        command=Command("schemas versions", COLUMNS),
         client=Method("schemas.versions"),
         summary="List the versions of an event type's schema",
         tag=TAG,
@@ -237,6 +252,7 @@ ROUTES = (
         path="/schemas/types/{eventType}/active",
         path_schemas=EVENT_TYPE,
         name="getActiveSchema",
+        command=Command("schemas active"),
         client=Method("schemas.active"),
         summary="Show the active schema of an event type",
         tag=TAG,
@@ -250,6 +266,7 @@ ROUTES = (
         method="GET",
         path="/schemas/{id}",
         name="getSchema",
+        command=Command("schemas get"),
         client=Method("schemas.get"),
         summary="Show a version of an event schema",
         tag=TAG,

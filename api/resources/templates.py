@@ -10,7 +10,7 @@ from api.call import Answer, Call
 from api.pages import ordinal, page, position
 from api.queries import ListQuery
 from api.resources.preview import event_of
-from api.routes import READ, Embed, Method, Route
+from api.routes import READ, Command, Embed, Method, Route
 from api.shapes import Page
 from api.shapes.templates import DestinationTemplate, TemplatePreview
 from engine.control.templated import previewed
@@ -24,6 +24,13 @@ from engine.templates.definition import Definition
 from engine.wire.body import outbound_body
 
 TAG = "Destination templates"
+# The table of the command that lists them.
+COLUMNS = (
+    ("ID", "id"),
+    ("CATEGORY", "category"),
+    ("NAME", "name"),
+    ("DESCRIPTION", "description"),
+)
 LISTING = "/destination-templates"
 ID = {
     "id": {
@@ -168,6 +175,7 @@ ROUTES = (
         method="GET",
         path="/destination-templates",
         name="listDestinationTemplates",
+        command=Command("templates list", COLUMNS),
         client=Method("templates.list"),
         summary="List the catalog of templates",
         description="By name. The catalog is the same for all workspaces and environments.",

@@ -3,10 +3,11 @@
 from typing import Any
 
 from api.call import Answer, Call
-from api.queries import EnvironmentName, Query
+from api.queries import Query
 from api.routes import READ, Embed, Method, Route
 from api.shapes.observability import Throughput
 from engine.model.instants import iso
+from engine.model.words import EnvironmentName
 from engine.recording.throughput import WINDOW_S, Counts
 
 
@@ -64,7 +65,7 @@ ROUTES = (
         path="/observability/throughput",
         name="getThroughput",
         client=Method("throughput", by_hand=True),
-        summary="What an environment does now",
+        summary="Show an environment's rates over the last minute",
         description="Rates over the last 60 seconds, the present one included, as this process has "
         "counted them since its start: `accepted` when events were durable (the service's own are not "
         "among them), the others when outcomes were. `delivered` counts deliveries, `attempts` and "

@@ -9,7 +9,7 @@ from api.call import Answer, Call
 from api.pages import PAGE_BYTES, page, position
 from api.queries import ListQuery
 from api.resources.destinations import must_exist
-from api.routes import MANAGE, READ, Embed, Method, Repeat, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Repeat, Route
 from api.shapes import Page, Success
 from api.shapes.transforms import TransformRun, TransformScript
 from api.shares import Share
@@ -23,6 +23,15 @@ from engine.outbound.ports import Failure
 from engine.outbound.trials import TRIAL_BYTES, Trial, TrialDraft, checked
 
 TAG = "Transform scripts"
+# The table of the command that lists them.
+COLUMNS = (
+    ("ID", "id"),
+    ("VERSION", "version"),
+    ("STATUS", "status"),
+    ("CREATED", "createdAt"),
+    ("PUBLISHED", "publishedAt"),
+    ("NAME", "name"),
+)
 SOURCE = """\
 function transform(event) {
   if (event.data.total < 1) return null;
@@ -188,6 +197,7 @@ ROUTES = (
         method="GET",
         path="/destinations/{destinationId}/transform-scripts",
         name="listTransformScripts",
+        command=Command("transforms list", COLUMNS),
         client=Method("transform_scripts.of_destination"),
         summary="List a destination's transform scripts",
         description="A page may hold fewer than `limit` and still have a `nextCursor`: sources are long.",
@@ -216,6 +226,7 @@ ROUTES = (
         method="DELETE",
         path="/transform-scripts/{id}",
         name="deleteTransformScript",
+        command=Command("transforms delete"),
         client=Method("transform_scripts.delete"),
         repeat=Repeat.GONE_IS_DONE,
         summary="Delete a version of a transform script",
@@ -234,6 +245,7 @@ ROUTES = (
         method="POST",
         path="/transform-scripts/{id}/publish",
         name="publishTransformScript",
+        command=Command("transforms publish"),
         client=Method("transform_scripts.publish"),
         summary="Publish a version of a transform script",
         description="Every attempt that begins from now on uses it, retries too; the version that was "
@@ -252,6 +264,7 @@ ROUTES = (
         method="POST",
         path="/transform-scripts/{id}/unpublish",
         name="unpublishTransformScript",
+        command=Command("transforms unpublish"),
         client=Method("transform_scripts.unpublish"),
         repeat=Repeat.NEVER,
         summary="Unpublish a transform script",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from api.call import Answer, Call
-from api.routes import MANAGE, READ, Embed, Method, Route
+from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from api.shapes.workspace import Workspace
 from engine.control.workspace_settings import SettingsPatch, settings_document
 from engine.model.instants import iso
@@ -42,6 +42,7 @@ ROUTES = (
         method="GET",
         path="/workspace",
         name="getWorkspace",
+        command=Command("workspace show"),
         client=Method("workspace.get"),
         summary="Show the workspace",
         description="Its name and plan, and what it says of its customers' portals. An MCP key need not "

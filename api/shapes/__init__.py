@@ -4,8 +4,20 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from api.queries import CategoryName, EnvironmentName
 from engine.drafts import DeliveryOptions, Document, Uuid
+from engine.model.words import (
+    AlgorithmName,
+    CategoryName,
+    CredentialKindName,
+    DeliveryKindName,
+    DeliveryStatusName,
+    DestinationStatusName,
+    DlqStatusName,
+    EnvironmentName,
+    OriginKindName,
+    PriorityName,
+    ScopeName,
+)
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Item = TypeVar("Item")
@@ -51,11 +63,11 @@ class Success(Document):
 class AuthContext(Document):
     """Who calls. What does not apply is null."""
 
-    kind: Literal["API_KEY", "MCP_KEY", "EMBED_SESSION"]
+    kind: CredentialKindName
     workspace_id: Uuid
     workspace_name: str
     environment: EnvironmentName | None
-    scope: Literal["ingest", "manage", "read"] | None
+    scope: ScopeName | None
     key_id: Uuid | None
     customer_account_id: Uuid | None
     customer_external_id: str | None
@@ -66,7 +78,7 @@ class AuthContext(Document):
 class Signing(Document):
     """How outbound bodies are signed; the public keys where the algorithm has them."""
 
-    algorithm: Literal["HMAC_SHA256", "ED25519"]
+    algorithm: AlgorithmName
     public_key: str = Field("", description="whpk_...; Ed25519 only.")
     previous_public_key: str = Field("", description="For 24 hours after a rotation.")
 
@@ -76,7 +88,7 @@ class Destination(Document):
 
     id: Uuid
     environment: EnvironmentName
-    status: Literal["ACTIVE", "DISABLED", "ARCHIVED"]
+    status: DestinationStatusName
     template_id: str | None = Field(description="Of the catalog; null: made directly.")
     name: str
     config: dict[str, Any] | None = Field(
@@ -175,16 +187,16 @@ class DeliveryItem(Document):
     event_type: str
     destination_id: Uuid
     environment: EnvironmentName
-    status: Literal["PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"]
-    kind: Literal["EVENT", "FILE"]
-    priority: Literal["STANDARD", "HIGH", "CRITICAL"]
-    origin_kind: Literal["NORMAL", "REPLAY", "INSPECTION"]
+    status: DeliveryStatusName
+    kind: DeliveryKindName
+    priority: PriorityName
+    origin_kind: OriginKindName
     is_replay: bool
     skipped: bool = Field(description="Its transform script returned null: nothing was sent.")
     attempt_count: int
     error_category: CategoryName | None
     response_status: int | None
-    dlq_status: Literal["IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED"] | None
+    dlq_status: DlqStatusName | None
     created_at: Timestamp
     updated_at: Timestamp
     next_attempt_at: Timestamp | None

@@ -1,21 +1,19 @@
 """The shapes of answers about credentials: keys and embed sessions."""
 
-from typing import Literal
-
 from pydantic import Field
 
-from api.queries import EnvironmentName
 from api.shapes import Timestamp
 from engine.drafts import Document, Uuid
+from engine.model.words import EnvironmentName, KeyKindName, ScopeName
 
 
 class ApiKey(Document):
     """A key, without its secret."""
 
     id: Uuid
-    kind: Literal["API_KEY", "MCP_KEY"]
+    kind: KeyKindName
     name: str
-    scope: Literal["ingest", "manage", "read"]
+    scope: ScopeName
     environment: EnvironmentName | None = Field(description="Null for an MCP key.")
     prefix: str
     last_four: str

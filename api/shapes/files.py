@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.queries import EnvironmentName
 from api.shapes import Timestamp
 from engine.drafts import Document, Uuid
+from engine.model.words import EnvironmentName, FilePurposeName, FileStateName
 
 
 class FileReceipt(Document):
@@ -25,10 +25,10 @@ class FileItem(Document):
 
     id: Uuid
     environment: EnvironmentName
-    state: Literal["PENDING", "STORED", "FAILED"] = Field(
+    state: FileStateName = Field(
         description="PENDING: it is to be fetched from its URL; FAILED: that never gave it."
     )
-    purpose: Literal["UPLOAD", "ATTACHMENT"]
+    purpose: FilePurposeName
     file_name: str | None
     content_type: str | None
     file_type: str | None

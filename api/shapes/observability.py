@@ -4,12 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.queries import CategoryName, EnvironmentName
 from api.shapes import Latency, Timestamp
 from engine.drafts import Document, Uuid
-
-PeriodName = Literal["1h", "6h", "24h", "7d", "30d"]
-GranularityName = Literal["minute", "hour", "day"]
+from engine.model.words import CategoryName, EnvironmentName, GranularityName, PeriodName
 
 
 class AnalyticsTotals(Document):

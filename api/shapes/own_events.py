@@ -4,9 +4,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from api.queries import CategoryName, EnvironmentName
 from api.shapes import Timestamp
 from engine.drafts import Document, Uuid
+from engine.model.words import CategoryName, EnvironmentName, KeyKindName, ScopeName
 
 
 class DestinationDisabled(Document):
@@ -74,9 +74,9 @@ class KeyRotated(Document):
     """A key has a new secret; the previous one works for 24 hours more."""
 
     key_id: Uuid
-    kind: Literal["API_KEY", "MCP_KEY"]
+    kind: KeyKindName
     name: str
-    scope: Literal["ingest", "manage", "read"]
+    scope: ScopeName
     environment: EnvironmentName | None
     fingerprint: str
     previous_fingerprint: str

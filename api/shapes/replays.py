@@ -1,14 +1,13 @@
 """The shapes of answers about replay jobs."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from api.queries import EnvironmentName
 from engine.drafts import Document, Uuid
+from engine.model.words import EnvironmentName, ReplayStatusName, SettledStatusName
 
 Timestamp = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-JobStatus = Literal["PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"]
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -27,13 +26,13 @@ class ReplayJob(_Counts):
 
     id: Uuid
     environment: EnvironmentName
-    status: JobStatus
+    status: ReplayStatusName
     destination_id: Uuid | None
     customer_account_id: Uuid | None = Field(
         description="The account that all its destinations are tied to, named or not."
     )
     event_types: list[str] | None
-    statuses: list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None
+    statuses: list[SettledStatusName] | None
     delivery_ids: list[Uuid] | None
     from_: Timestamp | None = Field(alias="from")
     to: Timestamp | None
@@ -64,7 +63,7 @@ class ReplayProgress(_Counts):
     """How far a replay job is."""
 
     id: Uuid
-    status: JobStatus
+    status: ReplayStatusName
     remaining: Count
     percent: Annotated[float, Field(ge=0, le=100)]
     per_second: float | None = Field(description="Deliveries that come to their end, lately.")

@@ -4,11 +4,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from api.queries import EnvironmentName
 from api.shapes import ErrorDetail, Timestamp
 from engine.drafts import Document, Uuid
-
-PriorityName = Literal["STANDARD", "HIGH", "CRITICAL"]
+from engine.model.words import DestinationStatusName, EnvironmentName, PriorityName
 
 
 class FilterErrors(Document):
@@ -60,7 +58,7 @@ class PreviewRule(Document):
     rule_id: Uuid | None = Field(description="Null for the rule that is tried.")
     name: str
     destination_id: Uuid | None
-    destination_status: Literal["ACTIVE", "DISABLED", "ARCHIVED"] | None
+    destination_status: DestinationStatusName | None
     enabled: bool
     pattern: str | None = Field(description="Of `eventTypes`, the first that names the type.")
     customer_matches: bool = Field(

@@ -1,12 +1,12 @@
 """The shapes of event schemas in answers."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from api.queries import EnvironmentName
 from api.shapes import Timestamp
 from engine.drafts import Document, Uuid
+from engine.model.words import EnvironmentName, SchemaStatusName
 
 
 class SchemaVersion(Document):
@@ -16,7 +16,7 @@ class SchemaVersion(Document):
     environment: EnvironmentName
     event_type: str
     version: int = Field(ge=1, description="Counts from 1 within the event type.")
-    status: Literal["DRAFT", "ACTIVE", "DEPRECATED"]
+    status: SchemaStatusName
     schema_: dict[str, Any] | bool = Field(alias="schema", description="JSON Schema 2020-12.")
     description: str | None
     example: Any

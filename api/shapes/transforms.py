@@ -1,12 +1,12 @@
 """The shapes of transform scripts in answers."""
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import Field
 
-from api.queries import CategoryName, EnvironmentName
 from api.shapes import Timestamp
 from engine.drafts import Document, Uuid
+from engine.model.words import CategoryName, EnvironmentName, TransformStatusName
 
 
 class TransformScript(Document):
@@ -18,7 +18,7 @@ class TransformScript(Document):
     name: str
     version: int = Field(ge=1, description="Counts from 1 at its destination; attempts record it.")
     source: str
-    status: Literal["DRAFT", "PUBLISHED", "SUPERSEDED"] = Field(
+    status: TransformStatusName = Field(
         description="PUBLISHED: every attempt that begins uses it. SUPERSEDED: it was that once."
     )
     published_at: Timestamp | None = Field(description="The last time; null for a draft.")

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from api.queries import EnvironmentName
 from api.shapes import Timestamp
 from engine.control.workspace_settings import BrandColors, SettingsDraft
 from engine.drafts import Document, Uuid, shown_of
+from engine.model.words import EnvironmentName
 
 if TYPE_CHECKING:
     from engine.control.workspace_settings import Branding, CustomerMay

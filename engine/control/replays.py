@@ -1,6 +1,6 @@
 """Commands on replay jobs: create and cancel. `engine.replay` runs the jobs."""
 
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 import trio
@@ -24,6 +24,7 @@ from engine.model.errors import Refusal
 from engine.model.identity import created_at_ms
 from engine.model.instants import Instant
 from engine.model.read_models import SessionCustomer
+from engine.model.words import SettledStatusName
 from engine.plans.plans import Horizon
 from engine.replay.job import UNFINISHED, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
@@ -48,7 +49,7 @@ class ReplayDraft(Document):
         None, min_length=1, max_length=RULE_PATTERNS,
         description="Patterns as in a routing rule. Null: every type.",
     )  # fmt: skip
-    statuses: list[Literal["DELIVERED", "FAILED", "DRY_RUN"]] | None = Field(
+    statuses: list[SettledStatusName] | None = Field(
         None, min_length=1, max_length=3,
         description="Null: all three. What is not settled yet is sent anyway and is not replayed.",
     )  # fmt: skip

@@ -14,7 +14,7 @@ from tests.cli.programs import COMMAND, ROOT, environment
 
 
 def test_the_list_of_commands_is_current() -> None:
-    assert PAGE.read_text("utf-8") == page(), "run: python -m api.cli.reference"
+    assert PAGE.read_text("utf-8") == page(), "run: python -m api.generation"
 
 
 def test_the_list_shows_arguments_and_options_that_share_a_name_with_common_ones() -> None:

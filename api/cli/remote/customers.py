@@ -4,6 +4,8 @@ from typing import Any
 
 import click
 
+from api.cli.remote.made.customers import PLAIN
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 
 _COUNT = click.IntRange(min=0)
@@ -14,13 +16,7 @@ def command() -> None:
     """Group the commands on customers."""
 
 
-@command.command("get")
-@click.argument("customer", metavar="EXTERNAL_ID")
-@over_http
-def get(session: Session, customer: str) -> None:
-    """Show a customer: quotas, the limits that its sessions act by, and what it has."""
-    with session.client() as client:
-        session.output.one(client.customers.get(customer))
+add_plain(command, PLAIN)
 
 
 @command.command("set")

@@ -13,7 +13,9 @@ from api.cli.remote.drafts import (
     keep_secret,
     secret_option,
 )
-from api.cli.remote.parameters import paged
+from api.cli.remote.made.destinations import PLAIN
+from api.cli.remote.made.words import ANALYTICS_GRANULARITY, ANALYTICS_PERIOD, SIGNING_ALGORITHM
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
 
@@ -21,15 +23,6 @@ if TYPE_CHECKING:
     from angarium import Client
     from angarium.shapes import DestinationTemplate
 
-COLUMNS = (
-    Column("ID", "id"),
-    Column("STATUS", "status"),
-    Column("ORDERING", "delivery.ordering"),
-    Column("CUSTOMER", "customerExternalId"),
-    Column("TEMPLATE", "templateId"),
-    Column("NAME", "name"),
-    Column("URL", "url"),
-)
 SERIES = (
     Column("AT", "at"),
     Column("ATTEMPTS", "attempts"),
@@ -41,7 +34,6 @@ SERIES = (
     Column("P95 MS", "latencyMs.p95"),
     Column("P99 MS", "latencyMs.p99"),
 )
-PERIODS = ("1h", "6h", "24h", "7d", "30d")
 the_id = click.argument("destination_id", metavar="ID")
 
 
@@ -50,40 +42,7 @@ def command() -> None:
     """Group the commands on destinations."""
 
 
-@command.command("list")
-@click.option(
-    "--status", type=click.Choice(("ACTIVE", "DISABLED", "ARCHIVED"), case_sensitive=False),
-    help="ARCHIVED ones are listed only when asked for.",
-)  # fmt: skip
-@click.option("--customer-account", metavar="ID", help="Only this account's.")
-@paged
-@over_http
-def list_(
-    session: Session,
-    status: Any,
-    customer_account: str | None,
-    limit: int | None,
-    cursor: str | None,
-) -> None:
-    """List destinations, newest first."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.destinations.list(
-                limit=count, cursor=after, status=status, customer_account_id=customer_account
-            ),
-            COLUMNS,
-            limit,
-            cursor,
-        )
-
-
-@command.command("get")
-@the_id
-@over_http
-def get(session: Session, destination_id: str) -> None:
-    """Show a destination."""
-    with session.client() as client:
-        session.output.one(client.destinations.get(destination_id))
+add_plain(command, PLAIN)
 
 
 @command.command("create")
@@ -93,7 +52,7 @@ def get(session: Session, destination_id: str) -> None:
 @config_options
 @click.option("--customer", metavar="EXTERNAL_ID", help="Tie it to this end-customer's events.")
 @click.option(
-    "--algorithm", type=click.Choice(("HMAC_SHA256", "ED25519"), case_sensitive=False),
+    "--algorithm", type=click.Choice(SIGNING_ALGORITHM, case_sensitive=False),
     help="How it is signed. [HMAC_SHA256]",
 )  # fmt: skip
 @destination_options
@@ -164,35 +123,6 @@ def _template_of(client: "Client", destination_id: str) -> "DestinationTemplate"
     return client.templates.get(template)
 
 
-@command.command("enable")
-@the_id
-@over_http
-def enable(session: Session, destination_id: str) -> None:
-    """Send on what was held."""
-    with session.client() as client:
-        session.output.one(client.destinations.enable(destination_id))
-
-
-@command.command("disable")
-@the_id
-@over_http
-def disable(session: Session, destination_id: str) -> None:
-    """Hold deliveries until it is enabled again."""
-    with session.client() as client:
-        session.output.one(client.destinations.disable(destination_id))
-
-
-@command.command("delete")
-@the_id
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@over_http
-def delete(session: Session, destination_id: str, yes: bool) -> None:
-    """Archive a destination for good: what waits for it is discarded, the record stays."""
-    session.confirm(f"Archive {destination_id} and discard what waits for it?", yes=yes)
-    with session.client() as client:
-        session.output.one(client.destinations.archive(destination_id))
-
-
 @command.command("test")
 @the_id
 @over_http
@@ -205,20 +135,11 @@ def test(session: Session, destination_id: str) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-@command.command("health")
-@the_id
-@over_http
-def health(session: Session, destination_id: str) -> None:
-    """Show how it does, from its live actor."""
-    with session.client() as client:
-        session.output.one(client.destinations.health(destination_id))
-
-
 @command.command("analytics")
 @the_id
-@click.option("--period", type=click.Choice(PERIODS), help="Up to now. [24h]")
+@click.option("--period", type=click.Choice(ANALYTICS_PERIOD), help="Up to now. [24h]")
 @click.option(
-    "--granularity", type=click.Choice(("minute", "hour", "day")),
+    "--granularity", type=click.Choice(ANALYTICS_GRANULARITY),
     help="A row's span. [minute up to 6h, hour up to 7d, else day]",
 )  # fmt: skip
 @over_http

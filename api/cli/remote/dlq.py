@@ -5,22 +5,12 @@ from typing import Any
 import click
 
 from api.cli.errors import NotFoundTrouble
-from api.cli.remote.deliveries import CATEGORIES
+from api.cli.remote.made.dlq import PLAIN
+from api.cli.remote.made.words import ERROR_CATEGORY
 from api.cli.remote.output import note
-from api.cli.remote.parameters import paged, since_until
+from api.cli.remote.parameters import since_until
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
-
-COLUMNS = (
-    Column("DEAD SINCE", "deadLetteredAt"),
-    Column("DELIVERY", "deliveryId"),
-    Column("TRIES", "attemptCount"),
-    Column("ERROR", "errorCategory"),
-    Column("HTTP", "responseStatus"),
-    Column("DESTINATION", "destinationId"),
-    Column("EVENT TYPE", "eventType"),
-    Column("LAST ERROR", "lastError"),
-)
 
 
 @click.group("dlq", help="Deliveries that died: look at them, retry them, discard them.")
@@ -28,10 +18,13 @@ def command() -> None:
     """Group the commands on the dead-letter queue."""
 
 
+add_plain(command, PLAIN)
+
+
 def _filters(decorated: Any) -> Any:
     for option in (
         click.option(
-            "--error-category", type=click.Choice(CATEGORIES, case_sensitive=False),
+            "--error-category", type=click.Choice(ERROR_CATEGORY, case_sensitive=False),
             help="Of the last attempt.",
         ),
         click.option("--event-type", metavar="EVENT_TYPE"),
@@ -39,21 +32,6 @@ def _filters(decorated: Any) -> Any:
     ):  # fmt: skip
         decorated = option(decorated)
     return since_until(decorated)
-
-
-@command.command("list")
-@_filters
-@paged
-@over_http
-def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any) -> None:
-    """List what is in the queue, newest first."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.dlq.list(limit=count, cursor=after, **chosen),
-            COLUMNS,
-            limit,
-            cursor,
-        )
 
 
 @command.command("get")

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import click
 
+from api.cli.remote.made.words import ORDERING, PRIORITY
 from api.cli.remote.output import note
 from api.cli.remote.parameters import CONCURRENCY, JSON, JSON_HELP, PAIR
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 PRIVATE = 0o600
-PRIORITIES = ("STANDARD", "HIGH", "CRITICAL")
 
 DELIVERY = {  # flag's name -> the API's field of `delivery`
     "concurrency": "concurrency",
@@ -45,7 +45,7 @@ def destination_options(command: Command) -> Command:
                 help="Requests in flight at once; auto: as many as its answers bear.",
             ),
             click.option(
-                "--ordering", type=click.Choice(("NONE", "KEY", "STRICT"), case_sensitive=False),
+                "--ordering", type=click.Choice(ORDERING, case_sensitive=False),
                 help="What first-in first-out holds for: nothing, one key, the destination.",
             ),
             click.option("--timeout-ms", type=click.IntRange(100, 60_000), help="Of an attempt."),
@@ -93,7 +93,7 @@ def rule_options(command: Command) -> Command:
                 "--filter", "expression", metavar="CEL",
                 help="Only events for which it is true: event.payload.total > 100.",
             ),
-            click.option("--priority", type=click.Choice(PRIORITIES, case_sensitive=False)),
+            click.option("--priority", type=click.Choice(PRIORITY, case_sensitive=False)),
             data_option,
         )
     ):  # fmt: skip

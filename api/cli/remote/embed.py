@@ -2,12 +2,17 @@
 
 import click
 
+from api.cli.remote.made.embed import PLAIN
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 
 
 @click.group("embed", help="Sessions for end-customers' browsers.")
 def command() -> None:
     """Group the commands on embed sessions."""
+
+
+add_plain(command, PLAIN)
 
 
 @command.command("session")
@@ -18,11 +23,3 @@ def session(session: Session, customer: str, ttl: int | None) -> None:
     """Make a token with which an end-customer's browser sees its own destinations, and no others."""
     with session.client() as client:
         session.output.one(client.embed_sessions.create(customer, ttl_seconds=ttl))
-
-
-@command.command("context")
-@over_http
-def context(session: Session) -> None:
-    """Show what a portal draws itself from; the key is a session's token."""
-    with session.client() as client:
-        session.output.one(client.embed_sessions.context())

@@ -5,18 +5,10 @@ from typing import Any
 import click
 
 from api.cli.remote.batches import MOST_EVENTS, send_lines
-from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP, RAW_JSON, paged, since_until
+from api.cli.remote.made.events import PLAIN
+from api.cli.remote.parameters import INSTANT, JSON, JSON_HELP, RAW_JSON
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
-
-COLUMNS = (
-    Column("RECEIVED", "receivedAt"),
-    Column("ID", "id"),
-    Column("DELIVERIES", "deliveries"),
-    Column("CUSTOMER", "customerExternalId"),
-    Column("SOURCE", "source"),
-    Column("EVENT TYPE", "eventType"),
-)
 
 
 @click.group("events", help="Send events, and look up what was accepted.")
@@ -24,45 +16,7 @@ def command() -> None:
     """Group the commands on events."""
 
 
-@command.command("list")
-@click.option("--type", "event_type", metavar="EVENT_TYPE", help="Only this type.")
-@click.option("--customer", metavar="EXTERNAL_ID", help="Only this end-customer's.")
-@since_until
-@paged
-@over_http
-def list_(
-    session: Session,
-    event_type: str | None,
-    customer: str | None,
-    since: Any,
-    until: Any,
-    limit: int | None,
-    cursor: str | None,
-) -> None:
-    """List events, newest first; also those that no rule matched."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.events.list(
-                limit=count,
-                cursor=after,
-                event_type=event_type,
-                customer_external_id=customer,
-                since=since,
-                until=until,
-            ),
-            COLUMNS,
-            limit,
-            cursor,
-        )
-
-
-@command.command("get")
-@click.argument("event_id", metavar="ID")
-@over_http
-def get(session: Session, event_id: str) -> None:
-    """Show an event with its payload."""
-    with session.client() as client:
-        session.output.one(client.events.get(event_id))
+add_plain(command, PLAIN)
 
 
 @command.command("send")
@@ -128,14 +82,3 @@ def send(
             metadata=metadata,
         )
     session.output.one(accepted)
-
-
-@command.command("deliveries")
-@click.argument("event_id", metavar="ID")
-@over_http
-def deliveries(session: Session, event_id: str) -> None:
-    """List an event's deliveries."""
-    from api.cli.remote.deliveries import COLUMNS as DELIVERY_COLUMNS
-
-    with session.client() as client:
-        session.output.rows(client.events.deliveries(event_id), DELIVERY_COLUMNS)

@@ -9,9 +9,10 @@ from typing import IO, Any
 import click
 
 from api.cli.errors import SettingsTrouble
-from api.cli.remote.parameters import INSTANT, JSON, paged
+from api.cli.remote.made.files import PLAIN
+from api.cli.remote.parameters import JSON
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
 
 # Types of what `mimetypes` says is some other file, compressed.
 _COMPRESSED = {
@@ -20,19 +21,13 @@ _COMPRESSED = {
     "xz": "application/x-xz",
 }
 
-COLUMNS = (
-    Column("ID", "id"),
-    Column("STATE", "state"),
-    Column("CREATED", "createdAt"),
-    Column("SIZE", "sizeBytes"),
-    Column("TYPE", "contentType"),
-    Column("NAME", "fileName"),
-)
-
 
 @click.group("files", help="Files: uploaded, and those that came with events.")
 def command() -> None:
     """Group the commands on files."""
+
+
+add_plain(command, PLAIN)
 
 
 @command.command("upload")
@@ -72,42 +67,6 @@ def guessed(name: str) -> str | None:
     # As a path: it takes what begins with `data:` for a URL.
     kind, encoding = mimetypes.guess_type(f"./{Path(name).name}")
     return _COMPRESSED.get(encoding) if encoding else kind
-
-
-@command.command("list")
-@click.option(
-    "--state",
-    type=click.Choice(("PENDING", "STORED", "FAILED"), case_sensitive=False),
-    help="PENDING ones wait for their URL.",
-)
-@click.option(
-    "--purpose",
-    type=click.Choice(("UPLOAD", "ATTACHMENT"), case_sensitive=False),
-    help="An ATTACHMENT came with an event.",
-)
-@click.option("--customer", "customer_external_id", metavar="ID", help="customerExternalId")
-@click.option("--from", "since", type=INSTANT, metavar="INSTANT", help="Created at or after.")
-@click.option("--to", "until", type=INSTANT, metavar="INSTANT", help="Created before.")
-@paged
-@over_http
-def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any) -> None:
-    """List files, newest first."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.files.list(limit=count, cursor=after, **chosen),
-            COLUMNS,
-            limit,
-            cursor,
-        )
-
-
-@command.command("get")
-@click.argument("file_id", metavar="ID")
-@over_http
-def get(session: Session, file_id: str) -> None:
-    """Show what is known of a file."""
-    with session.client() as client:
-        session.output.one(client.files.get(file_id))
 
 
 @command.command("download")

@@ -5,26 +5,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from api.cli.errors import FAILED
+from api.cli.remote.made.replay import PLAIN
 from api.cli.remote.output import note
-from api.cli.remote.parameters import paged, since_until
+from api.cli.remote.parameters import since_until
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
 
 if TYPE_CHECKING:
     from angarium import Client
 
-COLUMNS = (
-    Column("CREATED", "createdAt"),
-    Column("ID", "id"),
-    Column("STATUS", "status"),
-    Column("DRY RUN", "dryRun"),
-    Column("TOTAL", "total"),
-    Column("DELIVERED", "delivered"),
-    Column("FAILED", "failed"),
-    Column("FINISHED", "finishedAt"),
-    Column("DESTINATION", "destinationId"),
-)
-JOB_STATUSES = ("PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED")
 SETTLED = ("DELIVERED", "FAILED", "DRY_RUN")
 the_id = click.argument("job_id", metavar="ID")
 wait_option = click.option(
@@ -35,6 +24,9 @@ wait_option = click.option(
 @click.group("replay", help="Send past deliveries again, as a job beside live traffic.")
 def command() -> None:
     """Group the commands on replay jobs."""
+
+
+add_plain(command, PLAIN)
 
 
 @command.command("start")
@@ -76,40 +68,6 @@ def start(
             _wait(session, client, job["id"])
         else:
             session.output.one(job)
-
-
-@command.command("list")
-@click.option("--status", type=click.Choice(JOB_STATUSES, case_sensitive=False))
-@click.option("--customer-account", "customer_account_id", metavar="ID")
-@paged
-@over_http
-def list_(session: Session, limit: int | None, cursor: str | None, **chosen: Any) -> None:
-    """List jobs, newest first."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.replay_jobs.list(limit=count, cursor=after, **chosen),
-            COLUMNS,
-            limit,
-            cursor,
-        )
-
-
-@command.command("get")
-@the_id
-@over_http
-def get(session: Session, job_id: str) -> None:
-    """Show a job."""
-    with session.client() as client:
-        session.output.one(client.replay_jobs.get(job_id))
-
-
-@command.command("cancel")
-@the_id
-@over_http
-def cancel(session: Session, job_id: str) -> None:
-    """End a job: what it has not sent yet is not sent."""
-    with session.client() as client:
-        session.output.one(client.replay_jobs.cancel(job_id))
 
 
 @command.command("progress")

@@ -5,19 +5,11 @@ from typing import Any
 import click
 
 from api.cli.remote.drafts import rule_body, rule_options
-from api.cli.remote.parameters import JSON, JSON_HELP, paged
+from api.cli.remote.made.rules import PLAIN
+from api.cli.remote.parameters import JSON, JSON_HELP
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
 
-COLUMNS = (
-    Column("ID", "id"),
-    Column("ENABLED", "enabled"),
-    Column("PRIORITY", "priority"),
-    Column("DESTINATION", "destinationId"),
-    Column("EVENT TYPES", "eventTypes"),
-    Column("FILTER", "filter"),
-    Column("NAME", "name"),
-)
 the_id = click.argument("rule_id", metavar="ID")
 
 
@@ -26,37 +18,7 @@ def command() -> None:
     """Group the commands on rules."""
 
 
-@command.command("list")
-@click.option("--destination", metavar="ID", help="Only this one's.")
-@click.option("--enabled/--disabled", default=None, help="Only those.")
-@paged
-@over_http
-def list_(
-    session: Session,
-    destination: str | None,
-    enabled: bool | None,
-    limit: int | None,
-    cursor: str | None,
-) -> None:
-    """List rules, newest first."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.routing_rules.list(
-                limit=count, cursor=after, destination_id=destination, enabled=enabled
-            ),
-            COLUMNS,
-            limit,
-            cursor,
-        )
-
-
-@command.command("get")
-@the_id
-@over_http
-def get(session: Session, rule_id: str) -> None:
-    """Show a rule, and how often its filter failed."""
-    with session.client() as client:
-        session.output.one(client.routing_rules.get(rule_id))
+add_plain(command, PLAIN)
 
 
 @command.command("create")
@@ -91,33 +53,6 @@ def update(session: Session, rule_id: str, **given: Any) -> None:
         raise click.UsageError("nothing to change: give at least one flag")
     with session.client() as client:
         session.output.one(client.routing_rules.update(rule_id, change))
-
-
-@command.command("delete")
-@the_id
-@over_http
-def delete(session: Session, rule_id: str) -> None:
-    """Delete a rule. Deliveries that it made go on."""
-    with session.client() as client:
-        session.output.one(client.routing_rules.delete(rule_id))
-
-
-@command.command("enable")
-@the_id
-@over_http
-def enable(session: Session, rule_id: str) -> None:
-    """Let a rule match."""
-    with session.client() as client:
-        session.output.one(client.routing_rules.enable(rule_id))
-
-
-@command.command("disable")
-@the_id
-@over_http
-def disable(session: Session, rule_id: str) -> None:
-    """Keep a rule from matching."""
-    with session.client() as client:
-        session.output.one(client.routing_rules.disable(rule_id))
 
 
 @command.command("preview")

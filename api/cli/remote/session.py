@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import click
 
 from api.cli.errors import SettingsTrouble
+from api.cli.remote.made.words import ENVIRONMENT
 from api.cli.remote.output import FORMS, Output
 
 if TYPE_CHECKING:
     from angarium import Client
     from angarium.shapes import Environment
 
-ENVIRONMENTS = ("DEVELOPMENT", "STAGING", "PRODUCTION")
 DEFAULT_URL = "http://127.0.0.1:8080"
 TIMEOUT_S = 30.0
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -92,7 +92,7 @@ _OPTIONS = (
     ),
     click.option(
         "--environment", envvar="ANGARIUM_ENVIRONMENT",
-        type=click.Choice(ENVIRONMENTS, case_sensitive=False),
+        type=click.Choice(ENVIRONMENT, case_sensitive=False),
         help="For an MCP key, which belongs to none. [ANGARIUM_ENVIRONMENT]",
     ),
     click.option(

@@ -6,16 +6,12 @@ import click
 
 from api.cli.errors import FAILED
 from api.cli.remote.configuration import config_options, given_config, typed
-from api.cli.remote.parameters import JSON, JSON_HELP, paged
+from api.cli.remote.made.templates import PLAIN
+from api.cli.remote.parameters import JSON, JSON_HELP
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 from api.cli.remote.tables import Column
 
-COLUMNS = (
-    Column("ID", "id"),
-    Column("CATEGORY", "category"),
-    Column("NAME", "name"),
-    Column("DESCRIPTION", "description"),
-)
 FIELDS = (
     Column("FIELD", "name"),
     Column("TYPE", "type"),
@@ -32,18 +28,7 @@ def command() -> None:
     """Group the commands on templates."""
 
 
-@command.command("list")
-@paged
-@over_http
-def list_(session: Session, limit: int | None, cursor: str | None) -> None:
-    """List the catalog, by name."""
-    with session.client() as client:
-        session.output.listing(
-            lambda count, after: client.templates.list(limit=count, cursor=after),
-            COLUMNS,
-            limit,
-            cursor,
-        )
+add_plain(command, PLAIN)
 
 
 @command.command("show")

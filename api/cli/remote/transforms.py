@@ -7,18 +7,11 @@ from typing import Any
 import click
 
 from api.cli.printing import say_whole
+from api.cli.remote.made.transforms import PLAIN
 from api.cli.remote.parameters import JSON, JSON_HELP
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
-from api.cli.remote.tables import Column
 
-COLUMNS = (
-    Column("ID", "id"),
-    Column("VERSION", "version"),
-    Column("STATUS", "status"),
-    Column("CREATED", "createdAt"),
-    Column("PUBLISHED", "publishedAt"),
-    Column("NAME", "name"),
-)
 SCRIPT_FAILED = 1  # the exit code of a run whose script failed, as of a request that was refused
 the_id = click.argument("script_id", metavar="ID")
 
@@ -28,13 +21,7 @@ def command() -> None:
     """Group the commands on transform scripts."""
 
 
-@command.command("list")
-@click.argument("destination", metavar="DESTINATION_ID")
-@over_http
-def list_(session: Session, destination: str) -> None:
-    """List a destination's versions, newest first."""
-    with session.client() as client:
-        session.output.rows(client.transform_scripts.of_destination(destination), COLUMNS)
+add_plain(command, PLAIN)
 
 
 @command.command("get")
@@ -67,24 +54,6 @@ def create(session: Session, destination: str, file: str, name: str | None, publ
         session.output.one(made)
 
 
-@command.command("publish")
-@the_id
-@over_http
-def publish(session: Session, script_id: str) -> None:
-    """Use this version from now on; an earlier one: roll back."""
-    with session.client() as client:
-        session.output.one(client.transform_scripts.publish(script_id))
-
-
-@command.command("unpublish")
-@the_id
-@over_http
-def unpublish(session: Session, script_id: str) -> None:
-    """Send the events' own bodies again, where this version is the published one."""
-    with session.client() as client:
-        session.output.one(client.transform_scripts.unpublish(script_id))
-
-
 @command.command("run")
 @the_id
 @click.argument("event", type=JSON, metavar="JSON", required=False)
@@ -100,15 +69,6 @@ def run(session: Session, script_id: str, event: Any, event_id: str | None) -> N
 
 
 run.help = f"{run.help}\n\nJSON is the outbound body: type, timestamp, id, data ({JSON_HELP})."
-
-
-@command.command("delete")
-@the_id
-@over_http
-def delete(session: Session, script_id: str) -> None:
-    """Delete a version that is not published."""
-    with session.client() as client:
-        session.output.one(client.transform_scripts.delete(script_id))
 
 
 def _read(file: str) -> tuple[str, str]:

@@ -5,7 +5,9 @@ from typing import Any
 import click
 
 from api.cli.remote.drafts import data_option, put
+from api.cli.remote.made.workspace import PLAIN
 from api.cli.remote.parameters import PAIR
+from api.cli.remote.plain import add_plain
 from api.cli.remote.session import Session, over_http
 
 
@@ -16,12 +18,7 @@ def command() -> None:
     """Group the commands on the workspace."""
 
 
-@command.command("show")
-@over_http
-def show(session: Session) -> None:
-    """Show the workspace and its settings."""
-    with session.client() as client:
-        session.output.one(client.workspace.get())
+add_plain(command, PLAIN)
 
 
 @command.command("set")

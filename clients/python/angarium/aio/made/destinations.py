@@ -151,7 +151,7 @@ class AsyncDestinations(AsyncResource):
         )
 
     async def health(self, destination_id: str) -> DestinationHealth:
-        """How a destination does."""
+        """Show how a destination does."""
         return await self._send(Call("GET", at("destinations", destination_id, "health")))
 
     def deliveries(self, destination_id: str) -> AsyncIterator[DeliveryItem]:
@@ -167,7 +167,7 @@ class AsyncDestinations(AsyncResource):
         period: AnalyticsPeriod | None = None,
         granularity: AnalyticsGranularity | None = None,
     ) -> Analytics:
-        """A destination's counters over a period.
+        """Show a destination's counters over a period.
 
         Counted by the very statement that writes the delivery log, so that sums equal its
         rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with

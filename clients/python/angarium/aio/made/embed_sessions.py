@@ -30,8 +30,9 @@ class AsyncEmbedSessions(AsyncResource):
         )
 
     async def context(self) -> EmbedContext:
-        """What a portal draws itself from.
+        """Show what a portal needs.
 
-        Whose session it is and when it ends, the workspace's branding, and what to offer.
+        The session's customer and its end, the workspace's branding, and what the portal can
+        offer.
         """
         return await self._send(Call("GET", "/embed/context"))

@@ -149,7 +149,7 @@ class Destinations(Resource):
         )
 
     def health(self, destination_id: str) -> DestinationHealth:
-        """How a destination does."""
+        """Show how a destination does."""
         return self._send(Call("GET", at("destinations", destination_id, "health")))
 
     def deliveries(self, destination_id: str) -> Iterator[DeliveryItem]:
@@ -165,7 +165,7 @@ class Destinations(Resource):
         period: AnalyticsPeriod | None = None,
         granularity: AnalyticsGranularity | None = None,
     ) -> Analytics:
-        """A destination's counters over a period.
+        """Show a destination's counters over a period.
 
         Counted by the very statement that writes the delivery log, so that sums equal its
         rows. Replays count; samples (INSPECTION) and dry runs do not. The period ends with

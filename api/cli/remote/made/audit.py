@@ -1,0 +1,57 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium audit`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "audit_logs.list",
+        help=(
+            "List changes of configuration.\n\nNewest first. What concerns the workspace as a "
+            "whole (its plan, MCP keys) is shown to MCP keys. Every change is written with "
+            "its entry or not at all; entries are never removed. A page may hold fewer than "
+            "`limit`, even none, and still have a `nextCursor`."
+        ),
+        columns=(
+            Column("AT", "createdAt"),
+            Column("ID", "id"),
+            Column("ACTOR", "actorType"),
+            Column("ACTOR ID", "actorId"),
+            Column("ACTION", "action"),
+            Column("OBJECT", "objectId"),
+        ),
+        options=(
+            Option(
+                "--action",
+                "action",
+                metavar="TEXT",
+                help=("An action, such as `destination.update`."),
+            ),
+            Option(
+                "--object-type",
+                "object_type",
+                metavar="TEXT",
+                help=("A type of object, such as `destination`."),
+            ),
+            Option(
+                "--object",
+                "object_id",
+                metavar="ID",
+                help=("The id of the object that was changed."),
+            ),
+            Option(
+                "--actor", "actor_id", metavar="ID", help=("The id of a key, or what else acted.")
+            ),
+        ),
+        paged=True,
+        spans=True,
+    ),
+    Plain(
+        "get",
+        "audit_logs.get",
+        help=("Show a change of configuration."),
+        arguments=(("entry_id", "ID"),),
+    ),
+)

@@ -1,0 +1,16 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium auth`."""
+
+from api.cli.remote.plain import Plain
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "context",
+        "auth_context",
+        help=(
+            "Show what a credential stands for.\n\nWorkspace, environment and scope of the "
+            "credential. An MCP key need not name an environment. An embed session has no "
+            "scope and no key."
+        ),
+    ),
+)

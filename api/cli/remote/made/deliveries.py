@@ -1,0 +1,102 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium deliveries`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "deliveries.list",
+        help=(
+            "List deliveries.\n\nA page may hold fewer than `limit`, even none, and still have "
+            "a `nextCursor`: a bounded number of deliveries is examined for each."
+        ),
+        columns=(
+            Column("CREATED", "createdAt"),
+            Column("ID", "id"),
+            Column("STATUS", "status"),
+            Column("TRY", "attemptCount"),
+            Column("HTTP", "responseStatus"),
+            Column("ERROR", "errorCategory"),
+            Column("DLQ", "dlqStatus"),
+            Column("DESTINATION", "destinationId"),
+            Column("EVENT TYPE", "eventType"),
+        ),
+        options=(
+            Option("--event", "event_id", metavar="ID", help=("Deliveries of this event.")),
+            Option(
+                "--destination",
+                "destination_id",
+                metavar="ID",
+                help=("Deliveries to this destination."),
+            ),
+            Option(
+                "--status",
+                "status",
+                words=("PENDING", "DELIVERING", "DELIVERED", "FAILED", "RETRYING", "DRY_RUN"),
+            ),
+            Option(
+                "--replays/--no-replays",
+                "is_replay",
+                help=("Only replays, or none. Empty: no filter."),
+            ),
+            Option(
+                "--error-category",
+                "error_category",
+                words=(
+                    "TIMEOUT",
+                    "DNS",
+                    "CONNECTION",
+                    "TLS",
+                    "BLOCKED_ADDRESS",
+                    "PROTOCOL",
+                    "REDIRECT",
+                    "HTTP_4XX",
+                    "HTTP_5XX",
+                    "RATE_LIMITED",
+                    "TRANSFORM",
+                    "DESTINATION_GONE",
+                    "INTERNAL",
+                ),
+                help=("Of the last attempt."),
+            ),
+            Option("--priority", "priority", words=("STANDARD", "HIGH", "CRITICAL")),
+            Option("--dlq-status", "dlq_status", words=("IN_DLQ", "RETRIED_FROM_DLQ", "DISCARDED")),
+            Option("--kind", "kind", words=("EVENT", "FILE")),
+            Option("--origin", "origin_kind", words=("NORMAL", "REPLAY", "INSPECTION")),
+        ),
+        paged=True,
+        spans=True,
+    ),
+    Plain(
+        "get",
+        "deliveries.get",
+        help=(
+            "Show a delivery with its attempts.\n\nWith its newest attempts: at most 100, and "
+            "where receivers' answers are large as many as have room in 512 KiB. "
+            "`attemptsCursor` is null where these are all; else it is the `cursor` with which "
+            "`GET /deliveries/{id}/attempts` goes on."
+        ),
+        arguments=(("delivery_id", "ID"),),
+    ),
+    Plain(
+        "attempts",
+        "deliveries.attempts",
+        help=(
+            "List a delivery's attempts.\n\nNewest first. A page ends early where answers of "
+            "receivers are large."
+        ),
+        arguments=(("delivery_id", "ID"),),
+        columns=(
+            Column("TRY", "number"),
+            Column("STARTED", "startedAt"),
+            Column("MS", "durationMs"),
+            Column("OK", "success"),
+            Column("HTTP", "responseStatus"),
+            Column("ERROR", "errorCategory"),
+            Column("MESSAGE", "errorMessage"),
+        ),
+        paged=True,
+    ),
+)

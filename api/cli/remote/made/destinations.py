@@ -1,0 +1,71 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium destinations`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "destinations.list",
+        help=("List destinations."),
+        columns=(
+            Column("ID", "id"),
+            Column("STATUS", "status"),
+            Column("ORDERING", "delivery.ordering"),
+            Column("CUSTOMER", "customerExternalId"),
+            Column("TEMPLATE", "templateId"),
+            Column("NAME", "name"),
+            Column("URL", "url"),
+        ),
+        options=(
+            Option(
+                "--status",
+                "status",
+                words=("ACTIVE", "DISABLED", "ARCHIVED"),
+                help=("Destinations of this status; without it ACTIVE and DISABLED ones."),
+            ),
+            Option(
+                "--customer-account",
+                "customer_account_id",
+                metavar="ID",
+                help=("Destinations of this account."),
+            ),
+        ),
+        paged=True,
+    ),
+    Plain(
+        "get",
+        "destinations.get",
+        help=("Show a destination."),
+        arguments=(("destination_id", "ID"),),
+    ),
+    Plain(
+        "delete",
+        "destinations.archive",
+        help=(
+            "Archive a destination.\n\nWhat waits for it, and what is in the DLQ, is discarded. "
+            "Its record stays readable."
+        ),
+        arguments=(("destination_id", "ID"),),
+        confirm="Archive {} and discard what waits for it?",
+    ),
+    Plain(
+        "enable",
+        "destinations.enable",
+        help=("Enable a destination.\n\nWhat was held as PENDING is sent."),
+        arguments=(("destination_id", "ID"),),
+    ),
+    Plain(
+        "disable",
+        "destinations.disable",
+        help=("Disable a destination.\n\nDeliveries are held as PENDING until it is enabled."),
+        arguments=(("destination_id", "ID"),),
+    ),
+    Plain(
+        "health",
+        "destinations.health",
+        help=("Show how a destination does."),
+        arguments=(("destination_id", "ID"),),
+    ),
+)

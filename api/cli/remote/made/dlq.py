@@ -1,0 +1,63 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium dlq`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "dlq.list",
+        help=(
+            "List the dead-letter queue.\n\nDeliveries whose schedule is used up, or that met a "
+            "410; the latest created first. A page may hold fewer than `limit`, even none, "
+            "and still have a `nextCursor`."
+        ),
+        columns=(
+            Column("DEAD SINCE", "deadLetteredAt"),
+            Column("DELIVERY", "deliveryId"),
+            Column("TRIES", "attemptCount"),
+            Column("ERROR", "errorCategory"),
+            Column("HTTP", "responseStatus"),
+            Column("DESTINATION", "destinationId"),
+            Column("EVENT TYPE", "eventType"),
+            Column("LAST ERROR", "lastError"),
+        ),
+        options=(
+            Option(
+                "--destination",
+                "destination_id",
+                metavar="ID",
+                help=("Deliveries to this destination."),
+            ),
+            Option(
+                "--event-type",
+                "event_type",
+                metavar="EVENT_TYPE",
+                help=("Deliveries of this event type."),
+            ),
+            Option(
+                "--error-category",
+                "error_category",
+                words=(
+                    "TIMEOUT",
+                    "DNS",
+                    "CONNECTION",
+                    "TLS",
+                    "BLOCKED_ADDRESS",
+                    "PROTOCOL",
+                    "REDIRECT",
+                    "HTTP_4XX",
+                    "HTTP_5XX",
+                    "RATE_LIMITED",
+                    "TRANSFORM",
+                    "DESTINATION_GONE",
+                    "INTERNAL",
+                ),
+                help=("Of the last attempt."),
+            ),
+        ),
+        paged=True,
+        spans=True,
+    ),
+)

@@ -1,0 +1,15 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium embed`."""
+
+from api.cli.remote.plain import Plain
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "context",
+        "embed_sessions.context",
+        help=(
+            "Show what a portal needs.\n\nThe session's customer and its end, the workspace's "
+            "branding, and what the portal can offer."
+        ),
+    ),
+)

@@ -1,0 +1,61 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium events`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "events.list",
+        help=(
+            "List events.\n\nAlso those that no rule matched. An embed session sees its "
+            "customer's, and of their deliveries counts those to its customer's destinations."
+        ),
+        columns=(
+            Column("RECEIVED", "receivedAt"),
+            Column("ID", "id"),
+            Column("DELIVERIES", "deliveries"),
+            Column("CUSTOMER", "customerExternalId"),
+            Column("SOURCE", "source"),
+            Column("EVENT TYPE", "eventType"),
+        ),
+        options=(
+            Option("--type", "event_type", metavar="EVENT_TYPE", help=("Events of this type.")),
+            Option(
+                "--customer",
+                "customer_external_id",
+                metavar="EXTERNAL_ID",
+                help=("Events of this customer."),
+            ),
+        ),
+        paged=True,
+        spans=True,
+    ),
+    Plain(
+        "get",
+        "events.get",
+        help=(
+            "Show an event.\n\n`payload` and `metadata` are byte for byte as they came, and so "
+            "are `attachments` but for their sources: each is a file by now."
+        ),
+        arguments=(("event_id", "ID"),),
+    ),
+    Plain(
+        "deliveries",
+        "events.deliveries",
+        help=("List an event's deliveries."),
+        arguments=(("event_id", "ID"),),
+        columns=(
+            Column("CREATED", "createdAt"),
+            Column("ID", "id"),
+            Column("STATUS", "status"),
+            Column("TRY", "attemptCount"),
+            Column("HTTP", "responseStatus"),
+            Column("ERROR", "errorCategory"),
+            Column("DLQ", "dlqStatus"),
+            Column("DESTINATION", "destinationId"),
+            Column("EVENT TYPE", "eventType"),
+        ),
+    ),
+)

@@ -1,0 +1,44 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium files`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "files.list",
+        help=("List files.\n\nThose that were uploaded, and those that came with events."),
+        columns=(
+            Column("ID", "id"),
+            Column("STATE", "state"),
+            Column("CREATED", "createdAt"),
+            Column("SIZE", "sizeBytes"),
+            Column("TYPE", "contentType"),
+            Column("NAME", "fileName"),
+        ),
+        options=(
+            Option(
+                "--state",
+                "state",
+                words=("PENDING", "STORED", "FAILED"),
+                help=("PENDING files wait to be fetched from their URL."),
+            ),
+            Option(
+                "--purpose",
+                "purpose",
+                words=("UPLOAD", "ATTACHMENT"),
+                help=("An ATTACHMENT came with an event."),
+            ),
+            Option(
+                "--customer",
+                "customer_external_id",
+                metavar="EXTERNAL_ID",
+                help=("Files of this customer."),
+            ),
+        ),
+        paged=True,
+        spans=True,
+    ),
+    Plain("get", "files.get", help=("Show a file."), arguments=(("file_id", "ID"),)),
+)

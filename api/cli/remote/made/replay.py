@@ -1,0 +1,49 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium replay`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "replay_jobs.list",
+        help=("List replay jobs."),
+        columns=(
+            Column("CREATED", "createdAt"),
+            Column("ID", "id"),
+            Column("STATUS", "status"),
+            Column("DRY RUN", "dryRun"),
+            Column("TOTAL", "total"),
+            Column("DELIVERED", "delivered"),
+            Column("FAILED", "failed"),
+            Column("FINISHED", "finishedAt"),
+            Column("DESTINATION", "destinationId"),
+        ),
+        options=(
+            Option(
+                "--status",
+                "status",
+                words=("PENDING", "RUNNING", "PAUSED", "COMPLETED", "FAILED", "CANCELLED"),
+            ),
+            Option(
+                "--customer-account",
+                "customer_account_id",
+                metavar="ID",
+                help=("Jobs of this account."),
+            ),
+        ),
+        paged=True,
+    ),
+    Plain("get", "replay_jobs.get", help=("Show a replay job."), arguments=(("job_id", "ID"),)),
+    Plain(
+        "cancel",
+        "replay_jobs.cancel",
+        help=(
+            "Cancel a replay job.\n\nAfter the answer nothing more is enqueued. What was "
+            "enqueued, at most some hundred deliveries a destination that were not attempted "
+            "yet, is still sent. A job that has ended is a 400."
+        ),
+        arguments=(("job_id", "ID"),),
+    ),
+)

@@ -1,0 +1,54 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium rules`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "routing_rules.list",
+        help=("List routing rules."),
+        columns=(
+            Column("ID", "id"),
+            Column("ENABLED", "enabled"),
+            Column("PRIORITY", "priority"),
+            Column("DESTINATION", "destinationId"),
+            Column("EVENT TYPES", "eventTypes"),
+            Column("FILTER", "filter"),
+            Column("NAME", "name"),
+        ),
+        options=(
+            Option(
+                "--destination", "destination_id", metavar="ID", help=("Rules of this destination.")
+            ),
+            Option(
+                "--enabled/--disabled",
+                "enabled",
+                help=("Only rules that are enabled, or disabled."),
+            ),
+        ),
+        paged=True,
+    ),
+    Plain(
+        "get", "routing_rules.get", help=("Show a routing rule."), arguments=(("rule_id", "ID"),)
+    ),
+    Plain(
+        "delete",
+        "routing_rules.delete",
+        help=("Delete a routing rule."),
+        arguments=(("rule_id", "ID"),),
+    ),
+    Plain(
+        "enable",
+        "routing_rules.enable",
+        help=("Enable a routing rule."),
+        arguments=(("rule_id", "ID"),),
+    ),
+    Plain(
+        "disable",
+        "routing_rules.disable",
+        help=("Disable a routing rule."),
+        arguments=(("rule_id", "ID"),),
+    ),
+)

@@ -1,0 +1,73 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium schemas`."""
+
+from api.cli.remote.plain import Option, Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "schemas.list",
+        help=("List versions of event schemas."),
+        columns=(
+            Column("ID", "id"),
+            Column("VERSION", "version"),
+            Column("STATUS", "status"),
+            Column("CREATED", "createdAt"),
+            Column("EVENT TYPE", "eventType"),
+            Column("DESCRIPTION", "description"),
+        ),
+        options=(
+            Option(
+                "--type", "event_type", metavar="EVENT_TYPE", help=("Versions of this event type.")
+            ),
+            Option("--status", "status", words=("DRAFT", "ACTIVE", "DEPRECATED")),
+        ),
+        paged=True,
+    ),
+    Plain(
+        "versions",
+        "schemas.versions",
+        help=("List the versions of an event type's schema."),
+        arguments=(("event_type", "EVENT_TYPE"),),
+        columns=(
+            Column("ID", "id"),
+            Column("VERSION", "version"),
+            Column("STATUS", "status"),
+            Column("CREATED", "createdAt"),
+            Column("EVENT TYPE", "eventType"),
+            Column("DESCRIPTION", "description"),
+        ),
+    ),
+    Plain(
+        "active",
+        "schemas.active",
+        help=("Show the active schema of an event type."),
+        arguments=(("event_type", "EVENT_TYPE"),),
+    ),
+    Plain(
+        "get",
+        "schemas.get",
+        help=("Show a version of an event schema."),
+        arguments=(("schema_id", "ID"),),
+    ),
+    Plain(
+        "activate",
+        "schemas.activate",
+        help=(
+            "Activate a version of an event schema.\n\nEvents of its type are held to it from "
+            "now on; the version that was active becomes DEPRECATED. An event that it refuses "
+            "gets 400 `schema_violation` with the failing paths."
+        ),
+        arguments=(("schema_id", "ID"),),
+    ),
+    Plain(
+        "deprecate",
+        "schemas.deprecate",
+        help=(
+            "Deprecate the active version of an event schema.\n\nEvents of its type are held to "
+            "nothing from now on, until a version is activated."
+        ),
+        arguments=(("schema_id", "ID"),),
+    ),
+)

@@ -1,0 +1,23 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium templates`."""
+
+from api.cli.remote.plain import Plain
+from api.cli.remote.tables import Column
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "list",
+        "templates.list",
+        help=(
+            "List the catalog of templates.\n\nBy name. The catalog is the same for all "
+            "workspaces and environments."
+        ),
+        columns=(
+            Column("ID", "id"),
+            Column("CATEGORY", "category"),
+            Column("NAME", "name"),
+            Column("DESCRIPTION", "description"),
+        ),
+        paged=True,
+    ),
+)

@@ -1,0 +1,15 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium workspace`."""
+
+from api.cli.remote.plain import Plain
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "show",
+        "workspace.get",
+        help=(
+            "Show the workspace.\n\nIts name and plan, and what it says of its customers' "
+            "portals. An MCP key need not name an environment here."
+        ),
+    ),
+)

@@ -1,0 +1,101 @@
+"""The plain commands: each calls one method of the client and prints its answer.
+
+The modules of `api.cli.remote.made` say which there are; they are made of the route table.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from api.cli.remote.parameters import paged, since_until
+from api.cli.remote.session import Session, over_http
+from api.cli.remote.tables import Column
+
+
+class Option(NamedTuple):
+    """A flag that narrows a list. `words` are the only values that it takes, if there are any."""
+
+    flags: str
+    argument: str  # the client's
+    metavar: str = ""
+    words: tuple[str, ...] = ()
+    help: str | None = None
+
+
+class Plain(NamedTuple):
+    """A plain command. `arguments`: the client's names and what help calls them. `paged`: the client's
+    method returns a page. `spans`: the list can be narrowed by time. `confirm`: what it asks first."""
+
+    name: str
+    method: str
+    help: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    columns: tuple[Column, ...] = ()
+    options: tuple[Option, ...] = ()
+    paged: bool = False
+    spans: bool = False
+    confirm: str = ""
+
+
+def add_plain(group: click.Group, commands: Sequence[Plain]) -> None:
+    """Add the plain commands of a group to those that are written by hand."""
+    for plain in commands:
+        group.command(plain.name, help=plain.help)(_command(plain))
+
+
+def plain_group(name: str, about: str, commands: Sequence[Plain]) -> click.Group:
+    """Return a group that has plain commands alone."""
+    group = click.Group(name, help=about)
+    add_plain(group, commands)
+    return group
+
+
+def columns_of(commands: Sequence[Plain], name: str) -> tuple[Column, ...]:
+    """Return the columns of a group's plain command."""
+    return next(plain.columns for plain in commands if plain.name == name)
+
+
+def _command(plain: Plain) -> Callable[..., Any]:
+    def run(session: Session, **given: Any) -> None:
+        named = [given.pop(argument) for argument, _ in plain.arguments]
+        if plain.confirm:
+            session.confirm(plain.confirm.format(*named), yes=given.pop("yes"))
+        with session.client() as client:
+            method: Any = client
+            for part in plain.method.split("."):
+                method = getattr(method, part)
+            if plain.paged:
+                limit, cursor = given.pop("limit"), given.pop("cursor")
+                session.output.listing(
+                    lambda count, after: method(*named, limit=count, cursor=after, **given),
+                    plain.columns,
+                    limit,
+                    cursor,
+                )
+            elif plain.columns:
+                session.output.rows(method(*named), plain.columns)
+            else:
+                session.output.one(method(*named))
+
+    decorated = over_http(run)
+    if plain.paged:
+        decorated = paged(decorated)
+    if plain.spans:
+        decorated = since_until(decorated)
+    for option in reversed(plain.options):
+        decorated = _option(option)(decorated)
+    if plain.confirm:
+        decorated = click.option("--yes", "-y", is_flag=True, help="Do not ask.")(decorated)
+    for argument, metavar in reversed(plain.arguments):
+        decorated = click.argument(argument, metavar=metavar)(decorated)
+    return decorated
+
+
+def _option(option: Option) -> Callable[..., Any]:
+    if option.words:
+        kind = click.Choice(option.words, case_sensitive=False)
+        return click.option(option.flags, option.argument, type=kind, help=option.help)
+    if "/" in option.flags:
+        return click.option(option.flags, option.argument, default=None, help=option.help)
+    return click.option(option.flags, option.argument, metavar=option.metavar, help=option.help)

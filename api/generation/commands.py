@@ -1,0 +1,103 @@
+"""The command line's made modules: the plain commands as values, and the API's lists of words."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+from api.generation.client import operations
+from api.generation.files import ROOT
+from api.generation.methods import Operation, argument_name, path_names
+from api.generation.text import MADE, formatted
+from api.generation.types import Types
+from api.openapi.vocabulary import shared
+
+REMOTE = ROOT / "api" / "cli" / "remote"
+_METAVARS = {"eventType": "EVENT_TYPE", "customerExternalId": "EXTERNAL_ID"}
+
+
+def command_files(types: Types) -> dict[Path, str]:
+    """Return the text of each made module of the command line."""
+    groups: dict[str, list[str]] = {}
+    for operation in operations():
+        if operation.route.command is not None:
+            group, _, name = operation.route.command.name.partition(" ")
+            groups.setdefault(group, []).append(_plain(operation, name, types))
+    made = {
+        REMOTE
+        / "made"
+        / f"{group}.py": f'{MADE}"""The plain commands of `angarium {group}`."""\n\n'
+        "from api.cli.remote.plain import Option, Plain\n"
+        "from api.cli.remote.tables import Column\n\n"
+        f"PLAIN: tuple[Plain, ...] = ({''.join(commands)})\n"
+        for group, commands in groups.items()
+    }
+    made |= {
+        REMOTE / "made/__init__.py": f'{MADE}"""What is made of the route table for commands."""\n',
+        REMOTE
+        / "made/words.py": f'{MADE}"""The API\'s lists of words, as commands take them."""\n\n'
+        + "".join(
+            f"{_constant(name)} = {tuple(schema['enum'])!r}\n" for name, schema in shared().items()
+        ),
+    }
+    return {path: formatted(text, path) for path, text in made.items()}
+
+
+def _plain(operation: Operation, name: str, types: Types) -> str:
+    route = operation.route
+    assert route.client is not None
+    assert route.command is not None
+    told = f"{route.summary}.\n\n{route.description}".strip()
+    given = [f"{name!r}", f'"{route.client.name}"', f"help={_wrapped(told)}"]
+    variables = re.findall(r"{(\w+)}", route.path)
+    arguments = [
+        (argument, _METAVARS.get(variable, _constant(variable)))
+        for argument, variable in zip(path_names(operation), variables, strict=True)
+    ]
+    if arguments:
+        given.append(f"arguments={tuple(arguments)!r}")
+    if route.command.columns:
+        columns = "".join(
+            f"Column({title!r}, {field!r})," for title, field in route.command.columns
+        )
+        given.append(f"columns=({columns})")
+    paged = operation.method == "list" or route.client.by_page
+    options = [
+        _option(operation, field, schema, types)
+        for field, schema in operation.query.items()
+        if paged and field not in ("cursor", "limit", "environment", "from", "to")
+    ]
+    if options:
+        given.append(f"options=({''.join(f'{option},' for option in options)})")
+    if paged:
+        given.append("paged=True")
+    if paged and "from" in operation.query:
+        given.append("spans=True")
+    if route.command.confirm:
+        given.append(f"confirm={route.command.confirm!r}")
+    return f"Plain({', '.join(given)}),"
+
+
+def _option(operation: Operation, field: str, schema: Any, types: Types) -> str:
+    assert operation.route.command is not None
+    argument = argument_name(field)
+    short = re.sub("(_external)?_id$", "", argument).replace("event_type", "type").replace("_", "-")
+    given = [repr(operation.route.command.options.get(field, f"--{short}")), repr(argument)]
+    words = types.resolved(schema).get("enum")
+    if words:
+        given.append(f"words={tuple(words)!r}")
+    elif schema.get("type") != "boolean":
+        named = "ID" if field.endswith("Id") else "TEXT"
+        given.append(f"metavar={_METAVARS.get(field, named)!r}")
+    if schema.get("description"):
+        given.append(f"help={_wrapped(schema['description'])}")
+    return f"Option({', '.join(given)})"
+
+
+def _wrapped(text: str) -> str:
+    """Return a text as a literal of short lines."""
+    return f"({' '.join(map(repr, re.findall(r'(?s).{1,80}(?: |$)', text)))})"
+
+
+def _constant(name: str) -> str:
+    """Return a name in capitals: `eventType` is EVENT_TYPE."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper()
