@@ -203,7 +203,7 @@ class Server:
             self.background.spawn,
             keys,
             self.carrying.attaching,
-            self.intake.company.beside,
+            self.intake.senders,
         )
         self.judge = ingest.judge
         self.uploads = self.filing.uploads(self, ingest, keys)

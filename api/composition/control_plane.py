@@ -68,7 +68,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             deliveries,
             PostgresDeadLetters(pages),
             server.requeue,
-            server.intake.entrance,
+            server.intake.entries,
             server.writer,
         ),
         replays=ReplayCommands(jobs, tables.destinations, server.writer, server.replays, horizon),

@@ -20,13 +20,19 @@ def intakes_of(server: "Server", accept: Connection, box: SecretBox) -> Intakes:
     ownership = server.ownership
     beside = server.bridge.connection(INTAKE, ownership.renew_intake)
     small, large = (
-        Intake(store, server.directory, server.identity, server.settings, server.clock.now)
+        Intake(
+            store,
+            server.directory,
+            server.identity,
+            server.settings,
+            server.clock.now,
+            accepted=server.throughput.accepted,
+        )
         for store in (
             PostgresIntake(accept, ownership, box),
             PostgresLargeIntake(beside, ownership, box),
         )
     )
     intakes = Intakes(small, large)
-    intakes.hear(server.throughput.accepted)
     server.directory.forgettable_signal = intakes.nudge
     return intakes

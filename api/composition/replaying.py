@@ -15,7 +15,7 @@ def replays_of(server: "Server", intake: Connection) -> ReplayRunner:
     pool = server.bridge.make_pool(REPLAYING, READERS)
     runner = ReplayRunner(
         PostgresReplays(pool, intake, server.ownership),
-        server.intake.entrance,
+        server.intake.entries,
         server.models.destinations.get,
         server.identity,
         server.clock.now,

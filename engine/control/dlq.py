@@ -1,7 +1,7 @@
 """Commands on the dead-letter queue: retry one delivery, or retry or discard all of a filter.
 
-A request in bulk works through the queue in chunks. The entrance writes each chunk between two groups of
-events. The answer says how many deliveries remain, and the same request asked again goes on with these.
+A request in bulk works through the queue in chunks. The entry queue writes each chunk between two groups
+of events. The answer says how many deliveries remain; the same request asked again goes on with these.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from engine.control.commands import written
 from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
 from engine.core.vocabulary import DlqStatus
-from engine.intake.entrance import Entry
+from engine.intake.entries import Entry
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
 from engine.model.errors import Refusal
 from engine.model.read_models import SessionCustomer
@@ -36,7 +36,7 @@ WITHIN_S = 5.0  # no chunk is begun after this
 COUNT_WITHIN_S = 10.0  # some millions are counted within it; whoever has more asks for less
 PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
 LONGEST_REST_S = 0.1  # after a chunk, as long as that took: events have every other turn
-AT_ONCE = 4  # requests in bulk under way: each keeps the entrance busy, others wait their turn
+AT_ONCE = 4  # requests in bulk under way: each keeps the entry queue busy, others wait their turn
 EACH = 1  # of one environment: a second would but take what the first is about to
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
@@ -51,11 +51,11 @@ class Bulk(Struct, frozen=True):
     remaining: int
 
 
-class EntrancePort(Protocol):
-    """The entrance of the intake."""
+class EntryQueuePort(Protocol):
+    """The entry queue of the intake."""
 
     async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
-        """Have an entry written; see `engine.intake.entrance.Entrance`."""
+        """Have an entry written; see `engine.intake.entries.EntryQueue`."""
 
 
 class DeadLetterCommands:
@@ -66,14 +66,14 @@ class DeadLetterCommands:
         log: DeliveryLog,
         queue: DeadLetterStore,
         store: RequeueStore,
-        entrance: EntrancePort,
+        entries: EntryQueuePort,
         writer: ConfigurationWriter,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         self._log = log
         self._queue = queue
         self._store = store
-        self._entrance = entrance
+        self._entries = entries
         self._writer = writer
         self._now = now
         self._turns = FairSemaphore(AT_ONCE, EACH)
@@ -200,7 +200,7 @@ class DeadLetterCommands:
         return total, False
 
     async def _entered(self, entry: RequeueEntry | DiscardEntry) -> None:
-        await written(self._entrance.enter(entry, PATIENCE_S))
+        await written(self._entries.enter(entry, PATIENCE_S))
 
 
 def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Exception:

@@ -37,6 +37,7 @@ from engine.submission.receipts import (
     refused,
     results,
 )
+from engine.submission.recent_senders import RecentSenders
 from engine.submission.submission import Fate, Submission
 
 __all__ = ["Done", "Ingest", "Reply"]
@@ -74,12 +75,11 @@ class Ingest:
         spawn: Spawn,
         keys: KeyLookup | None = None,
         attaching: Attaching | None = None,
-        beside: Callable[[int], bool] = lambda _environment: False,
+        senders: RecentSenders | None = None,
     ) -> None:
         """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
-        place for attachments, and events keep them as they came. `beside` tells whether another
-        environment than this has sent lately."""
-        self.judge = Judge(router, beside)  # one for all that is judged of an event
+        place for attachments, and events keep them as they came."""
+        self.judge = Judge(router, senders)  # one for all that is judged of an event
         self._router = router
         self._submit = submit
         self._identity = identity

@@ -4,13 +4,16 @@ Of equal idempotency keys the first claim goes into the statement. The others ar
 follows from its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from engine.core.records import Delivery
-from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim
+from engine.core.records import Delivery, Event
+from engine.model.identity import Identity
+from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, NewCustomer
 from engine.submission.submission import KEY_HELD_MS, Submission
+
+KNOWN_ACCOUNTS = 100_000  # remembered as open: about 15 MB; then the set begins anew
 
 Twins = dict[str, tuple[KeyClaim, KeyClaim]]  # by event: the first claim, and the event's own
 
@@ -71,3 +74,30 @@ def written(group: IntakeGroup, acceptance: Acceptance) -> list[Delivery]:
     if not absent:
         return group.deliveries
     return [each for each in group.deliveries if each.event.id not in absent]
+
+
+class KnownAccounts:
+    """The customers that are known to have an account: the statement opens one for every other customer.
+
+    An account that exists and is not known costs a row that the statement does not write.
+    """
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._open: set[tuple[int, str]] = set()
+
+    def new_of(self, events: Iterable[Event]) -> list[NewCustomer]:
+        """Return the accounts to open for events."""
+        new = {
+            (event.environment, event.customer) for event in events if event.customer is not None
+        } - self._open
+        return [
+            NewCustomer(environment, external_id, self._identity.other())
+            for environment, external_id in sorted(new)
+        ]
+
+    def opened(self, customers: Sequence[NewCustomer]) -> None:
+        """Remember accounts that are durable."""
+        if len(self._open) + len(customers) > KNOWN_ACCOUNTS:
+            self._open.clear()
+        self._open.update((each.environment, each.external_id) for each in customers)

@@ -13,10 +13,9 @@ import trio
 
 from engine.actors.directory import SENT_AT_ONCE
 from engine.core.records import Delivery, Event
-from engine.intake.customers import Customers
-from engine.intake.entrance import Directory, Entrance
-from engine.intake.group import IntakeStatistics, Twins, grouped, with_twins, written
-from engine.intake.hands import NOTHING, Hands
+from engine.intake.entries import Directory, EntryQueue
+from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
+from engine.intake.group import IntakeStatistics, KnownAccounts, Twins, grouped, with_twins, written
 from engine.intake.pace import Pace
 from engine.intake.queue import IntakeQueue, environment_of
 from engine.intake.untold import Untold
@@ -47,6 +46,8 @@ RETRY_S = 0.1  # between two tries while the database is away
 
 log = structlog.get_logger("angarium.intake")
 
+GroupListener = Callable[[list[Event], dict[str, Claimed]], None]
+
 
 class Destinations(Directory, Protocol):
     """What the intake needs of the directory of actors."""
@@ -70,28 +71,29 @@ class Intake:
         settings: Settings,
         now: Callable[[], float],
         *,
+        accepted: GroupListener | None = None,
         told_at_once: int = TOLD_AT_ONCE,
     ) -> None:
+        """`accepted` is told of each group's events, and of those that were not written."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
         self._now = now
+        self._accepted = accepted
         self._told_at_once = told_at_once
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
-        self.hands = Hands(self.nudge, self.refuse)
-        self._pace = Pace(self._waiting, self.hands, destinations.progress, settings.group_events)
+        self.locks = EnvironmentLocks(self.nudge, self.refuse)
+        self._pace = Pace(self._waiting, self.locks, destinations.progress, settings.group_events)
         self._wake = trio.Event()
         self._away = False
         self._closed = False
-        # Of whom something was left, maybe: the other intake had them in hand.
-        self._left_out: Collection[int] = NOTHING
+        # Environments for which backlog rows were left, maybe: the other intake holds them.
+        self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or their fate not told
         self._behind: list[Submission] = []  # and those that come after them, of a group in halves
-        self._customers = Customers(identity)
+        self._accounts = KnownAccounts(identity)
         self._untold = Untold(destinations)
-        self.entrance = Entrance(store, destinations, self.hands, self._untold)
-        self.entrance.wake = self.nudge
-        self.on_accepted: Callable[[list[Event], dict[str, Claimed]], None] | None = None
+        self.entries = EntryQueue(store, destinations, self.nudge, self.locks, self._untold)
         self._lock_waits = 0  # of the group that is being written
         self._groups = self._events = self._deliveries = self._refused = 0
 
@@ -116,7 +118,7 @@ class Intake:
     def close(self) -> None:
         """Refuse everything from now on; what waits is still committed."""
         self._closed = True
-        self.entrance.close()
+        self.entries.close()
         self._wake.set()
 
     @property
@@ -151,7 +153,7 @@ class Intake:
                     if group := self._gather():
                         self._lock_waits = 0
                         await self._commit(group)
-                    self.hands.release()
+                    self.locks.release()
                     await self._wait_back()
                     if not group or self._pace.many:  # what was there may be the other intake's
                         await trio.lowlevel.checkpoint()
@@ -159,32 +161,32 @@ class Intake:
                     await self._admit()
                 await self._forget()
                 await self._admit()
-                if not self.hands.barred.issuperset(self._left_out):
+                if not self.locks.barred.issuperset(self._left_out):
                     self._wake.set()  # some of them have been let go meanwhile
-                self.hands.rest()
+                self.locks.fall_asleep()
             except BaseException:
                 self._wake.set()  # whoever runs next begins with what waits
-                self.hands.let_go()
+                self.locks.release_all()
                 raise
             finally:
-                self.entrance.abandon()
+                self.entries.abandon()
                 self._fail(self._open, UNKNOWN)
                 self._fail(self._behind, OVERLOADED)
                 self._behind = []
             if self._closed and not self._waiting:
-                self.hands.let_go()
+                self.locks.release_all()
                 return
 
     def _anything_waits(self) -> bool:
         """Whether something waits that may be begun."""
-        hands = self.hands
-        hands.look(lambda each: each in self._waiting or self.entrance.concerns(each))
-        return self._waiting.others(hands.barred)
+        locks = self.locks
+        locks.request(lambda each: each in self._waiting or self.entries.concerns(each))
+        return self._waiting.others(locks.barred)
 
     def _gather(self) -> list[Submission]:
         """Take whole submissions in hand until the group is full; while deliveries go first, only of
         those environments that are not held up by it."""
-        settings, pace, barred = self._settings, self._pace, self.hands.barred
+        settings, pace, barred = self._settings, self._pace, self.locks.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(
             pace.most_events, settings.group_bytes, barred.union(passed_over)
@@ -195,7 +197,7 @@ class Intake:
             counts[environment] = counts.get(environment, 0) + len(each.events)
         if not passed_over:
             pace.gathered(counts)
-        self.hands.take(counts)
+        self.locks.hold(counts)
         return group
 
     async def _commit(self, submissions: list[Submission], *, told: bool = False) -> None:
@@ -247,7 +249,7 @@ class Intake:
 
     def _build(self, submissions: list[Submission]) -> tuple[IntakeGroup, Twins]:
         group, twins = grouped(submissions, int(self._now() * 1000))
-        group.customers = self._customers.new_of(group.events)
+        group.customers = self._accounts.new_of(group.events)
         group.dirty = self._dirtied(group.deliveries)
         return group, twins
 
@@ -262,13 +264,13 @@ class Intake:
         )
 
     def _account(self, group: IntakeGroup, acceptance: Acceptance) -> None:
-        if self.on_accepted is not None:
-            self.on_accepted(group.events, acceptance.lost)
+        if self._accepted is not None:
+            self._accepted(group.events, acceptance.lost)
         self._groups += 1
         self._events += len(group.events)
         self._deliveries += len(group.deliveries)
         if group.customers:
-            self._customers.opened(group.customers)
+            self._accounts.opened(group.customers)
 
     def _tell(self, pending: deque[Submission], acceptance: Acceptance, twins: Twins) -> None:
         lost, unheld = with_twins(acceptance, twins)
@@ -339,7 +341,7 @@ class Intake:
     async def _wait_out(self) -> None:
         """Refuse what waits, for this and for what is in hand, and pause before the next try."""
         self._turn_away()
-        self.hands.stuck()
+        self.locks.refuse_waiting()
         await trio.sleep(RETRY_S)
 
     async def _wait_back(self) -> None:
@@ -361,16 +363,16 @@ class Intake:
 
     async def _admit(self) -> None:
         """Let in one entry of those that come otherwise than by ingestion."""
-        await self.entrance.admit_next(self._wait_out)
+        await self.entries.admit_next(self._wait_out)
         self._away = False
-        if self.entrance.ready:
+        if self.entries.ready:
             self._wake.set()
 
     async def _forget(self) -> None:
         """Delete the backlog rows of destinations that have nothing left."""
-        barred = self._left_out = self.hands.barred
+        barred = self._left_out = self.locks.barred
         rows = self._destinations.take_forgettable(barred)
-        self.hands.take(environment for environment, _ in rows)
+        self.locks.hold(environment for environment, _ in rows)
         again = False
         while rows:
             try:
@@ -389,5 +391,5 @@ class Intake:
             else:
                 self._away = False
                 break
-        self.hands.release()
+        self.locks.release()
         await self._wait_back()

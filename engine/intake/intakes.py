@@ -1,57 +1,50 @@
-"""The way in to two intakes: while several tenants send, large batches are written beside what is small.
+"""The choice between two intakes: while several tenants send, large batches take the second one.
 
-A batch becomes durable as a whole, so that its statement takes as long as it has rows, and whoever came
-behind it waited for so long. Nothing here awaits.
+A batch becomes durable as a whole. Its statement takes as long as it has rows, and the submissions behind
+it would wait for as long. Nothing here awaits.
 """
-
-from collections.abc import Callable
 
 from msgspec import structs
 
-from engine.core.records import Event
-from engine.intake.company import Company
-from engine.intake.entrance import Entrance
+from engine.intake.entries import EntryQueue
 from engine.intake.group import IntakeStatistics
 from engine.intake.intake import Intake
 from engine.intake.queue import environment_of
-from engine.ports import Claimed
+from engine.submission.recent_senders import RecentSenders
 from engine.submission.submission import Submission
 
 LARGE_ROWS = 100  # events and deliveries of a submission: so many take some 2 ms
 
 
 class Intakes:
-    """Owner of the choice. `small` takes everything but large submissions of who is not alone."""
+    """Owner of the choice. `large` takes the large submissions while several environments send; `small`
+    takes the rest."""
 
     def __init__(self, small: Intake, large: Intake, *, large_rows: int = LARGE_ROWS) -> None:
         self.small, self.large = small, large
         self._large_rows = large_rows
-        self.company = Company()
-        small.hands.beside(large.hands)
+        self.senders = RecentSenders()
+        small.locks.pair_with(large.locks)
 
     def submit(self, submission: Submission) -> None:
         """Queue a submission for a group, or refuse it at once."""
         environment = environment_of(submission)
-        self.company.sent(environment)
-        large = submission.weight >= self._large_rows and self.company.beside(environment)
-        # Where its one connection cannot be had all goes on as if there were no second intake.
+        self.senders.sent(environment)
+        large = submission.weight >= self._large_rows and self.senders.others_than(environment)
+        # Without its connection, the second intake takes nothing.
         if large and not self.large.away:
             self.large.submit(submission)
         else:
             self.small.submit(submission)
 
     @property
-    def entrance(self) -> Entrance:
+    def entries(self) -> EntryQueue:
         """The way in for what is requeued or replayed: a few hundred at a time."""
-        return self.small.entrance
+        return self.small.entries
 
     def nudge(self) -> None:
         """Look for what is to be done beside events."""
         self.small.nudge()
-
-    def hear(self, accepted: Callable[[list[Event], dict[str, Claimed]], None]) -> None:
-        """Have `accepted` told of each group's events, with those of them that were not written."""
-        self.small.on_accepted = self.large.on_accepted = accepted
 
     def close(self) -> None:
         """Refuse everything from now on; what waits is still committed."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 
 import trio
 
-from engine.intake.hands import NOTHING, Hands
+from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.queue import IntakeQueue
 from engine.runtime.idleness import Idleness
 
@@ -45,19 +45,19 @@ class Pace:
     def __init__(
         self,
         waiting: IntakeQueue,
-        hands: Hands,
+        locks: EnvironmentLocks,
         progress: Callable[[], tuple[int, int]],
         group_events: int,
         idleness: Idleness | None = None,
     ) -> None:
         """`progress`: how many deliveries wait in memory, and how many attempts have ended so far."""
         self._waiting = waiting
-        self._hands = hands
+        self._locks = locks
         self._progress = progress
         self._group_events = group_events
         self._idleness = idleness or Idleness()
         self._last_events = 0  # in the last group that was not of light environments alone
-        self._heavy: frozenset[int] = NOTHING  # environments with many of these
+        self._heavy: frozenset[int] = NO_ENVIRONMENTS  # environments with many of these
         self._ahead_until: float | None = None  # while deliveries go first
         self._ended = 0  # attempts, when the last group was let go
         self._busy = False  # the process, when that was last seen
@@ -117,12 +117,14 @@ class Pace:
     def _light_waits(self) -> bool:
         """Whether something waits of an environment that has no part in the load: what the others bring
         on themselves is not for it to wait for."""
-        return bool(self._heavy) and self._waiting.others(self._heavy | self._hands.barred)
+        return bool(self._heavy) and self._waiting.others(self._heavy | self._locks.barred)
 
     @property
     def passed_over(self) -> Collection[int]:
         """Environments whose events wait until deliveries have gone first, while others' do not."""
-        return self._heavy if self._ahead_until is not None and self._light_waits else NOTHING
+        return (
+            self._heavy if self._ahead_until is not None and self._light_waits else NO_ENVIRONMENTS
+        )
 
     def gathered(self, counts: Mapping[int, int]) -> None:
         """Learn of a group that nobody was passed over for, by how many events each environment has."""

@@ -104,7 +104,7 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk on its way in: an `engine.intake.entrance.Entry`. Afterwards `passed` tells whether the
+    """A chunk on its way in: an `engine.intake.entries.Entry`. Afterwards `passed` tells whether the
     store accepted the chunk's step."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:

@@ -14,7 +14,7 @@ import trio
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
-from engine.intake.entrance import Entrance
+from engine.intake.entries import EntryQueue
 from engine.model.announcements import Announce
 from engine.model.identity import Identity
 from engine.ports import (
@@ -66,7 +66,7 @@ class ReplayRunner:
     def __init__(
         self,
         store: ReplayStore,
-        entrance: Entrance,
+        entries: EntryQueue,
         find: Finder,
         identity: Identity,
         now: Callable[[], float],
@@ -75,7 +75,7 @@ class ReplayRunner:
     ) -> None:
         """`accepted`: how many events were accepted so far, by which what is live is noticed."""
         self._store = store
-        self._entrance = entrance
+        self._entries = entries
         self._find = find
         self._identity = identity
         self._now = now
@@ -381,7 +381,7 @@ class ReplayRunner:
         entered: list[Delivery] = []
         began = trio.current_time()
         try:
-            entered = await self._entrance.enter(entry)
+            entered = await self._entries.enter(entry)
             if not entry.passed:
                 course.lost = True
         finally:

@@ -21,6 +21,7 @@ from engine.runtime.slices import Slices
 from engine.submission.claiming import claim_of
 from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
+from engine.submission.recent_senders import RecentSenders
 
 # After a slice so many times its duration are left to others, where there are any: with them evaluations
 # have a quarter of the loop. What is within the first slice never waits.
@@ -51,14 +52,12 @@ class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
 
 
 class Judge:
-    """Owner of the turns. `beside` tells whether another environment has sent lately."""
+    """Owner of the evaluations under way."""
 
-    def __init__(
-        self, router: Router, beside: Callable[[int], bool] = lambda _environment: False
-    ) -> None:
+    def __init__(self, router: Router, senders: RecentSenders | None = None) -> None:
         self._router = router
         self._judging = router.judging
-        self._beside = beside
+        self._senders = senders or RecentSenders()
         self._turns = FairSemaphore(HALF_WAY, 1, WAITING)  # at being gone on with
         self._slices = FairSemaphore(1, 1)  # at the next slice
         self._slow: set[int] = set()  # environments whose last event took longer than `SLOW_S`
@@ -150,7 +149,7 @@ class Judge:
         half_way = self._half_way
         if half_way[environment] >= HALF_WAY_EACH or half_way.total() >= HALF_WAY:
             return True
-        return environment in self._slow and self._beside(environment)
+        return environment in self._slow and self._senders.others_than(environment)
 
     def _ended(self, environment: int) -> None:
         self._half_way[environment] -= 1
@@ -158,7 +157,7 @@ class Judge:
             del self._half_way[environment]
 
     async def _give_way(self, environment: int) -> None:
-        if self._beside(environment):
+        if self._senders.others_than(environment):
             await trio.sleep(self._last_s * REST)
         else:
             await trio.lowlevel.checkpoint()

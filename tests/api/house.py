@@ -49,7 +49,7 @@ from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
 from engine.filters.failures import FilterFailures
 from engine.ingest.ingest import Done, Reply
-from engine.intake.entrance import Entry
+from engine.intake.entries import Entry
 from engine.log.delivery_log import (
     AttemptPage,
     DeliveryDetail,

@@ -13,7 +13,7 @@ from engine.control.dlq import WITHIN_S, Bulk, DeadLetterCommands
 from engine.control.ports import Projection
 from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
-from engine.intake.entrance import Entry
+from engine.intake.entries import Entry
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
@@ -28,7 +28,7 @@ def autojump_clock() -> MockClock:
 
 
 class Endless:
-    """Queues that are never empty, and an entrance that takes its time."""
+    """Queues that are never empty, and an entry queue that takes its time."""
 
     async def dead(
         self, environment: int, which: DeliveryFilter, after: str | None, limit: int

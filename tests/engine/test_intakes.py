@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from engine.intake.hands import Hands
+from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.intake import RETRY_S, Intake
 from engine.intake.intakes import LARGE_ROWS, Intakes
 from engine.model.identity import Identity
@@ -17,7 +17,7 @@ from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
 from engine.settings import Settings
 from engine.submission.submission import Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
-from tests.engine.test_entrance import Entry
+from tests.engine.test_entries import Entry
 from tests.engine.test_intake import make
 
 IDENTITY = Identity()
@@ -172,7 +172,7 @@ async def test_an_entry_and_rows_to_forget_wait_for_their_own_environment_alone(
         both.destinations.forgettable = [(1, "d1"), (2, "d3")]
         async with trio.open_nursery() as nursery:
             for each in (mine, other):
-                nursery.start_soon(both.intakes.entrance.enter, each)
+                nursery.start_soon(both.intakes.entries.enter, each)
             await wait_all_tasks_blocked()
             assert (len(mine.runs), len(other.runs)) == (0, 1)
             assert both.small.forgotten == [(2, "d3")]
@@ -332,22 +332,25 @@ async def test_rows_that_were_surely_not_forgotten_are_held_up_by_nobody(
         ]
 
 
-def test_who_wants_what_the_other_has_is_next_and_only_then_kept_out_of_it() -> None:
+def test_an_intake_that_waits_for_an_environment_holds_it_next() -> None:
     woken: list[str] = []
-    one, other = Hands(lambda: woken.append("one")), Hands(lambda: woken.append("other"))
-    one.beside(other)
-    other.take([1])
-    one.look(lambda environment: environment in (1, 7))
+    one, other = (
+        EnvironmentLocks(lambda: woken.append("one")),
+        EnvironmentLocks(lambda: woken.append("other")),
+    )
+    one.pair_with(other)
+    other.hold([1])
+    one.request(lambda environment: environment in (1, 7))
     assert one.barred == {1}
-    one.rest()
+    one.fall_asleep()
     other.release()
     assert woken == ["one"]
-    other.look(lambda _: True)
+    other.request(lambda _: True)
     assert other.barred == {1}  # it is the first one's turn
-    other.rest()
-    one.look(lambda _: False)  # which does not want it any more
+    other.fall_asleep()
+    one.request(lambda _: False)  # which does not wait for it any more
     assert woken == ["one", "other"]
     assert other.barred == set()
-    other.take([1])
-    other.let_go()
+    other.hold([1])
+    other.release_all()
     assert one.barred == set()

@@ -15,7 +15,6 @@ from engine.core.vocabulary import Environment
 from engine.filters import EvaluationError, compile_filter
 from engine.filters.scope import SLICE_STEPS, Facts, facts_of
 from engine.ingest.ingest import Ingest
-from engine.intake.company import LATELY_S, Company
 from engine.intake.intake import Intake
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
@@ -26,6 +25,7 @@ from engine.routing.router import Router
 from engine.runtime.slices import Slices, no_pause
 from engine.settings import Settings
 from engine.submission.receipts import Reply
+from engine.submission.recent_senders import LATELY_S, RecentSenders
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
 from tests.engine.test_router import destination, rule
 
@@ -39,10 +39,23 @@ def autojump_clock() -> MockClock:
     return MockClock(autojump_threshold=0)
 
 
+class Senders(RecentSenders):
+    """Environments that share the process with others, or never do."""
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, shared: bool) -> None:
+        super().__init__(lambda: 0.0)
+        self._shared = shared
+
+    def others_than(self, environment: int) -> bool:
+        return self._shared
+
+
 class Place:
     """An ingest whose every environment has a dear filter on `dear`."""
 
-    def __init__(self, nursery: trio.Nursery, *, beside: bool) -> None:
+    def __init__(self, nursery: trio.Nursery, *, shared: bool) -> None:
         self.used_s, self.tick_s = 0.0, TICK_S
         models = self.models = Models()
         for number in (1, 2):
@@ -61,7 +74,7 @@ class Place:
             intake.submit,
             identity,
             nursery.start_soon,
-            beside=lambda _: beside,
+            senders=Senders(shared),
         )
         self.replies: list[tuple[str, Reply]] = []
 
@@ -86,9 +99,9 @@ class Place:
 
 
 @asynccontextmanager
-async def opened(*, beside: bool = True) -> AsyncIterator[Place]:
+async def opened(*, shared: bool = True) -> AsyncIterator[Place]:
     async with trio.open_nursery() as nursery:
-        yield Place(nursery, beside=beside)
+        yield Place(nursery, shared=shared)
         nursery.cancel_scope.cancel()
 
 
@@ -185,8 +198,8 @@ async def test_work_that_waited_is_refused_for_what_was_charged_meanwhile(
 
 async def test_a_slice_rests_only_where_others_are(autojump_clock: MockClock) -> None:
     ended: list[float] = []
-    for beside in (False, True):
-        async with opened(beside=beside) as place:
+    for shared in (False, True):
+        async with opened(shared=shared) as place:
             began = trio.current_time()
             place.post("dear", 1, "dear")
             while not place.replies:
@@ -256,7 +269,7 @@ async def test_of_many_that_give_way_few_are_begun_before_their_turn(
         return facts_of(event, *more)
 
     monkeypatch.setattr("engine.routing.router.facts_of", counted)
-    async with opened(beside=False) as place:
+    async with opened(shared=False) as place:
         for _ in range(3 * HALF_WAY_EACH):
             place.post("dear", 1, "dear")
         assert len(begun) == HALF_WAY_EACH
@@ -373,19 +386,19 @@ def test_work_that_is_given_up_lets_go_of_what_it_holds_at_once() -> None:
         gc.enable()
 
 
-def test_who_has_sent_lately_is_company_for_everybody_else() -> None:
+def test_an_environment_that_sent_lately_is_another_for_everybody_else() -> None:
     now = 0.0
-    company = Company(lambda: now)
-    assert not company.beside(1)
-    company.sent(1)
-    assert not company.beside(1)
-    assert company.beside(2)
-    company.sent(2)
-    assert company.beside(1)
+    senders = RecentSenders(lambda: now)
+    assert not senders.others_than(1)
+    senders.sent(1)
+    assert not senders.others_than(1)
+    assert senders.others_than(2)
+    senders.sent(2)
+    assert senders.others_than(1)
     now = LATELY_S / 2
-    company.sent(2)
-    assert company.beside(1)
-    assert company.beside(2)
+    senders.sent(2)
+    assert senders.others_than(1)
+    assert senders.others_than(2)
     now = LATELY_S
-    assert company.beside(1)
-    assert not company.beside(2)
+    assert senders.others_than(1)
+    assert not senders.others_than(2)

@@ -7,7 +7,7 @@ import trio
 from trio.testing import MockClock
 
 from engine.core.records import Event
-from engine.intake.hands import Hands
+from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.pace import (
     AHEAD,
     AHEAD_LONGEST_S,
@@ -67,8 +67,8 @@ def light() -> Submission:
 
 
 def paced(work: Work, rests: float, waiting: IntakeQueue) -> Pace:
-    hands = Hands(lambda: None, lambda _: None)
-    return Pace(waiting, hands, work.progress, GROUP, Rests(rests))
+    locks = EnvironmentLocks(lambda: None, lambda _: None)
+    return Pace(waiting, locks, work.progress, GROUP, Rests(rests))
 
 
 async def after_a_wait(work: Work, rests: float, last: int = GROUP) -> int:
@@ -157,7 +157,13 @@ async def test_light_environments_are_written_meanwhile_and_the_bound_stays(
 async def test_what_is_cancelled_while_it_waits_measures_no_more(autojump_clock: MockClock) -> None:
     idleness = Idleness()
     work = Work(autojump_clock, 30)
-    pace = Pace(IntakeQueue(1, 1), Hands(lambda: None, lambda _: None), work.progress, 1, idleness)
+    pace = Pace(
+        IntakeQueue(1, 1),
+        EnvironmentLocks(lambda: None, lambda _: None),
+        work.progress,
+        1,
+        idleness,
+    )
     pace.gathered({1: GROUP})
     with trio.move_on_after(2 * AHEAD_STEP_S):
         await pace.let_deliveries_go_first()

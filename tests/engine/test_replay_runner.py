@@ -13,7 +13,7 @@ import engine.replay.runner
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, ReplayStatus
-from engine.intake.entrance import Entrance
+from engine.intake.entries import EntryQueue
 from engine.model.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
 from engine.replay.ahead import LANE, LEAST, WINDOW
@@ -145,7 +145,7 @@ class FakeIntake:
 
 
 class Place:
-    """A runner with its entrance, and receivers that take what they are told to."""
+    """A runner with its entry queue, and receivers that take what they are told to."""
 
     def __init__(self, nursery: trio.Nursery) -> None:
         self.store = FakeStore()
@@ -155,11 +155,12 @@ class Place:
         self.answering = True
         self.events = 0
         self.dirty: set[str] = set()
-        self.entrance = Entrance(FakeIntake(), self)  # type: ignore[arg-type]  # it only draws
+        self.entries = EntryQueue(FakeIntake(), self, lambda: self._called.set())  # type: ignore[arg-type]  # it only draws
         self.runner = ReplayRunner(
-            self.store, self.entrance, self.destinations.get, Identity(), trio.current_time,
+            self.store, self.entries, self.destinations.get, Identity(), trio.current_time,
             self.announce, lambda: self.events,
         )  # fmt: skip
+        self._called = trio.Event()
         nursery.start_soon(self.admit)
         self.nursery = nursery
 
@@ -189,11 +190,10 @@ class Place:
     async def admit(self) -> None:
         while True:
             self._called = trio.Event()
-            self.entrance.wake = self._called.set
             await self._called.wait()
-            while self.entrance.ready:
+            while self.entries.ready:
                 await trio.sleep(0.001)
-                await self.entrance.admit_next(trio.lowlevel.checkpoint)
+                await self.entries.admit_next(trio.lowlevel.checkpoint)
 
     def destination(self, name: str, count: int, lane: str | None = None, **changes: Any) -> str:
         self.destinations[name] = a_destination(id=name, **changes)

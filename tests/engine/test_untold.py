@@ -12,7 +12,7 @@ from engine.model.identity import Identity
 from engine.ports import Claimed, DirtyDestination, StoreAwayError
 from engine.settings import Settings
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
-from tests.engine.test_entrance import Entry
+from tests.engine.test_entries import Entry
 from tests.engine.test_intake import make
 
 
@@ -55,7 +55,7 @@ async def run_again(intake: Intake) -> None:
 
 async def entered(intake: Intake, entry: Entry) -> None:
     with pytest.raises(StoreAwayError):
-        await intake.entrance.enter(entry)
+        await intake.entries.enter(entry)
 
 
 async def test_a_row_that_was_written_for_nothing_is_told_after_all() -> None:

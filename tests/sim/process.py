@@ -136,7 +136,7 @@ class Process:
         self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
         self.runner = ReplayRunner(
             stores.replays,
-            self.intake.entrance,
+            self.intake.entries,
             self.models.destinations.get,
             self.identity,
             now,
@@ -183,7 +183,7 @@ class Process:
             make_key=lambda _: make_bytes(32),
         )
         self.dead_letters = DeadLetterCommands(
-            NO_LOG, stores.dead, stores.requeue, self.intake.entrance, self.writer
+            NO_LOG, stores.dead, stores.requeue, self.intake.entries, self.writer
         )
         self.replays = ReplayCommands(
             stores.jobs, stores.destinations, self.writer, self.runner, Horizon(plans, now)

@@ -156,7 +156,7 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
     identity = Identity()
     intake = Intake(world.intake, deliverer, identity, Settings(), lambda: 0.0)
     runner = ReplayRunner(
-        store, intake.entrance, destinations.get, identity, trio.current_time, silent, lambda: 0
+        store, intake.entries, destinations.get, identity, trio.current_time, silent, lambda: 0
     )
     deliverer.runner = runner
     waiting = await world.bridge.pool.fetch(

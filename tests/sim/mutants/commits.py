@@ -1,9 +1,9 @@
-"""Bugs around commits: intake, recorder, entrance, replays, and guards that the database has."""
+"""Bugs around commits: intake, recorder, entry queue, replays, and guards that the database has."""
 
 from engine.core import minutes
 from engine.intake import intake
-from engine.intake.entrance import Entrance
-from engine.intake.hands import Hands
+from engine.intake.entries import EntryQueue
+from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.intake import Intake
 from engine.model.read_models import Models
 from engine.recording import recorder
@@ -85,9 +85,9 @@ INTAKE = (
         needs="kill",
     ),
     mutant(
-        "in both hands",
+        "an environment is locked twice",
         "Both intakes write for one environment at once.",
-        (Hands, "barred", "other._held | other._wanted", "NOTHING"),
+        (EnvironmentLocks, "barred", "other._held | other._wanted", "NO_ENVIRONMENTS"),
         needs="batch",
     ),
     mutant(
@@ -164,20 +164,20 @@ ENTRANCE = (
     mutant(
         "requeued and not told",
         "What came out of the dead-letter queue is not told to its actor.",
-        (Entrance, "admit_next", "if mine.deliveries:", "if False:"),
+        (EntryQueue, "admit_next", "if mine.deliveries:", "if False:"),
         needs="requeue",
     ),
     mutant(
-        "an entrance that does not look again",
+        "an entry queue that does not look again",
         "An entry whose fate is not known is written anew as if it had never been.",
-        (Entrance, "_written", "again = True", "again = False"),
+        (EntryQueue, "_written", "again = True", "again = False"),
         needs="requeue unheard",
     ),
     mutant(
-        "an entrance without rows",
+        "an entry queue without rows",
         "An entry's destinations get no backlog row.",
         (
-            Entrance,
+            EntryQueue,
             "_written",
             "entry.write(base, dirty, again=again)",
             "entry.write(base, [], again=again)",

@@ -1,7 +1,7 @@
 """Bugs around the two intakes: groups that are written in parts, and what must not be beside them."""
 
-from engine.intake.entrance import Entrance
-from engine.intake.hands import Hands
+from engine.intake.entries import EntryQueue
+from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.intake import Intake
 from tests.sim.mutants.planting import mutant
 from tests.sim.store import large_intake
@@ -67,7 +67,7 @@ HANDS = (
     mutant(
         "an entry beside a batch",
         "What is requeued or replayed draws its place while a large group of its environment is written.",
-        (Entrance, "_first", "barred.isdisjoint(each.environments)", "True"),
+        (EntryQueue, "_first", "barred.isdisjoint(each.environments)", "True"),
         needs="batch",
     ),
     mutant(
@@ -76,21 +76,26 @@ HANDS = (
         (
             Intake,
             "_forget",
-            "barred = self._left_out = self.hands.barred",
-            "barred = self._left_out = NOTHING",
+            "barred = self._left_out = self.locks.barred",
+            "barred = self._left_out = NO_ENVIRONMENTS",
         ),
         needs="batch passive",
     ),
     mutant(
-        "a hand that is let go unseen",
+        "a lock that is released unseen",
         "An intake is not told when what it waited for is free.",
-        (Hands, "_rouse", "self._wake()", "pass"),
+        (EnvironmentLocks, "_rouse", "self._wake()", "pass"),
         needs="batch",
     ),
     mutant(
-        "hands are empty once full",
-        "An intake says nothing of what it has in hand.",
-        (Hands, "take", "self._held = frozenset(environments)", "self._held = NOTHING"),
+        "locks are forgotten",
+        "An intake says nothing of the environments that it holds.",
+        (
+            EnvironmentLocks,
+            "hold",
+            "self._held = frozenset(environments)",
+            "self._held = NO_ENVIRONMENTS",
+        ),
         needs="batch",
     ),
 )

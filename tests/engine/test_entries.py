@@ -9,7 +9,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
-from engine.intake.entrance import Entrance
+from engine.intake.entries import EntryQueue
 from engine.intake.intake import Intake
 from engine.model.identity import Identity, delivery_id
 from engine.ports import (
@@ -96,7 +96,7 @@ async def test_an_entry_is_written_and_told_to_its_actors(
 ) -> None:
     entry = Entry(store)
     async with running(store, destinations) as intake:
-        assert await intake.entrance.enter(entry) == [entry.delivery]
+        assert await intake.entries.enter(entry) == [entry.delivery]
     ((base, dirty, again),) = entry.runs
     assert (entry.delivery.seq, again) == (base, False)
     assert [each.destination for each in dirty] == ["d1"]
@@ -110,7 +110,7 @@ async def test_no_backlog_row_is_asked_for_where_there_is_one(
     destinations.dirty.add("d1")
     entry = Entry(store)
     async with running(store, destinations) as intake:
-        await intake.entrance.enter(entry)
+        await intake.entries.enter(entry)
     assert entry.runs[0][1] == []
 
 
@@ -121,7 +121,7 @@ async def test_entries_and_groups_take_turns_and_their_seqs_rise(
     entries = [Entry(store) for _ in range(3)]
     async with running(store, destinations) as intake, trio.open_nursery() as nursery:
         for entry in entries:
-            nursery.start_soon(intake.entrance.enter, entry)
+            nursery.start_soon(intake.entries.enter, entry)
         await trio.lowlevel.checkpoint()
         for _ in range(4):
             intake.submit(make(fates))
@@ -146,9 +146,9 @@ async def test_what_the_database_refuses_concerns_its_entry_alone(
     bad.script = [error]
     async with running(store, destinations) as intake:
         with pytest.raises(type(error)) as refused:
-            await intake.entrance.enter(bad)
+            await intake.entries.enter(bad)
         assert refused.value is error
-        assert await intake.entrance.enter(good) == [good.delivery]
+        assert await intake.entries.enter(good) == [good.delivery]
     assert destinations.deliveries == [good.delivery]
 
 
@@ -159,7 +159,7 @@ async def test_a_draw_that_fails_wrote_nothing(
     entry = Entry(store)
     async with running(store, destinations) as intake:
         with pytest.raises(StoreAwayError) as refused:
-            await intake.entrance.enter(entry)
+            await intake.entries.enter(entry)
     assert not refused.value.maybe_written
     assert entry.runs == []
 
@@ -170,7 +170,7 @@ async def test_an_unknown_outcome_is_run_again_with_the_same_base_until_it_is_kn
     entry = Entry(store)
     entry.script = [away(), away(maybe_written=False), ContentionError("again"), None]
     async with running(store, destinations) as intake:
-        assert await intake.entrance.enter(entry) == [entry.delivery]
+        assert await intake.entries.enter(entry) == [entry.delivery]
     assert [again for *_, again in entry.runs] == [False, True, True, True]
     assert len({base for base, *_ in entry.runs}) == 1
     assert destinations.deliveries == [entry.delivery]
@@ -183,7 +183,7 @@ async def test_events_are_refused_while_an_entry_is_in_doubt(
     entry.script = [away()] * 20
     fates: list[Fate] = []
     async with running(store, destinations) as intake, trio.open_nursery() as nursery:
-        nursery.start_soon(intake.entrance.enter, entry)
+        nursery.start_soon(intake.entries.enter, entry)
         await trio.sleep(0.5)
         intake.submit(make(fates))
         await trio.sleep(5)
@@ -199,7 +199,7 @@ async def test_who_waits_too_long_is_told_so_and_what_was_begun_goes_on(
 
     async def wait_for_the_first(intake: Intake) -> None:
         with pytest.raises(StoreAwayError) as doubtful:
-            await intake.entrance.enter(entry, within_s=5)
+            await intake.entries.enter(entry, within_s=5)
         assert doubtful.value.maybe_written
 
     async with running(store, destinations) as intake:
@@ -207,7 +207,7 @@ async def test_who_waits_too_long_is_told_so_and_what_was_begun_goes_on(
             nursery.start_soon(wait_for_the_first, intake)
             await wait_all_tasks_blocked()
             with pytest.raises(StoreAwayError) as untouched:
-                await intake.entrance.enter(behind, within_s=2)
+                await intake.entries.enter(behind, within_s=2)
             assert not untouched.value.maybe_written
         entry.gate.set()
         await wait_all_tasks_blocked()
@@ -218,10 +218,10 @@ async def test_who_waits_too_long_is_told_so_and_what_was_begun_goes_on(
 async def test_a_caller_who_is_cancelled_takes_back_what_was_not_begun(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    entrance = Entrance(store, destinations)
+    entries = EntryQueue(store, destinations, lambda: None)
     with trio.move_on_after(1):
-        await entrance.enter(Entry(store))
-    assert not entrance.ready
+        await entries.enter(Entry(store))
+    assert not entries.ready
 
 
 async def test_an_entry_that_breaks_concerns_itself_alone(
@@ -231,9 +231,9 @@ async def test_an_entry_that_breaks_concerns_itself_alone(
     broken.script = [AttributeError("a mistake of ours")]
     async with running(store, destinations) as intake:
         with pytest.raises(StoreError) as told:
-            await intake.entrance.enter(broken)
+            await intake.entries.enter(broken)
         assert not isinstance(told.value, StoreAwayError)  # it may have been written
-        assert await intake.entrance.enter(sound) == [sound.delivery]
+        assert await intake.entries.enter(sound) == [sound.delivery]
 
 
 async def test_a_loop_that_breaks_leaves_nobody_waiting(
@@ -253,7 +253,7 @@ async def test_a_loop_that_breaks_leaves_nobody_waiting(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
         with pytest.raises(StoreAwayError) as doubtful:
-            await intake.entrance.enter(entry)
+            await intake.entries.enter(entry)
     assert doubtful.value.maybe_written
     assert len(raised) == 1
 
@@ -274,7 +274,7 @@ async def test_actors_that_break_while_they_are_told_leave_nobody_waiting(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
         with pytest.raises(StoreAwayError):
-            await intake.entrance.enter(Entry(store))
+            await intake.entries.enter(Entry(store))
 
 
 async def test_a_stop_gives_back_what_waits_and_takes_no_more(
@@ -286,7 +286,7 @@ async def test_a_stop_gives_back_what_waits_and_takes_no_more(
 
     async def enter(intake: Intake, entry: Entry) -> None:
         try:
-            await intake.entrance.enter(entry)
+            await intake.entries.enter(entry)
         except StoreAwayError as error:
             refused.append(error)
 

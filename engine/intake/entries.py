@@ -13,7 +13,7 @@ import structlog
 import trio
 
 from engine.core.records import Delivery
-from engine.intake.hands import Hands
+from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.untold import Hearer, Untold
 from engine.ports import (
     BlockedError,
@@ -45,7 +45,7 @@ class Entry(Protocol):
 
 
 class Directory(Hearer, Protocol):
-    """What the entrance needs of the directory of actors."""
+    """What the entry queue needs of the directory of actors."""
 
     dirty: set[str]
 
@@ -69,26 +69,27 @@ class _Waiting:
         self.error: StoreError | None = None
 
 
-class Entrance:
+class EntryQueue:
     """Owner of the entries that wait, and of the one that is being written."""
 
     def __init__(
         self,
         store: IntakeStore,
         directory: Directory,
-        hands: Hands | None = None,
+        wake: Callable[[], None],
+        locks: EnvironmentLocks | None = None,
         untold: Untold | None = None,
     ) -> None:
-        """`hands`: the intake's, where another one writes beside it. `untold`: the intake's, which it
-        tells again when it runs anew."""
+        """`wake` has the intake's loop look for entries. `locks` are the intake's, where another intake
+        writes at the same time. `untold` are the intake's deliveries to tell when it runs anew."""
         self._store = store
         self._directory = directory
-        self._hands = hands or Hands(_nothing)
+        self._wake = wake
+        self._locks = locks or EnvironmentLocks(wake)
         self._untold = untold or Untold(directory)
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
-        self.wake: Callable[[], None] = _nothing
 
     @property
     def ready(self) -> bool:
@@ -111,7 +112,7 @@ class Entrance:
             raise _not_begun("the server is stopping")
         mine = _Waiting(entry)
         self._waiting.append(mine)
-        self.wake()
+        self._wake()
         begun = True
         try:
             with trio.move_on_after(within_s):
@@ -151,7 +152,7 @@ class Entrance:
             return
         self._waiting.remove(mine)
         self._open = mine
-        self._hands.take(mine.environments)
+        self._locks.hold(mine.environments)
         error: StoreError | None = None
         dirty = self._dirtied(mine.entry.destinations)
         try:
@@ -175,11 +176,11 @@ class Entrance:
         if error is None:
             self._untold.spare(dirty)
         self._open = None  # only now: should one of these break, whoever waits is told
-        self._hands.release()
+        self._locks.release()
         self._end(mine, error)
 
     def _first(self) -> _Waiting | None:
-        barred = self._hands.barred
+        barred = self._locks.barred
         return next((each for each in self._waiting if barred.isdisjoint(each.environments)), None)
 
     async def _written(
@@ -220,7 +221,3 @@ def _not_begun(message: str) -> StoreAwayError:
     error = StoreAwayError(message)
     error.maybe_written = False
     return error
-
-
-def _nothing() -> None:
-    pass

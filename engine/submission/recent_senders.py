@@ -1,19 +1,19 @@
-"""Whether a tenant is alone: what only matters beside others costs nothing where nobody is.
+"""The last two environments that sent events: the answer to whether a tenant shares the process now.
 
-Nothing here awaits.
+What only protects tenants from each other is left out while one of them is alone. Nothing here awaits.
 """
 
 from collections.abc import Callable
 
 import trio
 
-# Who has sent within this is one of several: of a tenant who sends now and then all events but the first
-# of a minute are as quick as ever.
+# An environment that sent within this time counts. A tenant who sends now and then has all events but the
+# first of a minute treated alike.
 LATELY_S = 60.0
 
 
-class Company:
-    """The last two environments that sent. Owner: the trio thread."""
+class RecentSenders:
+    """Owner of the two environments and their times. Used on the trio thread."""
 
     __slots__ = ("_before", "_before_at", "_last", "_last_at", "_now")
 
@@ -29,7 +29,7 @@ class Company:
             self._last = environment
         self._last_at = self._now()
 
-    def beside(self, environment: int) -> bool:
-        """Whether another environment has sent lately."""
+    def others_than(self, environment: int) -> bool:
+        """Return whether another environment has sent within `LATELY_S`."""
         at = self._before_at if environment == self._last else self._last_at
         return self._now() - at < LATELY_S

@@ -1,0 +1,85 @@
+"""The locks of two intakes on environments: neither writes for an environment that the other holds.
+
+Statements that draw a seq can overlap only where they share no destination, and a destination belongs to
+one environment. Nothing here awaits: an intake passes over the environments that are barred.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+
+NO_ENVIRONMENTS: frozenset[int] = frozenset()
+
+
+class EnvironmentLocks:
+    """The environments that one intake holds, and those that it waits for. Owner: the intake's loop.
+
+    An environment that an intake waits for is barred for the other one. Otherwise an environment that
+    sends large batches without end would never have its single events written, or the other way round.
+    """
+
+    def __init__(
+        self, wake: Callable[[], None], refuse: Callable[[Collection[int]], None] | None = None
+    ) -> None:
+        """`wake`: has the loop look again. `refuse`: refuses what waits of these environments, which the
+        other intake holds and cannot release."""
+        self._wake = wake
+        self._refuse = refuse
+        self._other: EnvironmentLocks | None = None
+        self._held = self._wanted = NO_ENVIRONMENTS
+        self._asleep = False  # while something of a barred environment waits
+
+    def pair_with(self, other: "EnvironmentLocks") -> None:
+        """Let both intakes know each other."""
+        self._other, other._other = other, self
+
+    @property
+    def barred(self) -> frozenset[int]:
+        """The environments for which this intake must not begin to write now."""
+        other = self._other
+        return NO_ENVIRONMENTS if other is None else other._held | other._wanted
+
+    def request(self, waits: Callable[[int], bool]) -> None:
+        """Ask for the environments that the other intake holds and for which something `waits` here."""
+        other = self._other
+        if other is None:
+            return
+        self._asleep = False
+        wished = self._wanted | other._held
+        wanted = frozenset(filter(waits, wished)) if wished else NO_ENVIRONMENTS
+        given_up, self._wanted = self._wanted - wanted, wanted
+        if given_up:
+            other._rouse()
+
+    def hold(self, environments: Iterable[int]) -> None:
+        """Hold these environments, of which none is barred."""
+        if self._other is not None:
+            self._held = frozenset(environments)
+            self._wanted -= self._held
+
+    def release(self) -> None:
+        """Hold no environment any more."""
+        if self._held:
+            self._held = NO_ENVIRONMENTS
+            if self._other is not None:
+                self._other._rouse()
+
+    def release_all(self) -> None:
+        """Hold no environment and wait for none: the loop broke, or ends."""
+        self._held = self._wanted = NO_ENVIRONMENTS
+        if self._other is not None:
+            self._other._rouse()
+
+    def refuse_waiting(self) -> None:
+        """Have the other intake refuse what waits for the environments that are held here, since nobody
+        knows how long they stay held."""
+        other = self._other
+        if self._held and other is not None and other._refuse is not None:
+            other._refuse(self._held)
+
+    def fall_asleep(self) -> None:
+        """Note that the loop is about to sleep. A release of what is barred now wakes it."""
+        self._asleep = bool(self.barred)
+
+    def _rouse(self) -> None:
+        if self._asleep:
+            self._asleep = False
+            self._wake()
