@@ -26,6 +26,8 @@ from api.table import ROUTES
 from engine.model.errors import Refusal
 from engine.ports import ContentionError, StoreAwayError
 
+CHANGING = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
 log = structlog.get_logger("angarium.api")
 AWAY_RETRY_S = 2  # about what a database that restarts is away
 JSON = "application/json"
@@ -164,6 +166,14 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         if response.status_code in (204, 304):
             del response.headers["Content-Type"]
             response.headers.pop("Content-Length", None)
+        if request.method in CHANGING and response.status_code < 400 and request.blueprint is None:
+            # The audit log, which is kept for good, has the request's id; its address a log can forget.
+            log.info(
+                "api.change_made",
+                operation=request.endpoint,
+                request_id=g.request_id,
+                address=request.remote_addr,
+            )
         return response
 
     @app.errorhandler(Refusal)

@@ -55,6 +55,10 @@ class Settings(BaseModel):
         "again when the file changes, and at SIGHUP",
     )
     tls_key: Path | None = Field(None, description="private key (PEM) of the certificate")
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = Field(
+        (),
+        description="CIDRs, comma separated, of proxies in front whose X-Forwarded-For is believed",
+    )
     operations_bind: str | None = Field(
         None,
         description="address and port of a second listener for /livez, /readyz and /process. It needs "
@@ -309,7 +313,7 @@ class Settings(BaseModel):
         "receiver that has just come back",
     )
 
-    @field_validator("egress_allow", mode="before")
+    @field_validator("egress_allow", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return (

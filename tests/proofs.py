@@ -14,6 +14,7 @@ PROOFS = (
     "tests/fuzz/test_patterns.py",  # the steps of each regular expression
     "tests/packages/test_deploy.py",  # image, compose file, chart and unit, judged by tools of their own
     "tests/packages/test_installed.py",  # wheels built, installed and used as a stranger would
+    "tests/packages/test_proxies.py",  # nginx and HAProxy in front of a server
     "tests/sim/test_mutants.py",  # a simulated history for each planted bug
     "tests/sim/test_seeds.py",  # simulated histories
 )

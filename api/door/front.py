@@ -15,6 +15,7 @@ from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
 from api.door.connection import Connection
 from api.door.exchange import Exchange
+from api.door.forwarded import Proxies
 from api.door.http2 import Http2Connection
 from api.door.http2_turns import Turns
 from api.door.limits import LIMITS, Limits
@@ -81,6 +82,7 @@ class FrontDoor:
         self.places = Places(settings.control_requests)
         self.untaken = UntakenAnswers(settings.answer_bytes)
         self._bind = settings.address
+        self._proxies = Proxies(settings.trusted_proxies)
         self.app = app  # what is not answered at the door
         self._listens = listens
         self._on_error = on_error
@@ -247,6 +249,7 @@ class FrontDoor:
 
     async def _serve_exchange(self, exchange: Exchange, client: Address) -> None:
         place: Place | None = None
+        client = self._proxies.client_of(client, exchange.head)
         try:
             account = account_of(exchange.entry, client[0])
             self.untaken.check(account)

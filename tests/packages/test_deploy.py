@@ -2,15 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.cli.programs import ROOT
+from tests.packages.tools import ROOT, tool
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm" / "angarium"
@@ -20,18 +18,6 @@ VALUES = [
     ["databaseUrl=postgresql://u@h/d", "masterKey=k", "tlsSecret=tls", "persistence.enabled=false"],
     ["existingSecret=mine", "settings.ANGARIUM_OPENINGS=16", "persistence.storageClass=fast"],
 ]
-
-
-def tool(name: str, how: str) -> str:
-    """Return the path of a tool; where it is missing CI fails, and others are told how to get it."""
-    folders = [ROOT / ".tools/bin", Path(sys.executable).parent]
-    path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
-    found = shutil.which(name, path=path)
-    if found is None and "CI" in os.environ:
-        pytest.fail(f"{name} is missing: {how}")
-    if found is None:
-        pytest.skip(f"{name} is missing: {how}")
-    return found
 
 
 def run(

@@ -1,0 +1,54 @@
+"""The address of a client behind proxies: what a trusted proxy says, and of anyone else the peer's own.
+
+Each proxy appends the address that it was reached from to `X-Forwarded-For`. The last address that is no
+trusted proxy's is the client's; what stands before it anybody can have written.
+"""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+from api.door.channel import Address
+from api.door.framing import Head
+
+FIELD = b"x-forwarded-for"
+MOST = 32  # addresses that are looked at: no way leads through more proxies
+
+
+class Proxies:
+    """The proxies that are trusted, by their networks."""
+
+    def __init__(self, networks: Sequence[IPv4Network | IPv6Network]) -> None:
+        self._networks = tuple(networks)
+
+    def client_of(self, peer: Address, head: Head) -> Address:
+        """Return the client's address, with port 0 where a proxy told it; the peer's where none did."""
+        if not self._networks or not self._trusts(_address(peer[0])):
+            return peer
+        told = b",".join(value for name, value in head.fields if name == FIELD)
+        client = peer
+        for text in reversed(told.split(b",")[-MOST:]):
+            address = _address(text.decode("latin-1").strip())
+            if address is None:
+                return client  # nothing before what is no address can be believed
+            client = (str(address), 0)
+            if not self._trusts(address):
+                return client
+        return client
+
+    def _trusts(self, address: IPv4Address | IPv6Address | None) -> bool:
+        return address is not None and any(address in network for network in self._networks)
+
+
+def _address(text: str) -> IPv4Address | IPv6Address | None:
+    """Return an address as proxies write it: with a port or brackets, or without."""
+    host = text.partition("%")[0]
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return None
+    mapped = found.ipv4_mapped if found.version == 6 else None
+    return mapped or found
