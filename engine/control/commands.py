@@ -17,7 +17,7 @@ T = TypeVar("T")
 MAX_WAITING = (
     256  # as many as a database that is slow for a second leaves waiting; the rest is told so
 )
-WAIT_S = 10.0  # for the commands before; after it nothing was begun, which a 503 may say
+WAIT_S = 10.0  # for earlier commands; past it the command was not begun, so that 503 is true
 
 
 class _Job(Generic[T]):
@@ -34,7 +34,7 @@ class CommandQueue:
     """The queue of all commands. Owner of their order: `turn`."""
 
     def __init__(self) -> None:
-        self.turn = trio.Lock()  # whoever replaces read models holds it
+        self.turn = trio.Lock()  # held by whoever replaces read models
         self._nursery: trio.Nursery | None = None
         self._waiting = 0
 
@@ -49,13 +49,14 @@ class CommandQueue:
             self._nursery = None
 
     async def run_beside(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Perform what writes no configuration, without a turn; otherwise like `run`."""
+        """Perform work that writes no configuration: it needs no turn. Otherwise like `run`."""
         return await self._result(work, self._perform_beside)
 
     async def run(self, command: Callable[[], Awaitable[T]]) -> T:
-        """Perform a command and return what it returns, or raise what it raises.
+        """Perform a command and return its result, or raise its error.
 
-        Raises Refusal `overloaded` when it was not begun. A caller who is cancelled leaves it running.
+        Raises Refusal `overloaded` when the command was not begun. If the caller is cancelled, the
+        command still runs.
         """
         return await self._result(command, self._perform)
 
@@ -109,7 +110,7 @@ class CommandQueue:
     async def _attempt(job: _Job[T]) -> None:
         try:
             job.result.append(await job.command())
-        except Exception as error:  # not swallowed: it is raised to whoever asked
+        except Exception as error:  # not swallowed: the caller gets it
             job.error = error
 
     def _end(self, job: _Job[T]) -> None:
@@ -118,9 +119,11 @@ class CommandQueue:
 
 
 async def written(write: Awaitable[T]) -> T:
-    """Return what a write returns. Where it may have been done or not, raise Refusal `internal`: a 503
-    would promise that it was not. The read models learn of it by notification, or by the reload that
-    follows the loss of the connection."""
+    """Return the result of a write.
+
+    Raises Refusal `internal` where the write may have been done or not: a 503 would promise that it was
+    not. A notification, or the reload after the lost connection, brings the read models up to date.
+    """
     try:
         return await write
     except StoreAwayError as error:

@@ -15,9 +15,7 @@ from engine.model.quotas import CustomerAccount, CustomerTally, Quota, Quotas
 from engine.model.read_models import Models
 from engine.plans.plans import Plans, limits_of
 
-MOST = (
-    1_000_000  # of a quota: as many as any plan's numbers; what an account has is counted that far
-)
+MOST = 1_000_000  # of a quota: no plan has more, and an account's rows are counted up to it
 
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 Rate = Annotated[int, Field(strict=True, ge=1, le=MOST)]
@@ -71,7 +69,7 @@ class CustomerCommands:
     async def replace(
         self, actor: Principal, environment: int, external_id: str, draft: CustomerDraft
     ) -> CustomerAccount:
-        """Write what is said of an account; return the version that holds now. Raises Refusal 404."""
+        """Write the name and quotas of an account; return the present version. Raises Refusal 404."""
         given = draft.quotas
         quotas = Quotas(
             destinations=given.destinations,
@@ -110,9 +108,9 @@ class QuotaCheck:
         self._plans = plans
 
     async def tally(self, actor: Principal, environment: int, quota: Quota) -> CustomerTally | None:
-        """Return the tally at which a session's customer has room for one more, None where a key asks.
+        """Return the tally at which a session's customer has room for one more, None for a key.
 
-        Raises Refusal `plan_limit` where the customer has as many as it may.
+        Raises Refusal `plan_limit` where the customer has no room left.
         """
         if actor.customer is None:
             return None

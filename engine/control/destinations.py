@@ -152,8 +152,8 @@ class DestinationCommands:
         return record
 
     async def disable_gone(self, destination: Destination, *, quiet: bool = False) -> None:
-        """Disable a destination whose receiver answered 410. Raises StoreAwayError. Nobody hears of a
-        `quiet` one: the receiver gave that answer to an announcement."""
+        """Disable a destination whose receiver answered 410. Raises StoreAwayError. A `quiet` change is
+        not announced: the receiver gave that answer to an announcement."""
         actor = Principal(
             kind="SYSTEM",
             id="receiver-gone",
@@ -236,8 +236,8 @@ class DestinationCommands:
     async def _account(
         self, actor: Principal, environment: int, draft: Draft
     ) -> tuple[str | None, str | None]:
-        """Return the customer that a draft names, as (customerExternalId, customerAccountId): in an embed
-        session its own, whom it need not name."""
+        """Return the customer of a draft, as (customerExternalId, customerAccountId). In an embed
+        session it is the session's own, which the draft need not name."""
         name, account = draft.customer_external_id, draft.customer_account_id
         if actor.customer is not None:
             own = actor.customer

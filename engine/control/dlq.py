@@ -33,11 +33,11 @@ from engine.runtime.fair_semaphore import FairSemaphore
 
 MOST = 10_000  # deliveries that one request takes out of the queue: seconds, not minutes
 WITHIN_S = 5.0  # no chunk is begun after this
-COUNT_WITHIN_S = 10.0  # some millions are counted within it; whoever has more asks for less
+COUNT_WITHIN_S = 10.0  # some millions are counted within it
 PATIENCE_S = 5.0  # how long a chunk is waited for, as ingestion waits for a group
 LONGEST_REST_S = 0.1  # after a chunk, as long as that took: events have every other turn
 AT_ONCE = 4  # requests in bulk under way: each keeps the entry queue busy, others wait their turn
-EACH = 1  # of one environment: a second would but take what the first is about to
+EACH = 1  # of one environment: a second one would only take the first one's deliveries
 
 _CHANGES = {"retry": "retried", "discard": "discarded"}
 
@@ -82,8 +82,11 @@ class DeadLetterCommands:
     async def entry(
         self, environment: int, identifier: str, own: SessionCustomer | None
     ) -> DeliveryEntry | None:
-        """Return what is in the queue, None where the delivery is not. `own` is the customer whose
-        browser asks, who reaches nothing else. Raises Refusal 404 where there is no such delivery."""
+        """Return a delivery of the queue, None where it is not IN_DLQ.
+
+        `own` is the customer whose browser asks; other customers' deliveries do not exist for it.
+        Raises Refusal 404 where there is no such delivery.
+        """
         entry = await self._log.entry(environment, identifier)
         if entry is None or (own is not None and entry.customer != own.external_id):
             raise Refusal("not_found", "no such delivery")
@@ -92,8 +95,8 @@ class DeadLetterCommands:
     async def retry(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> None:
-        """Have one delivery tried anew. Raises Refusal 404 where it is not in the queue, 409 where its
-        event is gone."""
+        """Retry one delivery. Raises Refusal 404 where it is not in the queue, 409 where its event is
+        gone."""
         found = await self.entry(environment, identifier, own)
         if found is None:
             raise Refusal("not_found", "the delivery is not in the dead-letter queue")
@@ -115,18 +118,19 @@ class DeadLetterCommands:
     async def retry_all(
         self, actor: Principal, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
     ) -> Bulk:
-        """Have all that a filter selects tried anew, the oldest first; `shown` is the filter as the
-        audit log has it."""
+        """Retry all deliveries that a filter selects, the oldest first. The audit log has the filter as
+        `shown`."""
         return await self._all(actor, environment, which, shown, "retry", RequeueEntry)
 
     async def discard_all(
         self, actor: Principal, environment: int, which: DeliveryFilter, shown: Mapping[str, Any]
     ) -> Bulk:
-        """Give up for good all that a filter selects."""
+        """Discard all deliveries that a filter selects."""
         return await self._all(actor, environment, which, shown, "discard", DiscardEntry)
 
     async def count(self, environment: int, which: DeliveryFilter) -> Bulk:
-        """Return what a filter selects now. Raises Refusal 503 where that cannot be said in time."""
+        """Count the deliveries that a filter selects. Raises Refusal 503 where the count takes too
+        long."""
         async with self._counts.held(environment):
             matched, whole = await self._counted(environment, which, None)
         if not whole:
@@ -188,7 +192,7 @@ class DeadLetterCommands:
     async def _counted(
         self, environment: int, which: DeliveryFilter, after: str | None
     ) -> tuple[int, bool]:
-        """Count what is above an id; return also whether that was all of it."""
+        """Count the deliveries above an id; return also whether these are all."""
         total = 0
         until = self._now() + COUNT_WITHIN_S
         while self._now() < until:
@@ -204,7 +208,7 @@ class DeadLetterCommands:
 
 
 def _partly(error: StoreAwayError | PoisonError, done: int, word: str) -> Exception:
-    """Return what to tell of a request that was stopped: as it was, unless something had been done."""
+    """Return the error of a request that was stopped; one that has done something says how much."""
     if not done:
         return error
     return Refusal(

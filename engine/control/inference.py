@@ -83,7 +83,7 @@ class Inference:
         return Inferred(len(payloads), schema, list(islice(sight.conflicts(), CONFLICTS)), created)
 
     async def _sample(self, environment: int, draft: InferenceDraft) -> list[bytes]:
-        """Return the payloads of the newest events of a type, as far as it is worth to look."""
+        """Return the payloads of a type's newest events, from a bounded part of the log."""
         which = EventFilter(type=draft.event_type, from_ms=draft.from_)
         found: list[str] = []
         below: str | None = None

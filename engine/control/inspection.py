@@ -58,8 +58,8 @@ class Inspections:
     async def test(
         self, environment: int, identifier: str, customer: SessionCustomer | None = None
     ) -> Inspection:
-        """Send a sample and record it, for the `customer` whose session asks. Raises Refusal 404, 409
-        (archived) or 503 (too many tests)."""
+        """Send a sample and record it. `customer` is the one whose session asks. Raises Refusal 404,
+        409 (archived) or 503 (too many tests)."""
         present = await self._store.get(environment, identifier)
         destination = self._models.destinations.get(identifier)
         if present is None or destination is None:

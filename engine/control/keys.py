@@ -136,7 +136,7 @@ class KeyCommands:
         except Refusal as refusal:
             if refusal.code != "conflict":
                 raise
-            return await self.workspace(name)  # somebody else made it just now
+            return await self.workspace(name)  # another process made it just now
 
     async def workspaces(self) -> list[Tenant]:
         """Return all workspaces, oldest first."""
@@ -292,7 +292,7 @@ class KeyCommands:
         return self._writer.entry(by, f"api_key.{action}", key.id, changes, previous)
 
     def _rotated(self, key: KeyRecord) -> tuple[KeyRecord, str]:
-        """Return a key with a new secret before those that are in force still."""
+        """Return a key with a new secret in front of those that are still in force."""
         now_ms = self._writer.now_ms()
         secret, kept = self._secret(key.environment_name)
         retired = msgspec.structs.replace(key.secrets[0], expires_at_ms=now_ms + GRACE_MS)
@@ -306,7 +306,7 @@ class KeyCommands:
         return msgspec.structs.replace(key, version=key.version + 1, secrets=kept_all), secret
 
     async def _announce_rotated(self, key: KeyRecord) -> None:
-        """Say so in the key's environment; for an MCP key in all, since it opens all."""
+        """Announce a rotation in the key's environment, and for an MCP key in all of the workspace."""
         retired = key.secrets[1]
         payload = {
             **key_document(key),
@@ -323,7 +323,7 @@ class KeyCommands:
         try:
             tenant = await self._tenants.get(key.workspace)
         except StoreError:
-            return []  # rotated it is, and its secret must get to whoever asked
+            return []  # the key is rotated already, and the caller must get its secret
         return [] if tenant is None else [each.number for each in tenant.environments]
 
     def _secret(self, environment: Environment | None) -> tuple[str, KeySecret]:
@@ -340,7 +340,7 @@ class KeyCommands:
 
 
 def key_document(key: KeyRecord) -> dict[str, Any]:
-    """Return what a key is, without what is secret: what the audit log and announcements say."""
+    """Return a key without its secrets, as the audit log and announcements show it."""
     return {
         "kind": key.kind.name,
         "name": key.name,

@@ -21,7 +21,7 @@ class LastUseStore(Protocol):
     """The store of last uses."""
 
     async def used(self, keys: Mapping[str, int]) -> None:
-        """Write when keys were last used (ms by their ids), unless a later instant is there."""
+        """Write the last uses of keys (ms by key id), except where the row has a later one."""
 
 
 class LastUse:
@@ -33,17 +33,17 @@ class LastUse:
         self.seen: dict[str, float] = {}  # by key, in seconds since the epoch; the gate writes it
         self._written: dict[
             str, tuple[float, float]
-        ] = {}  # what of that the rows have, and since when
+        ] = {}  # what the rows have of `seen`, and since when
 
     def latest_ms(self, key: str, recorded_ms: int | None) -> int | None:
-        """Return when a key was last used, `recorded_ms` being what its row says."""
+        """Return the last use of a key. `recorded_ms` is that of its row."""
         seen = self.seen.get(key)
         if seen is None:
             return recorded_ms
         return max(int(seen * 1000), recorded_ms or 0)
 
     async def run(self) -> None:
-        """Write until cancelled. What a database that is away did not take is tried again."""
+        """Write until cancelled. A write that the database did not take is repeated."""
         while True:
             await trio.sleep(FLUSH_S)
             try:
@@ -52,7 +52,7 @@ class LastUse:
                 log.warning("last_use.not_written", error=str(error), again_in_s=FLUSH_S)
 
     async def flush(self) -> None:
-        """Write what is due, in one statement. Raises StoreError, and then it is due still."""
+        """Write the uses that are due, in one statement. Raises StoreError; they stay due."""
         now = self._now()
         due = {key: at for key, at in self.seen.items() if self._is_due(key, at, now)}
         if due:

@@ -32,7 +32,7 @@ class Loader:
         commands: CommandQueue,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`clock`: by which rows hold the loop, in seconds."""
+        """`clock` measures how long rows hold the loop, in seconds."""
         self._clock = clock
         self._store = store
         self._projection = projection
@@ -48,10 +48,11 @@ class Loader:
         }
 
     async def load(self) -> None:
-        """Make the read models equal to the rows. Raises StoreError, having changed nothing.
+        """Make the read models equal to the rows.
 
-        What is here in its present version is not read again: commands wait for this, and nobody can
-        confirm anything meanwhile."""
+        Rows whose present version is known are not read again: commands wait for this method. Raises
+        StoreError, having changed nothing.
+        """
         async with self._turn:
             configuration = await self._store.load(self._projection)
             projection, breaks = self._projection, Breaks(self._clock)
@@ -73,7 +74,7 @@ class Loader:
                 projection.schema(environment, event_type, None)
 
     async def changed(self, kind: str, identifier: str) -> None:
-        """Read what a notification names. Raises StoreError; what is not known here is ignored."""
+        """Read the row that a notification names. Raises StoreError. An unknown kind is ignored."""
         await self.changed_all([(kind, identifier)])
 
     async def changed_all(self, named: Iterable[tuple[str, str]]) -> None:

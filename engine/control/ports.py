@@ -35,7 +35,7 @@ class TenantStore(Protocol):
         """Add a workspace with its three environments; None when the name is taken."""
 
     async def set_plan(self, workspace: WorkspaceModel, plan: str, audit: AuditEntry) -> bool:
-        """Put a workspace on another plan, if its present one is what `workspace` says."""
+        """Put a workspace on another plan, if its present plan is that of `workspace`."""
 
     async def find(self, name: str) -> Tenant | None:
         """Return the workspace of that name."""
@@ -51,16 +51,16 @@ class KeyStore(Protocol):
     """Keys and the digests of their secrets."""
 
     async def create(self, key: KeyRecord, at_most: int, audit: AuditEntry) -> bool:
-        """Add a key with its first secret, unless there are `at_most` of its environment."""
+        """Add a key with its first secret, unless its environment has `at_most` keys."""
 
     async def rotate(
         self, key: KeyRecord, secret: KeySecret, expires_at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Add a secret to the version of the key that is given; the one in force until now ends at
+        """Add a secret to a key, if the given version is the present one. The former secret ends at
         `expires_at_ms`."""
 
     async def revoke(self, key: KeyRecord, at_ms: int, audit: AuditEntry) -> bool:
-        """End all secrets of the version of the key that is given."""
+        """End all secrets of a key, if the given version is the present one."""
 
     async def get(self, key: str) -> KeyRecord | None:
         """Return a key by its id, a revoked one without secrets."""
@@ -90,8 +90,8 @@ class DestinationStore(Protocol):
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the first version of a destination, unless the environment has `at_most` of them that
-        are not archived, or the customer's account is past the tally that is given."""
+        """Add the first version of a destination, unless the environment has `at_most` that are not
+        archived, or the customer's account has changed since the given tally."""
 
     async def replace(self, destination: DestinationRecord, audit: AuditEntry) -> bool:
         """Write the next version, if the present one is its predecessor."""
@@ -134,8 +134,11 @@ class TransformStore(Protocol):
         audit: AuditEntry,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add the next version of its destination (`version` is not looked at), unless that is archived,
-        the workspace has `at_most` scripts, or the customer's account is past the tally that is given."""
+        """Add the next version of a destination's script; the store gives `version`.
+
+        Nothing is added where the destination is archived, the workspace has `at_most` scripts, or the
+        customer's account has changed since the given tally.
+        """
 
     async def remove(self, script: TransformScript, audit: AuditEntry) -> bool:
         """Remove a version that is not live, of a destination that is not archived."""
@@ -168,10 +171,10 @@ class CustomerStore(Protocol):
         """Return an account of which anything was said, of whatever environment: for read models only."""
 
     async def replace(self, account: CustomerAccount, at_ms: int, audit: AuditEntry) -> bool:
-        """Write the next version of what is said, if the present one is its predecessor."""
+        """Write the next version of name and quotas, if the present one is its predecessor."""
 
     async def used(self, environment: int, account: str, at_most: int) -> Used | None:
-        """Return what an account has, counted as far as `at_most`; None where it is unknown."""
+        """Return the use of an account, counted up to `at_most`; None for an unknown account."""
 
 
 class RuleStore(Protocol):
@@ -185,18 +188,20 @@ class RuleStore(Protocol):
         tally: int | None = None,
         customer: CustomerTally | None = None,
     ) -> bool:
-        """Add a rule, unless its destination is archived, the environment has `at_most` rules or is past
-        `tally`, or the customer's account is past its own."""
+        """Add a rule.
+
+        Nothing is added where the destination is archived, the environment has `at_most` rules, or the
+        environment or the customer's account has changed since its tally.
+        """
 
     async def replace(self, rule: RuleModel, audit: AuditEntry, tally: int | None = None) -> bool:
-        """Write the next version, if the present one is its predecessor and the environment not past
-        `tally`."""
+        """Write the next version, if the present one is its predecessor and the environment has not
+        changed since `tally`."""
 
     async def remove_all(
         self, rules: Sequence[RuleModel], audits: Sequence[AuditEntry]
     ) -> list[str]:
-        """Remove the versions that are given, of one environment, each with its entry; return the ids of
-        those that were removed."""
+        """Remove rules of one environment, each with its entry; return the ids that were removed."""
 
     async def left_behind(self, limit: int) -> list[tuple[int, str]]:
         """Return archived destinations, by environment and id, that still have rules."""
@@ -205,17 +210,17 @@ class RuleStore(Protocol):
         """Return how many rules an environment has."""
 
     async def filtered(self, environment: int, account: str | None, at_most: int) -> FilteredRules:
-        """Return which rules of an account's destinations (None: of those tied to none) have a filter,
-        and the tally that this holds for. Rules beyond `at_most` patterns are not read."""
+        """Return the rules with a filter of an account's destinations (None: of those tied to no
+        account), as of a tally. Rules beyond `at_most` patterns are not read."""
 
     async def failures(self, environment: int, rules: Sequence[str]) -> dict[str, FilterErrors]:
-        """Return what is recorded of filters that could not be evaluated, by rule."""
+        """Return the recorded failures of filters, by rule."""
 
     async def failed(self, failures: Sequence[FilterFailure]) -> None:
-        """Add to what is recorded, for rules that still have the filter that failed."""
+        """Add failures to the record of rules that still have the filter that failed."""
 
     async def remove(self, rule: RuleModel, audit: AuditEntry) -> bool:
-        """Remove the version that is given."""
+        """Remove a rule, if the given version is the present one."""
 
     async def get(self, environment: int, rule: str) -> RuleModel | None:
         """Return a rule."""
@@ -232,8 +237,8 @@ class RuleStore(Protocol):
         limit: int,
         account: str | None = None,
     ) -> list[RuleModel]:
-        """Return rules with an id below `before`, newest first; with `account`, those of destinations
-        that are tied to it."""
+        """Return rules with an id below `before`, newest first; with `account` only those of its
+        destinations."""
 
 
 class SettingsStore(Protocol):
@@ -288,7 +293,7 @@ class ConfigurationStore(Protocol):
         """Settings of workspaces."""
 
     async def load(self, known: KnownVersions | None = None) -> Configuration:
-        """Read everything, as of one instant; what is `known` may be left out."""
+        """Read all rows as of one instant, except versions that are `known`."""
 
 
 class Projection:
@@ -296,25 +301,25 @@ class Projection:
     read models such as the command line; `ModelProjection` has the read models of a server."""
 
     def tenant(self, tenant: Tenant) -> None:
-        """A workspace was made."""
+        """Show a new workspace."""
 
     def key(self, key: KeyRecord) -> None:
-        """A key has other secrets than before."""
+        """Show a key whose secrets have changed."""
 
     def destination(self, record: DestinationRecord) -> None:
-        """A destination has a new version."""
+        """Show a new version of a destination."""
 
     def rule(self, rule: RuleModel) -> None:
-        """A rule has a new version."""
+        """Show a new version of a rule."""
 
     def rule_removed(self, rule: str) -> None:
-        """A rule is gone."""
+        """Show that a rule was removed."""
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """An event type has another active schema, or none."""
+        """Show the active schema of an event type, or that it has none."""
 
     def settings(self, settings: WorkspaceSettings) -> None:
-        """A workspace's settings have a new version."""
+        """Show a new version of a workspace's settings."""
 
     def customer(self, account: CustomerAccount) -> None:
-        """Something else is said of a customer's account."""
+        """Show a new name or new quotas of a customer's account."""

@@ -55,7 +55,7 @@ class ModelProjection(Projection):
         self._models.put_workspace(tenant.workspace, tenant.environments)
 
     def key(self, key: KeyRecord) -> None:
-        """Let exactly the secrets of this version of the key in."""
+        """Accept exactly the secrets of this version of the key."""
         self._models.put_key(key.id, self._credentials(key))
         if key.secrets:
             self._keys.add(key.id)
@@ -105,7 +105,7 @@ class ModelProjection(Projection):
             self._models.put_rule(rule)
 
     def rule_removed(self, rule: str) -> None:
-        """Route by it no more."""
+        """Route by this rule no more."""
         self._models.remove_rule(rule)
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
@@ -117,7 +117,7 @@ class ModelProjection(Projection):
         self._models.put_settings(settings)
 
     def customer(self, account: CustomerAccount) -> None:
-        """Act on this version of what is said of a customer's account."""
+        """Act on this version of a customer's account."""
         self._models.put_customer(account)
 
     def absent_schemas(self, present: Iterable[tuple[int, str]]) -> set[tuple[int, str]]:
@@ -133,7 +133,7 @@ class ModelProjection(Projection):
         return set(self._models.rules).difference(present)
 
     def key_removed(self, key: str) -> None:
-        """Let none of a key's secrets in."""
+        """Accept none of a key's secrets."""
         self._models.put_key(key, {})
         self._keys.discard(key)
 
@@ -146,16 +146,16 @@ def engine_view(
 ) -> Destination:
     """Return a destination as the engine sees it.
 
-    One whose URL cannot be used any more, since the rules became stricter than they were when it was
-    made, is held as if disabled: its deliveries wait until the URL is changed, and none is lost. So is
-    one whose template is not in the catalog any more, or does not take its configuration any more.
+    The rules for URLs can become stricter, a template can leave the catalog, or refuse a configuration
+    that it took before. Then the destination counts as disabled: its deliveries wait until it is
+    changed.
     """
     status = record.status
     headers = record.headers
     try:
         target, headers = _receiver(record, catalog)
     except Refusal as refusal:
-        # of a template's configuration only what is wrong where: a message may quote it
+        # only the places of a configuration: a message could quote its values
         reason = refusal.message if record.template is None else _places(refusal)
         log.warning(
             "destination.unusable",

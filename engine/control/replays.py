@@ -32,9 +32,9 @@ from engine.replay.views import selection_document
 
 MAX_UNFINISHED = 100  # jobs of an environment; each has its turn, so that more would only be slower
 COUNTED_WITHIN_S = 2.0  # a dry run that is counted by then is answered with its counts
-LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between looks whether it is: ten within that time
-MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; who has more has a filter that says which
-# A tenth of what one delivery in all of retention would be: below it a job is not under way.
+LOOK_FIRST_S, LOOK_LONGEST_S = 0.02, 0.32  # between two looks at the count: ten within that time
+MAX_DELIVERY_IDS = 1_000  # as an ingestion batch; a filter selects more
+# A tenth of one delivery in the longest retention: a slower job never moves.
 MIN_RATE_PER_SECOND = 0.001
 
 
@@ -97,7 +97,7 @@ class JobRunner(Protocol):
     """The runner of replay jobs."""
 
     def nudge(self) -> None:
-        """Look at once for what is to be done."""
+        """Look for new and cancelled jobs at once."""
 
     def finished(self, job: ReplayJob) -> None:
         """Announce that a job has ended."""
@@ -123,10 +123,11 @@ class ReplayCommands:
     async def create(
         self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
     ) -> ReplayJob:
-        """Add a job; `own` is the customer whose browser asks, who reaches nothing else.
+        """Add a job. `own` is the customer whose browser asks; other customers' deliveries do not exist
+        for it.
 
-        Raises Refusal 400, 404 for what is not there, 409 where something named is archived. A dry run
-        is waited for, a while.
+        Raises Refusal 400, 404 for an unknown id, 409 where a destination is archived. A dry run is
+        waited for, two seconds at the most.
         """
 
         async def command() -> ReplayJob:
@@ -161,7 +162,7 @@ class ReplayCommands:
     async def cancel(
         self, actor: Principal, environment: int, identifier: str, own: SessionCustomer | None
     ) -> ReplayJob:
-        """End a job: nothing more is enqueued. Raises Refusal 404, and 400 for one that has ended."""
+        """End a job: nothing more is enqueued. Raises Refusal 404, and 400 for a job that has ended."""
 
         async def command() -> ReplayJob:
             job = await self.get(environment, identifier, own)

@@ -53,12 +53,14 @@ class RuleCommands:
         self._writer = writer
         self._plans = plans
         self._quotas = quotas
-        self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
+        self._judges = trio.CapacityLimiter(1)  # one at a time: a search takes all of one processor
 
     async def create(self, actor: Principal, environment: int, draft: RuleDraft) -> RuleModel:
-        """Add a rule. Raises Refusal 404 or 409 for its destination, 402 where the plan, or the quota of
-        the customer whose session asks, has no room for another, 400 past the number of filters, or of
-        the patterns' characters."""
+        """Add a rule.
+
+        Raises Refusal 404 or 409 for its destination, 402 where the plan or the customer's quota has no
+        room for another rule, 400 for too many filters or too long patterns.
+        """
         _check_size(draft.event_types)
         identifier = self._writer.new_id()
         now_ms = created_at_ms(identifier)
@@ -98,11 +100,11 @@ class RuleCommands:
         return await self._change(actor, environment, identifier, "update", change)
 
     async def enable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
-        """Route by it."""
+        """Route by this rule."""
         return await self._switch(actor, environment, identifier, enabled=True)
 
     async def disable(self, actor: Principal, environment: int, identifier: str) -> RuleModel:
-        """Route by it no more, for now."""
+        """Route by this rule no more until it is enabled."""
         return await self._switch(actor, environment, identifier, enabled=False)
 
     async def remove(self, actor: Principal, environment: int, identifier: str) -> None:
@@ -120,8 +122,10 @@ class RuleCommands:
         await self._writer.command(_RULES, attempt)
 
     async def remove_all_of(self, actor: Principal, environment: int, destination: str) -> None:
-        """Remove the rules of an archived destination, which gets no new ones: a few at a time, beside
-        other commands, since there may be as many as the plan has."""
+        """Remove the rules of an archived destination, which gets no new ones.
+
+        There can be as many as the plan has, so they go a few at a time, beside other commands.
+        """
 
         async def work() -> bool:
             rules = await self._store.page(environment, destination, None, None, AT_ONCE)
@@ -185,8 +189,8 @@ class RuleCommands:
         return await self._writer.attempts(_RULES, attempt)
 
     async def _write(self, rule: RuleModel, write: Callable[[], Awaitable[bool]]) -> bool:
-        """Write a version whose decision was made before its turn: other tenants' commands do not wait
-        for that, and the statement writes nothing where the decision does not hold any more."""
+        """Write a version that was decided on before its turn, so that other tenants' commands need not
+        wait. The statement writes nothing where the decision does not hold any more."""
 
         async def command() -> bool:
             done = await written(write())

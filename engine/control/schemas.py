@@ -23,7 +23,7 @@ from engine.schemas.records import (
     SchemaStore,
 )
 
-# Versions are never removed: they say what events were once held to.
+# Versions are never removed: they record which schema events once conformed to.
 BOUNDS = SchemaBounds(of_type=1_000, of_environment=20_000)
 MAX_ACTIVE = 2_000  # of an environment: each is in every server's memory
 MAX_ACTIVE_BYTES = 8 << 20  # of their documents, for the same reason
@@ -51,7 +51,7 @@ def _schema(value: object) -> object:
 
 
 JsonSchema = Annotated[
-    Any,  # not the union that it is, which would name its members in an error's path
+    Any,  # not a union: pydantic would name its members in an error's path
     AfterValidator(_schema),
     WithJsonSchema({"anyOf": [{"type": "object"}, {"type": "boolean"}]}),
 ]
@@ -79,7 +79,7 @@ class Judged(Struct, frozen=True):
 
 
 def judge(draft: SchemaDraft) -> Judged:
-    """Find out whether a schema can be used. Raises Refusal 400. May take some tenths of a second."""
+    """Judge a draft. Raises Refusal 400. Takes some tenths of a second at worst."""
     document = _json(draft.schema_)
     example = None if draft.example is None else _json(draft.example)
     if len(_json(draft.model_dump(mode="json", by_alias=True))) > SCHEMA_BYTES:
@@ -98,7 +98,9 @@ class SchemaCommands:
     def __init__(self, store: SchemaStore, writer: ConfigurationWriter) -> None:
         self._store = store
         self._writer = writer
-        self._judges = trio.CapacityLimiter(1)  # one at a time: it is all of one processor
+        self._judges = trio.CapacityLimiter(
+            1
+        )  # one at a time: a judgement takes all of one processor
 
     async def create(self, actor: Principal, environment: int, draft: SchemaDraft) -> SchemaRecord:
         """Add the next version of a type, as a draft. Raises Refusal 400."""
@@ -135,7 +137,7 @@ class SchemaCommands:
         return await self._writer.commands.run(command)
 
     async def activate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
-        """Hold events of the type to this version from now on. Raises Refusal 404 or 409."""
+        """Check events of the type against this version from now on. Raises Refusal 404 or 409."""
 
         async def attempt() -> SchemaRecord | None:
             present = await self._get(environment, identifier)
@@ -157,7 +159,7 @@ class SchemaCommands:
         return await self._writer.command("the event type's schemas", attempt)
 
     async def deprecate(self, actor: Principal, environment: int, identifier: str) -> SchemaRecord:
-        """Hold events of the type to nothing any more. Raises Refusal 404 or 409."""
+        """Check events of the type no more. Raises Refusal 404 or 409."""
 
         async def command() -> SchemaRecord:
             present = await self._get(environment, identifier)
@@ -172,7 +174,7 @@ class SchemaCommands:
         return await self._writer.commands.run(command)
 
     async def _shown(self, environment: int, identifier: str) -> SchemaRecord:
-        """Return a version that was written, having put what is active now into the read models."""
+        """Return a version that was written, and show the active version in the read models."""
         schema = await self._get(environment, identifier)
         self._writer.projection.schema(environment, schema.event_type, schema.active())
         return schema

@@ -70,7 +70,7 @@ class SessionTokens:
         return (PREFIX + base64.urlsafe_b64encode(whole).rstrip(b"=")).decode()
 
     def credential(self, token: bytes, now: float) -> Credential | None:
-        """Return what a token stands for at `now`: None when it is not ours, or its time is over."""
+        """Return the credential of a token, None for a token that is not ours or has ended."""
         if len(token) > LONGEST:
             return None
         encoded = token.removeprefix(PREFIX)
@@ -90,7 +90,7 @@ class SessionTokens:
             key_id="",
             workspace=environment.workspace,
             environment=environment,
-            scope=Scope.MANAGE,  # over what is its customer's; which routes it gets they say themselves
+            scope=Scope.MANAGE,  # within its customer's account, on routes that admit sessions
             expires_at=expires_at_ms / 1000,
             customer=SessionCustomer(str(UUID(bytes=account)), claims[_HEAD.size :].decode()),
         )

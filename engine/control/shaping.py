@@ -49,7 +49,7 @@ def receiver_of(draft: Draft, catalog: Catalog) -> Receiver:
 
 
 def drafted(draft: Draft, receiver: Receiver, **rest: Any) -> DestinationRecord:
-    """Return the record of a draft; `rest` is what no draft says."""
+    """Return the record of a draft; `rest` are the members that no draft has."""
     delivery = receiver.delivery
     return DestinationRecord(
         name=draft.name,
@@ -146,14 +146,17 @@ def _templated(
 
 
 def _merged(document: dict[str, Any], patch: Mapping[str, Any], *without: str) -> dict[str, Any]:
-    """Return what a patch makes of a destination but for its headers: those that it names are judged
-    here, and merged by rules of their own, which ignore case and know the mask."""
+    """Return a destination's document after a patch, except for its headers.
+
+    The headers of the patch are judged here, and merged by rules of their own: these ignore case and
+    know the mask.
+    """
     following = merged(document, {**patch, "headers": _plain_headers(patch.get("headers", {}))})
     return {name: value for name, value in following.items() if name not in without}
 
 
 def _put_defaults(following: dict[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Put the template's defaults where a patch has null for how a destination is sent to."""
+    """Put the template's defaults where a patch has null for delivery options."""
     given = following.get("delivery")
     if given is None:
         following["delivery"] = dict(defaults)

@@ -40,8 +40,10 @@ def created(definition: Definition, given: Mapping[str, Any]) -> Template:
 
 
 def patched(definition: Definition, stored: Template, patch: Mapping[str, Any]) -> Template:
-    """Return a configuration after a merge patch; a secret whose mask is sent stays. Raises Refusal 400,
-    also where the requests would go elsewhere with a secret that was not given anew."""
+    """Return a configuration after a merge patch; a secret whose mask is sent stays.
+
+    Raises Refusal 400, also where requests would go elsewhere with a secret that was not given anew.
+    """
     present = json.loads(stored.config)
     _refuse_masks(definition, patch, present)
     changes = {name: value for name, value in patch.items() if not _masked(definition, name, value)}
@@ -82,7 +84,7 @@ def judged(definition: Definition, config: dict[str, Any]) -> Destined:
 
 
 def shown_headers(definition: Definition, shown: bytes) -> dict[str, str]:
-    """Return the headers that a template makes of what was kept of a configuration, secrets masked."""
+    """Return the headers that a template makes of a stored configuration, secrets masked."""
     try:
         return dict(definition.target(json.loads(shown)).headers)
     except Exception:  # of a version that today's template does not take any more
@@ -90,7 +92,7 @@ def shown_headers(definition: Definition, shown: bytes) -> dict[str, str]:
 
 
 def masked(shown: bytes) -> dict[str, Any]:
-    """Return what was kept of a configuration as callers see it."""
+    """Return a stored configuration as callers see it."""
     config = json.loads(shown)
     return {name: MASK if value is None else value for name, value in config.items()}
 
@@ -169,10 +171,10 @@ def previewed(
     stored: Template | None = None,
     headers: Headers = (),
 ) -> TemplateOutput:
-    """Return what a template would send for an outbound body. `given` is a configuration, or with
-    `stored` a merge patch of that; `headers` are the destination's own.
+    """Return the request that a template would make of an outbound body.
 
-    Secrets may be masked or left out: nobody needs them to see a message.
+    `given` is a configuration, or with `stored` a merge patch of it; `headers` are the destination's
+    own. Secrets may be masked or left out.
     """
     config = _config(definition, given, stored)
     unknown = {name for name, value in config.items() if value is None}
@@ -185,7 +187,7 @@ def previewed(
     rendered = templates.render(Template(definition.id, text, text), body, event_type)
     if isinstance(rendered, Failure):
         return TemplateOutput(None, (Detail("event", rendered.message),))
-    layers = (  # each name from the last that has it, as on the wire
+    layers = (  # a name comes from the last layer that has it, as on the wire
         {"content-type": "application/json", "user-agent": USER_AGENT.decode()},
         own_headers.shown(headers),
         shown_headers(definition, text),
@@ -218,7 +220,7 @@ def _config(
 def _errors(
     definition: Definition, config: dict[str, Any], unknown: set[str]
 ) -> tuple[Detail, ...]:
-    """Return what is wrong with a configuration, but for the places that are not known."""
+    """Return the errors of a configuration, except at places whose value is not known."""
     try:
         judged(definition, config)
     except Refusal as refusal:

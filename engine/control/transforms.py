@@ -198,7 +198,7 @@ class TransformCommands:
 
 
 def _changes(before: Transform | None, after: Transform | None) -> dict[str, Any]:
-    """Return what the audit log says of another script that is live: ids and versions, no sources."""
+    """Return the change of the live script for the audit log: ids and versions, no sources."""
     return differences(
         {
             "live": None if before is None else before.id,

@@ -72,7 +72,7 @@ def rule_document(rule: RuleModel) -> dict[str, Any]:
 def rule_view(
     rule: RuleModel, environment: Environment, errors: FilterErrors | None = None
 ) -> dict[str, Any]:
-    """Return a rule whole, with what is known of its filter's failures."""
+    """Return a rule with the failures of its filter."""
     return {
         "id": rule.id,
         "environment": environment.name,
@@ -84,7 +84,7 @@ def rule_view(
 
 
 def filter_errors_view(errors: FilterErrors) -> dict[str, Any]:
-    """Return what is known of a filter's failures."""
+    """Return the failures of a filter."""
     return {
         "count": errors.count,
         "lastAt": iso(errors.last_at_ms),
@@ -93,5 +93,5 @@ def filter_errors_view(errors: FilterErrors) -> dict[str, Any]:
 
 
 def _number(value: float | None) -> float | None:
-    """Return 5 for 5.0, as it was most likely written."""
+    """Return 5 for 5.0, since callers mostly write it so."""
     return int(value) if value is not None and value == int(value) else value

@@ -45,7 +45,7 @@ def _web_address(text: str) -> str:
 
 
 def normalised(text: str) -> str:
-    """Return an origin as browsers write it. Raises ValueError, which says what is wrong."""
+    """Return an origin as browsers write it. Raises ValueError, in words."""
     found = _SHAPE.fullmatch(text)
     if found is None:
         raise ValueError(
@@ -183,7 +183,7 @@ class SettingsDraft(Document):
     customer_may: Annotated[CustomerMay, NullIs({})] = Field(default_factory=CustomerMay)
 
 
-# Their shape alone is judged; what they come to is judged as a draft, merged into what is there.
+# Only the shape of a patch is judged here. Merged into the document, it is judged as a draft.
 SettingsPatch = patch_of(
     SettingsDraft,
     "SettingsPatch",
@@ -202,7 +202,7 @@ def settings_document(settings: WorkspaceSettings) -> dict[str, Any]:
 
 
 def branding_document(settings: WorkspaceSettings) -> dict[str, Any]:
-    """Return what a portal looks like, whole: null where nothing was said."""
+    """Return the looks of a portal with every member; null where the workspace sets none."""
     branding = Branding.model_validate(settings.branding or {})
     return branding.model_dump(mode="json", by_alias=True)
 
@@ -215,7 +215,7 @@ class SettingsCommands:
         self._writer = writer
 
     async def update(self, actor: Principal, patch: Mapping[str, Any]) -> WorkspaceSettings:
-        """Apply a merge patch; return the version that holds now. Raises Refusal 400."""
+        """Apply a merge patch; return the present version. Raises Refusal 400."""
         workspace = actor.workspace
 
         async def attempt() -> WorkspaceSettings | None:

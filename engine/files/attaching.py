@@ -29,7 +29,9 @@ from engine.submission.key_lookup import KeyedRefusal
 from engine.submission.receipts import Accepted
 
 AT_ONCE = 8  # attachments being kept: each is two flushes to disk and three short statements
-WAITING_MOST = 1_000  # events that wait for that: a batch, or some seconds' worth; past it 503
+WAITING_MOST = (
+    1_000  # events that wait for their attachments: a batch, or some seconds' worth; past it 503
+)
 BATCH_FILES = 1_000  # of one request: some seconds of flushes, as BATCH_DELIVERIES is of commit
 RETRY_S = 1
 
@@ -55,9 +57,11 @@ class Attaching:
         self._waiting = 0
 
     async def attach(self, accepted: Accepted) -> Attached:
-        """Keep what an event brings, and have its `attachments` name it. Raises Refusal, and then nothing
-        is held: `not_found` for a file that is not there, `overloaded`; a KeyedRefusal where the event's
-        key may have been accepted before."""
+        """Keep an event's attachments, and rewrite its `attachments` to name the files.
+
+        Raises Refusal `not_found` for an unknown file, and `overloaded`; KeyedRefusal where the event's
+        key may have been accepted before. Then nothing is held.
+        """
         event = accepted.event
         assert event.attachments is not None
         if self._waiting >= WAITING_MOST:
@@ -113,13 +117,13 @@ class Attaching:
         return whole
 
     async def let_go(self, attached: Attached) -> None:
-        """Hold it no longer: its events are durable, or surely will not be."""
+        """Hold the content no longer: its events are durable, or surely will not be."""
         while attached.held:
             await self._depot.let_go(attached.held.pop())
 
     @asynccontextmanager
     async def let_go_unless_done(self, attached: Attached) -> AsyncIterator[None]:
-        """Let go of it where the block does not come to its end."""
+        """Let go of the content where the block does not come to its end."""
         try:
             yield
         except BaseException:
@@ -181,7 +185,7 @@ class Attaching:
             kept = self._depot.hold(file.environment, lender.sha256, lender.size)
             attached.held.append(kept)
             lender = await self._files.get(file.environment, lender.id)
-            if lender is None:  # it went between the two looks
+            if lender is None:  # the file was removed between the two looks
                 raise no_such_file(index)
         return structs.replace(
             file,

@@ -54,7 +54,7 @@ class AttachmentDraft(Struct, forbid_unknown_fields=True):
         return SourceKind[self.source.kind]
 
     def inline(self) -> Inline:
-        """Return what its `data:` URI holds. Raises ValueError."""
+        """Return the content of the `data:` URI. Raises ValueError."""
         return read_data_uri(self.source.uri)
 
 
@@ -65,12 +65,12 @@ _json = msgspec.json.Encoder().encode
 
 
 def read_attachments(raw: bytes) -> list[AttachmentDraft]:
-    """Decode. Raises msgspec.DecodeError and UnicodeDecodeError."""
+    """Decode attachments. Raises msgspec.DecodeError and UnicodeDecodeError."""
     return _attachments.decode(raw)
 
 
 def judge(attachments: list[AttachmentDraft]) -> None:
-    """Refuse what cannot become files, naming the field; nothing is looked up."""
+    """Refuse attachments that cannot become files, naming the field. Nothing is looked up."""
     if len(attachments) > ATTACHMENTS_MOST:
         raise invalid("attachments", f"are at most {ATTACHMENTS_MOST}")
     for index, attachment in enumerate(attachments):
@@ -88,7 +88,7 @@ def judge(attachments: list[AttachmentDraft]) -> None:
 
 
 def place(index: int) -> str:
-    """Return what an entry is called in errors."""
+    """Return the path of an entry in errors."""
     return f"attachments[{index}]"
 
 
@@ -106,8 +106,8 @@ def metadata_of(attachment: AttachmentDraft) -> bytes | None:
 
 
 def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
-    """Return `attachments` as receivers get them: with the files that they became as their sources, and
-    with what is known of those where the caller said nothing."""
+    """Return `attachments` as receivers get them. Each entry has its file as its source, and the file's
+    facts where the caller gave none."""
     shown = []
     for entry, file in zip(_entries.decode(raw), files, strict=True):
         members: dict[str, bytes] = {name: bytes(value) for name, value in entry.items()}
@@ -127,8 +127,8 @@ def as_files(raw: bytes, files: list[FileRecord]) -> bytes:
 
 
 def files_named(raw: bytes) -> list[str]:
-    """Return the ids of the files that stored `attachments` name, in their order. Entries of other kinds
-    are from before files were kept: they are what they are."""
+    """Return the ids of the files that stored `attachments` name, in their order. Entries of other
+    kinds are older than the keeping of files, and stay as they are."""
     named = []
     for entry in _entries.decode(raw):
         source = _source.decode(entry["source"])
@@ -155,12 +155,12 @@ def _judge_source(attachment: AttachmentDraft, path: str) -> None:
 
 
 def is_media_type(text: str) -> bool:
-    """Whether a text is a media type, with or without parameters."""
+    """Return True if a text is a media type, with or without parameters."""
     return _MEDIA_TYPE.fullmatch(text) is not None
 
 
 def is_file_id(uri: str) -> bool:
-    """Whether a text can be a file's id."""
+    """Return True if a text can be a file's id."""
     return _UUID.fullmatch(uri) is not None
 
 

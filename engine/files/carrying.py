@@ -60,7 +60,7 @@ class KnownFiles(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Bytes that count."""
+        """The bytes of payload that count."""
         return len(self.result.payload or b"") if isinstance(self.result, ReadyFiles) else 0
 
 
@@ -83,7 +83,7 @@ class FileCarrier:
         self._waiting: dict[Key, list[tuple[Event, Done]]] = {}
 
     def carry(self, event: Event, done: Done) -> None:
-        """Have every file there; see the port."""
+        """Have every file stored; see the port."""
         if event.file is None and not files_named(event.attachments or b"[]"):
             done(Carried(outbound_body(event), ()))
             return
@@ -112,11 +112,11 @@ class FileCarrier:
         except SourceError as error:
             result = Failure(error.category, error.message)
             keep_s = max(FAILED_S, min(error.retry_after_s or 0.0, SPARED_MOST_S))
-        except Exception:  # a barrier: the attempts of one event, which fail and cost nobody else
+        except Exception:  # a barrier: only the attempts of this event fail
             log.exception("files.prepare_failed", event_id=event.id)
             result = Failure(ErrorCategory.INTERNAL, "the file could not be prepared")
             keep_s = FAILED_S
-        except BaseException:  # the process ends: what was in flight is sent again after its start
+        except BaseException:  # the process ends: attempts in flight are sent again after its start
             del self._waiting[key]
             raise
         self._remember(key, KnownFiles(result, trio.current_time() + keep_s))

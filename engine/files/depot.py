@@ -19,9 +19,11 @@ from engine.files.ports import BlobsAwayError, BlobStore, Spool, SuspectStore
 from engine.model.errors import Refusal
 from engine.ports import StoreError
 
-RETRY_S = 5  # what is asked of callers while the disk is full or the object store away
+RETRY_S = 5  # Retry-After while the disk is full or the object store away
 PAGE = 500  # suspects read at a time
-INTERVAL_S = 600.0  # as housekeeping, which removes the rows; one that finds nothing costs a query
+INTERVAL_S = (
+    600.0  # as housekeeping, which removes the rows; a round that finds nothing costs a query
+)
 
 log = structlog.get_logger("angarium.files")
 Key = tuple[int, bytes]
@@ -34,7 +36,7 @@ class Kept:
     environment: int
     sha256: bytes
     size: int
-    lent: bool = field(default=False, init=False)  # somebody else will let it go
+    lent: bool = field(default=False, init=False)  # a caller lets it go later
 
     @property
     def key(self) -> Key:
@@ -42,7 +44,7 @@ class Kept:
         return self.environment, self.sha256
 
     def lend(self) -> None:
-        """Leave it held at the end of the block, for one who calls `Depot.let_go` later."""
+        """Keep holding after the block, for a caller that lets go later by `Depot.let_go`."""
         self.lent = True
 
 
@@ -68,9 +70,9 @@ class Depot:
     ) -> AsyncIterator[Kept]:
         """Receive a stream and hold its content, durable, while the block runs.
 
-        A row that names it must be written within the block; without one the content goes with it.
-        Raises Refusal: `payload_too_large` past `at_most` bytes, `overloaded` where it cannot be kept
-        now. What the stream raises passes through. Nothing is left of what failed.
+        A row that names the content must be written within the block; otherwise the content goes.
+        Raises Refusal `payload_too_large` past `at_most` bytes, `overloaded` where there is no place
+        now. Errors of the stream pass through. After an error nothing is left.
         """
         try:
             spooled = await self._spool.write(chunks, at_most)
@@ -102,14 +104,15 @@ class Depot:
                 raise _no_place(error) from error
 
     def hold(self, environment: int, sha256: bytes, size: int) -> Kept:
-        """Hold content that a row had a moment ago. If the row is there when asked again, it stays."""
+        """Hold content that a row had a moment ago. The content stays if the row is still there when
+        asked again."""
         kept = Kept(environment, sha256, size)
         kept.lend()
         self._held[kept.key] += 1
         return kept
 
     async def let_go(self, kept: Kept) -> None:
-        """Hold it no longer: without a row it goes. Never raises: what fails is left to `settle_all`."""
+        """Hold content no longer: without a row it goes. Never raises: `settle_all` repeats failures."""
         self._held[kept.key] -= 1
         if self._held[kept.key] <= 0:
             del self._held[kept.key]
@@ -132,7 +135,7 @@ class Depot:
             after = page[-1]
 
     async def run(self, delay_s: float = 0.0) -> None:
-        """Settle what a crash or retention left, now and then again and again."""
+        """Settle what a crash or retention left, every ten minutes."""
         await trio.sleep(delay_s)
         while True:
             removed = await self.settle_all()
@@ -148,9 +151,9 @@ class Depot:
             return False
 
     async def _settle(self, key: Key) -> bool:
-        """Remove a blob that no row names, and in any case the suspicion; return whether it went."""
+        """Remove a blob that no row names, and in any case the mark; return True if the blob went."""
         async with self._alone(key):
-            if key in self._held:  # whoever holds it will come by
+            if key in self._held:  # its holder settles it on letting go
                 return False
             found = await self._suspects.inquire(*key)
             if found is None:
@@ -162,7 +165,7 @@ class Depot:
 
     @asynccontextmanager
     async def _alone(self, key: Key) -> AsyncIterator[None]:
-        """Let nobody else put or remove a key's blob meanwhile."""
+        """Keep other tasks from putting or removing a key's blob."""
         lock, users = self._locks.get(key, (trio.Lock(), 0))
         self._locks[key] = (lock, users + 1)
         try:

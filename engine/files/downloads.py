@@ -11,14 +11,14 @@ from urllib.parse import quote
 from msgspec import Struct
 
 NAME_BYTES = 180  # of UTF-8: file systems take 255, and a browser adds " (1)" and ".crdownload"
-_SUFFIX_BYTES = 20  # of these kept for the suffix, when a name is shortened
+_SUFFIX_BYTES = 20  # of `NAME_BYTES`, kept for the suffix of a shortened name
 _NOT_IN_NAMES = re.compile(r'[/\\:*?"<>|%]')  # of any system's file names; `%` some browsers decode
 _UNSEEN = frozenset(
     {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 )  # controls, bidi overrides, line ends
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?:\..*)?", re.IGNORECASE)
 _NAMELESS = "file"
-_ATTR = "!#$&+-.^_`|~"  # what RFC 8187 leaves as it is, beside letters and digits
+_ATTR = "!#$&+-.^_`|~"  # characters that RFC 8187 leaves as they are, beside letters and digits
 
 OCTETS = "application/octet-stream"
 # Types that no browser runs or renders as a page, whatever the bytes. HTML, SVG and XML are not here.
@@ -69,7 +69,7 @@ def harmless_name(file_name: str | None) -> str:
 
 
 def inert_type(content_type: str | None) -> str:
-    """Return a file's type where it is one that nothing executes, else that of mere bytes."""
+    """Return a file's type if no browser executes it, else `application/octet-stream`."""
     given = (content_type or "").lower()
     essence = given.partition(";")[0].strip()
     if essence not in _INERT and _MEDIA.fullmatch(essence) is None:
@@ -101,10 +101,11 @@ class Part(Struct, frozen=True):
 
 
 def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> Part:
-    """Return what a Range header asks for, of a file of `size` bytes whose entity tag is `tag`.
+    """Return the part that a Range header asks for, of a file of `size` bytes whose entity tag is
+    `tag`.
 
-    `condition` is If-Range: with another file's tag, or a date, which no file has, the whole is sent.
-    So it is for several ranges, and for what is malformed. Raises UnsatisfiableError.
+    `condition` is If-Range. The whole file is sent for another file's tag, for a date, for several
+    ranges, and for a malformed range. Raises UnsatisfiableError.
     """
     whole = Part(0, size, whole=True)
     if wanted is None or (condition is not None and condition.strip() != tag):
@@ -127,7 +128,7 @@ def part_of(size: int, wanted: str | None, condition: str | None, tag: str) -> P
 
 
 def is_known(if_none_match: str | None, tag: str) -> bool:
-    """Whether a reader has the file already, as its If-None-Match says."""
+    """Return True if the reader has the file already, by its If-None-Match."""
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)

@@ -22,8 +22,8 @@ from engine.model.file_records import FILE_BYTES, MIB, FilePurpose, FileRecord, 
 from engine.ports import StoreError
 from engine.wire.fetch import FetchedSource, Fetcher, SourceError
 
-LOOK_S = 5.0  # between two looks: nobody waits for these, and a look is an index of nothing
-AT_ONCE = 8  # a quarter of all fetches: those of deliveries go first
+LOOK_S = 5.0  # between two looks: nobody waits for these files, and a look reads an empty index
+AT_ONCE = 8  # a quarter of all fetches: deliveries go first
 
 
 class FetchStatistics(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Sources:
         files: FileStore,
         workspace_of: Callable[[int], str | None],
     ) -> None:
-        """`workspace_of` an environment: whose share of fetches is used."""
+        """`workspace_of` returns the workspace of an environment, whose share of fetches is used."""
         self._fetcher = fetcher
         self._depot = depot
         self._files = files
@@ -52,7 +52,7 @@ class Sources:
         self._fetched = self._failed = self._under_way = 0
 
     async def fetch(self, file: FileRecord) -> FileRecord:
-        """Return a PENDING file as it is when it is STORED. Raises SourceError and StoreError."""
+        """Fetch a PENDING file; return it STORED. Raises SourceError and StoreError."""
         self._under_way += 1
         try:
             stored = await self._fetch(file)
@@ -65,7 +65,7 @@ class Sources:
         return stored
 
     def statistics(self) -> FetchStatistics:
-        """Return what was done so far."""
+        """Return the counts."""
         return FetchStatistics(self._fetched, self._failed, self._under_way)
 
     async def _fetch(self, file: FileRecord) -> FileRecord:
@@ -106,7 +106,7 @@ class Sources:
 
 
 def _plausible(content_type: str | None) -> str | None:
-    """Return what a source says of its type where it can be one: it is a stranger's word."""
+    """Return the type that a source claims, if it can be a media type."""
     fits = content_type is not None and len(content_type) <= TYPE_CHARACTERS
     return content_type if fits and content_type and is_media_type(content_type) else None
 
@@ -144,7 +144,7 @@ class UnroutedFiles:
                 await trio.sleep(LOOK_S)
 
     async def run_once(self) -> int:
-        """Fetch what is due, a few at most; return how many were. Raises StoreError."""
+        """Fetch the files that are due, a few at most; return how many were. Raises StoreError."""
         due = await self._unfetched.due(int(self._now() * 1000), AT_ONCE)
         async with trio.open_nursery() as nursery:
             for file, tries in due:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from engine.model.file_records import FileFilter, FilePage, FileRecord
 
-PIECE_BYTES = 256 * 1024  # of content in memory at a time, for each one who reads
+PIECE_BYTES = 256 * 1024  # of content in memory at a time, for each reader
 
 
 class BlobsAwayError(Exception):
@@ -35,7 +35,7 @@ class Spool(Protocol):
 
     async def write(self, chunks: AsyncIterator[bytes], at_most: int) -> Spooled:
         """Write a stream to a file of its own, hashing it. Raises BlobsAwayError, and Refusal
-        `payload_too_large` past `at_most` bytes; either way nothing is left."""
+        `payload_too_large` past `at_most` bytes; nothing is left after an error."""
 
     async def discard(self, spooled: Spooled) -> None:
         """Remove a file of the spool, if it is still there."""
@@ -45,7 +45,7 @@ class BlobStore(Protocol):
     """Bytes by key. A blob that was put is durable; a key's bytes never change."""
 
     async def put(self, key: str, path: Path) -> None:
-        """Keep a file's bytes. When it returns they are durable; the file may be gone then."""
+        """Keep a file's bytes. They are durable when this returns, and the file may be gone."""
 
     def read(self, key: str, start: int, end: int) -> AsyncIterator[bytes]:
         """Return the bytes from `start` up to `end`, in pieces of at most `PIECE_BYTES`. Close it when
@@ -55,7 +55,7 @@ class BlobStore(Protocol):
         """Return how many bytes there are, None where there is no such key."""
 
     async def delete(self, key: str) -> None:
-        """Remove a key; one that is not there is no error."""
+        """Remove a key, if it is there."""
 
 
 class Suspicion(Protocol):
@@ -78,7 +78,7 @@ class SuspectStore(Protocol):
         """Mark a hash."""
 
     async def inquire(self, environment: int, sha256: bytes) -> Suspicion | None:
-        """Return what is known of a hash; None where it is not marked."""
+        """Return the state of a hash; None where it is not marked."""
 
     async def acquit(self, environment: int, sha256: bytes, marks: int) -> None:
         """Unmark a hash, unless it was marked again since."""
@@ -92,8 +92,8 @@ class FileStore(SuspectStore, Protocol):
     methods here do the rest. Each is one statement, guarded by the state that it expects."""
 
     async def add(self, files: Sequence[FileRecord]) -> None:
-        """Write rows; one that is there (by id) stays as it is. What names a hash must hold it: see
-        `Depot.keep`."""
+        """Write rows; a row whose id is there stays as it is. The content that a row names must be
+        held: see `Depot.keep`."""
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
         """Return a file."""
@@ -107,9 +107,9 @@ class FileStore(SuspectStore, Protocol):
         """Return files with ids below `below`, newest first."""
 
     async def stored(self, file: FileRecord, payload: bytes | None) -> bool:
-        """Make a PENDING file STORED, with size, hash and content type of `file`, and where `payload` is
-        given give its event that one; False, changing nothing, where it is not PENDING. While
-        `Depot.keep` holds the content."""
+        """Make a PENDING file STORED, with size, hash and content type of `file`, and give its event
+        the `payload` where there is one. Returns False, changing nothing, where it is not PENDING.
+        `Depot.keep` must hold the content."""
 
     async def failed(self, environment: int, file: str, error: str) -> bool:
         """Make a PENDING file FAILED; False where it is not PENDING."""
@@ -119,8 +119,8 @@ class UnfetchedStore(Protocol):
     """Files that are to be fetched although no delivery asks for them. May raise `StoreAwayError`."""
 
     async def due(self, before_ms: int, limit: int) -> list[tuple[FileRecord, int]]:
-        """Return PENDING files that are due, those due first at first, and how often each was tried."""
+        """Return PENDING files that are due, the earliest first, each with its number of tries."""
 
     async def postpone(self, environment: int, file: str, tries: int, due_ms: int) -> bool:
-        """Count the try after `tries`, and set when the next one is due; False, changing nothing, where
-        the file is not PENDING any more or was tried by somebody else."""
+        """Count one more try after `tries`, and set when the next one is due. Returns False, changing
+        nothing, where the file is not PENDING any more or another process has tried it."""

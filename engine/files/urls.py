@@ -54,7 +54,7 @@ class FileUrls:
         return self._origin() + PATH + base64.urlsafe_b64encode(whole).decode()
 
     def reading(self, token: str) -> FileGrant | None:
-        """Return what a token allows now: None when it is not ours, or its time is over."""
+        """Return the file that a token allows now, None for a token that is not ours or has ended."""
         if _TOKEN.fullmatch(token) is None:
             return None
         claims = self.keys.claims(base64.urlsafe_b64decode(token))

@@ -13,7 +13,7 @@ class Function(Struct, frozen=True):
     method: bool = False
     function: bool = False
     native: bool = False  # evaluated by closures, not by the library
-    opaque: bool = False  # what it returns is of a kind that JSON has not
+    opaque: bool = False  # its result is of a kind that JSON does not have
 
 
 _GETTERS = (
@@ -40,7 +40,7 @@ FUNCTIONS = {
 
 
 def check(source: str, node: Node) -> None:
-    """Refuse calls of unknown functions. Raises FilterError."""
+    """Refuse calls of unknown functions and forms. Raises FilterError."""
     for child in children(node):
         check(source, child)
     if not isinstance(node, FunctionCall):

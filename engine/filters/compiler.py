@@ -253,7 +253,7 @@ def _field(name: str) -> Evaluate:
 
 
 def _reached(root: str, keys: list[str]) -> Evaluate:
-    """Return what reads `event.root.key...`, the commonest of all."""
+    """Return the closure of `event.root.key...`, the commonest expression of all."""
     first, *rest = keys
 
     def reached(facts: Facts) -> Any:
@@ -263,7 +263,7 @@ def _reached(root: str, keys: list[str]) -> Evaluate:
                 value = value[key]
         except KeyError as error:
             raise EvaluationError(f"no such key: {error.args[0]}") from None
-        except TypeError:  # a text key of what is no map
+        except TypeError:  # a text key of a value that is no map
             raise EvaluationError(NO_OVERLOAD) from None
         return value
 
@@ -298,7 +298,8 @@ def _not(operand: Evaluate) -> Evaluate:
 
 
 def _decided(operands: list[Evaluate], decisive: bool) -> Evaluate:
-    """`&&` and `||`: the decisive value as soon as one operand is that, whatever the others come to."""
+    """Return the closure of `&&` or `||`: its value is the decisive one as soon as one operand has it,
+    whatever the others are."""
     other = not decisive
 
     def junction(facts: Facts) -> bool:

@@ -57,7 +57,7 @@ class FilterFailures:
         self._counted[rule.id] = FilterFailure(rule.environment, rule.id, source, new)
 
     def of(self, rule: FailingRule, recorded: FilterErrors | None) -> FilterErrors | None:
-        """Return all that is known of a rule's filter: what is recorded, and what is not yet."""
+        """Return the failures of a rule's filter: the recorded ones, and those not yet written."""
         known = recorded
         for waiting in (self._open.get(rule.id), self._counted.get(rule.id)):
             if waiting is not None and waiting.filter == rule.filter:
@@ -65,13 +65,13 @@ class FilterFailures:
         return known
 
     async def run(self) -> None:
-        """Write what was counted, every some seconds, until cancelled."""
+        """Write the counted failures every five seconds, until cancelled."""
         while True:
             await trio.sleep(FLUSH_S)
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what was counted until now. A write that failed is tried again with the next."""
+        """Write the counted failures. After an error they are written with the next ones."""
         if not self._counted:
             return
         self._open, self._counted = self._counted, {}

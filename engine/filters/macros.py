@@ -15,7 +15,7 @@ Make = Callable[[Evaluate, int, Evaluate, Evaluate | None, int], Evaluate]
 
 
 def cost_of(macro: Macro) -> int:
-    """Return the steps of one round: the nodes of the body, but for what a macro in it pays itself."""
+    """Return the steps of one round: the nodes of the body, except those that an inner macro pays for."""
     bodies = (macro.body,) if macro.condition is None else (macro.condition, macro.body)
     return 1 + sum(_nodes(body) for body in bodies)
 
@@ -26,7 +26,7 @@ def _nodes(node: Node) -> int:
 
 
 def _rounds(value: Any) -> list[Any]:
-    """Return what is gone through: elements, or keys."""
+    """Return the elements of a list, or the keys of a map."""
     if type(value) is list:
         return value
     if type(value) is dict:

@@ -95,7 +95,7 @@ class _Writer:
         raise AssertionError("no such root")
 
     def binary(self, node: Binary) -> str:
-        """Return an operator with what it stands between."""
+        """Return an operator with its operands."""
         return f"({self.write(node.left)}) {node.operator} ({self.write(node.right)})"
 
     def call(self, node: FunctionCall) -> str:
@@ -126,7 +126,9 @@ def library_call(source: str, node: Node, compile_: Callable[[Node], Evaluate]) 
     text = writer.root(node)
     try:
         program = cel.compile(text)
-    except ValueError as error:  # what the parser lets pass, a bytes literal for instance
+    except (
+        ValueError
+    ) as error:  # faults that the parser lets pass, such as a malformed bytes literal
         raise FilterError(
             source, node.at, "malformed: " + str(error).splitlines()[-3][:100]
         ) from None
@@ -172,7 +174,7 @@ def _characters(value: Any, facts: Facts) -> int:
 
 
 def _sample(operand: Evaluate) -> Evaluate:
-    """Return what gives another value of the same type, of no size."""
+    """Return a closure that gives an empty value of the same type."""
 
     def sample(facts: Facts) -> Any:
         value = operand(facts)

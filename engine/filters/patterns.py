@@ -47,7 +47,7 @@ class _PatternReader:
     def read(self) -> str:
         """Return it rewritten. Raises ValueError."""
         weights = [0]  # of the groups that are open
-        last = 0  # of what a repetition would repeat
+        last = 0  # of the element that a repetition would repeat
         folded = "(?i" in self._pattern or re.search(r"\(\?[msU]+i", self._pattern) is not None
         pattern = self._pattern
         while self._at < len(pattern):
@@ -67,7 +67,7 @@ class _PatternReader:
                 weights[-1] += last
             elif character in "*+?":
                 self._pass(1)
-                weights[-1] += last  # a star is the thing itself and a way around it
+                weights[-1] += last  # a repetition adds as many states as the element has
             elif character == "{":
                 times = self._repetition()
                 weights[-1] += last * max(0, times - 1)
@@ -101,7 +101,7 @@ class _PatternReader:
         return max(int(match[1]), int(match[2] or 0)) + (match[2] == "")
 
     def _one(self, character: str) -> int:
-        """Write one character, class or assertion; return what it weighs."""
+        """Write one character, class or assertion; return its weight."""
         if character == "\\":
             return self._escape(within=False)
         if character == "[":
@@ -148,7 +148,7 @@ class _PatternReader:
             if character == "\\":
                 self._escape(within=True)
             elif character == "[":
-                # Rust nests classes; RE2 has none, but for [:alpha:], which both know.
+                # Rust nests classes. RE2 nests only those like [:alpha:], which both know.
                 end = pattern.find(":]", self._at)
                 if pattern.startswith("[:", self._at) and end > 0:
                     self._pass(end + 2 - self._at)

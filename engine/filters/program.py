@@ -12,7 +12,7 @@ from engine.filters.scope import Facts
 from engine.filters.syntax import Field, Has, Node, children
 
 SOURCE_BYTES = 2048
-RECENT = 256  # filters kept compiled though no route has them: 25 MB, at 100 KB each
+RECENT = 256  # filters that stay compiled although no route has them: 25 MB, at 100 KB each
 
 
 class Filter:
@@ -26,7 +26,8 @@ class Filter:
         self._evaluate = evaluate
 
     def matches(self, facts: Facts) -> bool:
-        """Tell whether it is true of an event. Raises EvaluationError where it is neither."""
+        """Return True if the filter is true of an event. Raises EvaluationError where it is neither
+        true nor false."""
         facts.begin()
         value = self._evaluate(facts)
         if value is True:
@@ -41,7 +42,7 @@ _alive: WeakValueDictionary[str, Filter] = WeakValueDictionary()  # one of a sou
 
 @lru_cache(RECENT)
 def compile_filter(source: str) -> Filter:
-    """Return the filter of a source. Raises FilterError, whose words say where it is wrong."""
+    """Return the filter of a source. Raises FilterError, which names the place."""
     known = _alive.get(source)
     if known is None:
         known = _alive[source] = _compiled(source)

@@ -13,10 +13,10 @@ from engine.model.json_members import without_surrogates
 
 # A step is a node of a macro's body, a part of a list that is looked at, or 64 characters: 0.1 to 0.3 us.
 # So an evaluation ends within some 3 ms whatever an expression and a payload are made of, and all of an
-# event's together within 10; whom nothing is left for fails. Plain comparisons take none.
+# event's together within 10; an evaluation without steps left fails. Plain comparisons take no steps.
 STEPS = 10_000
 EVENT_STEPS = 30_000
-SLICE_STEPS = 2_000  # after so many others have their turn: some half a millisecond
+SLICE_STEPS = 2_000  # between two pauses: some half a millisecond
 INT_MIN, UINT_MAX = -(2**63), 2**64 - 1
 _INTEGER_DIGITS = 20  # of either, the sign included
 
@@ -33,7 +33,7 @@ class Facts:
         self._pause = pause
         self._floor = 0
         self._slice_ends = 0 if pause is None else EVENT_STEPS - SLICE_STEPS
-        self._look = self._slice_ends  # below it there is something to be done
+        self._look = self._slice_ends  # below it `_stop` has something to do
         self.variables: list[Any] = [None, None]
 
     def begin(self) -> None:
@@ -60,11 +60,11 @@ class Facts:
 def facts_of(
     event: Event, wanted: Collection[str], pause: Callable[[], None] | None = None
 ) -> Facts:
-    """Return what filters that read the `wanted` fields see of an event. What it has not is absent.
+    """Return the facts of an event for filters that read the `wanted` fields; absent members are
+    absent.
 
-    Numbers are as CEL knows them: 64-bit integers, and doubles for what is longer or has a fraction;
-    beyond those too, infinity.
-    Of a key that is given twice the last one counts; a lone surrogate is U+FFFD.
+    Numbers are as in CEL: 64-bit integers, and doubles for longer numbers and for fractions, up to
+    infinity. The last member of a repeated name counts. A lone surrogate is U+FFFD.
     """
     fields: dict[str, Any] = {"eventType": event.type}
     if "payload" in wanted:

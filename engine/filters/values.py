@@ -14,7 +14,7 @@ from engine.filters.errors import NO_OVERLOAD, EvaluationError
 from engine.filters.scope import Facts
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
-CHARACTERS = 64  # that one step pays for, of what is copied or searched
+CHARACTERS = 64  # copied or searched for one step
 
 
 def equal(left: Any, right: Any, facts: Facts) -> bool:
@@ -46,7 +46,7 @@ def ordered(left: Any, right: Any) -> tuple[Any, Any]:
         return left, right
     if (kind is float and other in (int, float)) or (kind is int and other is float):
         one, two = float(left), float(right)
-        if one == one and two == two:  # what is no number has no order
+        if one == one and two == two:  # NaN has no order
             return one, two
     raise EvaluationError(NO_OVERLOAD)
 
@@ -153,7 +153,8 @@ def size(value: Any) -> int:
 
 
 def searched(text: str, part: str, facts: Facts) -> None:
-    """Pay for looking for `part` in `text`: short ones are compared at each place, others once over."""
+    """Pay for the search of `part` in `text`: a short text is compared at each place, a long one read
+    once."""
     length = len(text)
     if length < 30_000:
         length *= min(len(part), 100) // 16 + 1
@@ -168,8 +169,8 @@ def _number(left: Any, right: Any) -> type:
 
 
 def _int(left: int, right: int, result: int) -> int:
-    """Return the result if CEL's integers hold it and what it came of; of unsigned ones JSON has but
-    those that are too large."""
+    """Return the result if CEL's integers hold it and its operands. JSON's only unsigned integers are
+    those beyond signed ones."""
     if left > INT_MAX or right > INT_MAX or not INT_MIN <= result <= INT_MAX:
         raise EvaluationError("more than a 64-bit integer holds")
     return result

@@ -173,7 +173,9 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     destinations: tuple[str, ...] | None = None
     ids: tuple[str, ...] | None = None
     status: DeliveryStatus | None = None  # as stored (but see `held`): never DELIVERING
-    held: tuple[str, ...] = ()  # destinations that are DISABLED: what is RETRYING there is PENDING
+    held: tuple[
+        str, ...
+    ] = ()  # destinations that are DISABLED: their RETRYING deliveries are shown as PENDING
     from_ms: int | None = None
     to_ms: int | None = None
     is_replay: bool | None = None
@@ -226,14 +228,15 @@ class DeliveryLog(Protocol):
     async def attempts(
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
-        """Return attempts with a number below `below`: at most `max_bytes` of what receivers said, but
-        one attempt at least."""
+        """Return attempts with a number below `below`, at least one, and at most `max_bytes` of
+        response bodies."""
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return one delivery's row."""
 
     async def record_inspection(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Write a test event, its delivery and the attempt, in their final state. Counts nowhere."""
+        """Write a test event, its delivery and the attempt, in their final state. No counter counts
+        them."""
 
 
 class EventLog(Protocol):

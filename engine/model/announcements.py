@@ -16,11 +16,13 @@ class Announce(Protocol):
         payload: Mapping[str, Any],
         customer: str | None = None,
     ) -> None:
-        """Announce `event_type` (such as `angarium.replay.finished`) in an environment, for a customer
-        where it concerns one's destination. Never blocks, never raises."""
+        """Announce an event of `event_type`, such as `angarium.replay.finished`, in an environment.
+
+        `customer` is set where the event concerns a customer's destination. Never blocks, never raises.
+        """
 
 
 def silent(
     environment: int, event_type: str, payload: Mapping[str, Any], customer: str | None = None
 ) -> None:
-    """Announce nothing: where no one listens."""
+    """Announce nothing, in a process without announcements."""

@@ -41,7 +41,7 @@ class DestinationRecord(Struct, frozen=True, kw_only=True):
     customer: str | None
     customer_account: str | None
     headers: tuple[tuple[str, str], ...]
-    concurrency: int  # where it adapts: what stood for it before there was that
+    concurrency: int  # where it adapts: the value for releases that do not know `adapts`
     ordering: Ordering
     timeout_ms: int
     rate_per_second: float | None
@@ -59,7 +59,7 @@ class TransformStatus(Enum):
     """The status of a script. It is computed: the destination's row names the PUBLISHED version."""
 
     DRAFT = "DRAFT"  # never was live
-    PUBLISHED = "PUBLISHED"  # every attempt that begins uses it
+    PUBLISHED = "PUBLISHED"  # every new attempt uses it
     SUPERSEDED = "SUPERSEDED"  # was live
 
 
@@ -107,7 +107,9 @@ class KeyRecord(Struct, frozen=True, kw_only=True):
     scope: Scope
     version: int
     revoked_at_ms: int | None = None
-    last_used_at_ms: int | None = None  # as written; a process that sees it used knows better
+    last_used_at_ms: int | None = (
+        None  # as written; a process that has seen a later use knows better
+    )
     secrets: tuple[KeySecret, ...] = ()
 
 

@@ -30,7 +30,7 @@ def read(model: type[Model], document: Mapping[str, Any]) -> Model:
 
 
 def refusal_of(error: ValidationError, unknown: str = UNKNOWN) -> Refusal:
-    """Return a validation error as a refusal; `unknown` is what to call what is not known."""
+    """Return a validation error as a refusal; `unknown` are the words for an unknown field."""
     details = tuple(
         Detail(
             place("", entry["loc"]),

@@ -5,7 +5,7 @@ from enum import IntEnum
 from msgspec import Struct
 
 MIB = 1024 * 1024
-# How the message of an attempt begins that could not be sent for want of a file: rows tell by it.
+# The beginning of the message of an attempt that lacked a file: rows are told apart by it.
 TROUBLE = "the file"
 FILE_BYTES = 25 * MIB  # of one file, however it comes
 
@@ -15,7 +15,7 @@ class FileState(IntEnum):
 
     PENDING = 1  # to be fetched from its source
     STORED = 2
-    FAILED = 3  # its source never gave it
+    FAILED = 3  # its source never gave the bytes
 
 
 class FilePurpose(IntEnum):
@@ -41,11 +41,11 @@ class FileRecord(Struct, frozen=True, kw_only=True):
     environment: int
     state: FileState
     purpose: FilePurpose
-    event: str  # that it belongs to, and is removed with
+    event: str  # the event that the file belongs to, and is removed with
     position: int = 0  # of an attachment among its event's
     source: SourceKind = SourceKind.CONTENT
     source_url: str | None = None  # in clear here, sealed at rest: signed ones are secrets
-    size: int | None = None  # None until it is there, as is the hash
+    size: int | None = None  # None until the bytes are there, like the hash
     sha256: bytes | None = None
     content_type: str | None = None  # as its sender said: a claim, not a finding
     file_name: str | None = None

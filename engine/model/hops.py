@@ -21,7 +21,7 @@ class Hops:
     """The header's values. Owner: the trio thread. The first key signs, any key is recognised."""
 
     def __init__(self, keys: Mapping[bytes, bytes], limit: int) -> None:
-        """`limit`: hops of an event that is still accepted."""
+        """`limit` is the number of hops of an event that is still accepted."""
         self.limit = limit
         self.use(keys)
 
@@ -38,7 +38,7 @@ class Hops:
         self._lines = lines
 
     def line(self, hops: int) -> bytes:
-        """Return the header line of a delivery, whose event has come `hops` hops."""
+        """Return the header line of a delivery whose event has `hops` hops."""
         return self._lines[hops] if hops < MOST else self._lines[-1]
 
     def count(self, value: bytes) -> int:

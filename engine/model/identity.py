@@ -29,7 +29,7 @@ class Identity:
         wall_ns: Callable[[], int] = time.time_ns,
         bits: Callable[[int], int] | None = None,
     ) -> None:
-        """`wall_ns`: the wall clock; `bits`: random ones, as many as it is asked for."""
+        """`wall_ns` is the wall clock; `bits` returns that many random bits."""
         self.last_ms = floor_ms  # the instant in the last id made, in ms since the epoch
         self._ceiling_ms = ceiling_ms  # the end of the partitions that exist
         self._counter = 0

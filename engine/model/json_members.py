@@ -25,17 +25,17 @@ _SPACES = re.compile(rb"[ \t\r\n]*")
 
 
 def deepest(body: bytes) -> int:
-    """Return how many containers are nested at the deepest place. Of what is not well-formed any number,
+    """Return the number of containers nested at the deepest place. A malformed text gives any number,
     in no more steps."""
     if b"\\" in body:
         body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
     found = body.translate(_BRACKETS, _NO_BRACKETS)
-    # Two quotes with no bracket between them change nothing for what stands behind them.
+    # Two quotes without a bracket between them do not matter for the text behind them.
     if b'"' in found and b'"' in (found := found.replace(b'""', b"")):
         found = b"".join(found.split(b'"')[::2])
     if not found:
         return 0
-    # The deepest containers are among those that hold no others: without these it is one less.
+    # The deepest containers hold no others: without such containers the depth is one less.
     outer = found.replace(b"[]", b"").translate(_STEPS)
     return 1 + max(accumulate(memoryview(outer).cast("b")), default=0)
 
@@ -65,9 +65,9 @@ def without_surrogates(body: bytes, instead: bytes = b"\\u0041") -> bytes:
 
 
 def portions(body: bytes, size: int, most: int) -> Iterator[bytes]:
-    """Yield JSON in portions of some `size` bytes that end before a quote, so that no pair of surrogates
-    is in two. Where no quote comes for `most` bytes, the escapes are changed: nobody reads them.
-    """
+    """Yield JSON in portions of about `size` bytes that end before a quote, so that no pair of
+    surrogates is split. Where no quote comes for `most` bytes, the escapes are changed: the caller does
+    not read them."""
     at = 0
     while at < len(body):
         end = body.find(b'"', at + size)

@@ -79,12 +79,12 @@ class PayloadCheck(Protocol):
     def check(self, payload: bytes, pause: Callable[[], None] = ...) -> None:
         """Raise Refusal `schema_violation` where a payload (JSON as received) does not conform.
 
-        `pause` is called between the steps of what takes milliseconds.
+        `pause` is called between steps of work that takes milliseconds.
         """
 
 
 def digest_of(secret: bytes) -> bytes:
-    """Return what is stored of a secret: its SHA-256."""
+    """Return the digest of a secret that is stored: its SHA-256."""
     return hashlib.sha256(secret).digest()
 
 
@@ -99,9 +99,9 @@ class Models:
         self._environment_of: dict[tuple[str, Environment], EnvironmentModel] = {}
         self._credentials: dict[bytes, Credential] = {}  # by digest
         self._digests_of: dict[str, tuple[bytes, ...]] = {}  # by key id
-        # By environment, then by the customer whose events may match: None for everybody's.
+        # By environment, then by the customer whose events may match: None for all events.
         self._indexes: dict[int, dict[str | None, PatternIndex[RuleModel]]] = {}
-        # By destination: rules that came before it, since who it is tied to decides where they belong.
+        # By destination: rules that came before it. Its customer decides on their index.
         self._unplaced: dict[str, dict[str, RuleModel]] = {}
         self._destinations_of: dict[int, dict[str, Destination]] = {}
         self._routing_versions: dict[tuple[int, str | None], int] = {}
@@ -134,7 +134,7 @@ class Models:
             return
         self._settings[settings.workspace] = settings
         self._listed.update(origin.encode() for origin in settings.origins)
-        # Of these alone: at the start each workspace comes by, and all together may list very many.
+        # Only these: together the workspaces can list very many, and each comes by at the start.
         for origin in map(str.encode, present.origins):
             self._listed[origin] -= 1
             if not self._listed[origin]:
@@ -145,11 +145,11 @@ class Models:
         return self._settings.get(workspace) or WorkspaceSettings(workspace=workspace)
 
     def is_listed(self, origin: bytes) -> bool:
-        """Whether any workspace lists an origin."""
+        """Return True if any workspace lists an origin."""
         return origin in self._listed
 
     def put_customer(self, account: CustomerAccount) -> None:
-        """Add or replace what is said of an account; an older version is ignored."""
+        """Add or replace name and quotas of an account; an older version is ignored."""
         present = self._customers.get(account.id)
         if present is None or present.version < account.version:
             self._customers[account.id] = account
@@ -162,7 +162,7 @@ class Models:
     # --- credentials
 
     def put_key(self, key_id: str, secrets: dict[bytes, Credential]) -> None:
-        """Replace all secrets (by digest) of a key; none ends it."""
+        """Replace all secrets (by digest) of a key; without secrets the key ends."""
         for digest in self._digests_of.pop(key_id, ()):
             self._credentials.pop(digest, None)
         if secrets:
@@ -170,7 +170,7 @@ class Models:
             self._digests_of[key_id] = tuple(secrets)
 
     def credential(self, secret: bytes, now: float) -> Credential | None:
-        """Return what `secret` stands for at `now`, None when it is unknown or has expired."""
+        """Return the credential of `secret` at `now`, None if it is unknown or has expired."""
         return self.credential_by_digest(digest_of(secret), now)
 
     def credential_by_digest(self, digest: bytes, now: float) -> Credential | None:
@@ -214,7 +214,7 @@ class Models:
             self._displace(rule)
 
     def _place(self, rule: RuleModel, destination: Destination) -> None:
-        """Index a rule; whom its destination is tied to never changes."""
+        """Index a rule. The customer of its destination never changes."""
         indexes = self._indexes.setdefault(rule.environment, {})
         index = indexes.get(destination.customer)
         if index is None:
@@ -240,7 +240,7 @@ class Models:
     # --- schemas
 
     def put_check(self, environment: int, event_type: str, check: PayloadCheck | None) -> None:
-        """Set what an event type's payloads are held to; None for nothing."""
+        """Set the check of an event type's payloads; None for no check."""
         if check is None:
             self._checks.pop((environment, event_type), None)
         else:
@@ -248,27 +248,28 @@ class Models:
         self._reroute(environment)
 
     def check_of(self, environment: int, event_type: str) -> PayloadCheck | None:
-        """Return what an event type's payloads are held to."""
+        """Return the check of an event type's payloads."""
         return self._checks.get((environment, event_type))
 
     # --- what routes are made of
 
     def index_of(self, environment: int, customer: str | None) -> PatternIndex[RuleModel] | None:
-        """The rules of destinations that are tied to a customer, or to none; None where no rule is."""
+        """Return the rules of destinations that are tied to a customer, or to none; None where there is
+        no rule."""
         indexes = self._indexes.get(environment)
         return None if indexes is None else indexes.get(customer)
 
     def indexes_of(self, environment: int) -> Collection[PatternIndex[RuleModel]]:
-        """All rules of an environment, in one index for each customer and one for everybody."""
+        """Return all rules of an environment, in one index for each customer and one for no customer."""
         return self._indexes.get(environment, {}).values()
 
     def destinations_of(self, environment: int) -> Iterable[Destination]:
-        """All destinations of an environment, archived ones too."""
+        """Return all destinations of an environment, archived ones too."""
         return self._destinations_of.get(environment, {}).values()
 
     def routing_version(self, environment: int, customer: str | None = None) -> int:
-        """Return a number that rises with every change of where an environment's events go, but to
-        destinations that are tied to a customer; with `customer`, to those that are tied to this one."""
+        """Return a number that rises with every change of an environment's routes to destinations of no
+        customer; with `customer`, to those of this customer."""
         return self._routing_versions.get((environment, customer), 0)
 
     def _reroute(self, environment: int, customer: str | None = None) -> None:

@@ -16,7 +16,7 @@ class TokenKeys:
     """The keys of one purpose. The first signs, any verifies. Owner: the trio thread."""
 
     def __init__(self, keys: Mapping[bytes, bytes]) -> None:
-        """`keys` by their ids, of which the first bytes count."""
+        """`keys` are by their ids, whose first bytes count."""
         self.use(keys)
 
     def use(self, keys: Mapping[bytes, bytes]) -> None:
@@ -29,7 +29,7 @@ class TokenKeys:
         return claims + self._signature(claims)
 
     def claims(self, signed: bytes) -> bytes | None:
-        """Return what was signed, None when it was not signed here."""
+        """Return the claims that were signed, None for claims that were not signed here."""
         claims, signature = signed[:-SIGNATURE_BYTES], signed[-SIGNATURE_BYTES:]
         if claims[:KEY_ID_BYTES] not in self._keys:
             return None

@@ -30,7 +30,7 @@ class WorkspaceSettings(Struct, frozen=True, kw_only=True):
 
     workspace: str
     version: int = 0
-    branding: dict[str, Any] | None = None  # as callers wrote it, without what is null
+    branding: dict[str, Any] | None = None  # as callers wrote it, without null members
     origins: tuple[str, ...] = ()  # as browsers write them
     denied: frozenset[Ability] = frozenset()
     updated_at_ms: int | None = None

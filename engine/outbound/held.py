@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.runtime.fair_queue import FairQueue
 
 MIB = 1 << 20
-# As `engine_bytes` is for the payloads themselves: twice that is what deliveries take of memory at worst.
+# As large as `engine_bytes`, which bounds payloads: deliveries take twice that of memory at worst.
 MOST_BYTES = 128 * MIB
 # Of one workspace: three fill it, and none of them alone. It is also how many scripts may be under way
 # for it at once, since a run asks for the most that it can return: more than fit a batch to a worker.
@@ -38,12 +38,12 @@ class HeldBytes:
         self._letting_in = False
 
     def ask(self, workspace: str, size: int, go: Callable[[], None]) -> None:
-        """Call `go`, now or later, when there is room for `size` bytes; from then on they are held."""
+        """Call `go`, now or later, when there is room for `size` bytes. From then on they are held."""
         self._waiting.put(workspace, (size, go))
         self._let_in()
 
     def change(self, workspace: str, before: int, after: int) -> None:
-        """Hold `after` bytes where it was `before`. What has been made is there: it is not refused."""
+        """Hold `after` bytes instead of `before`. Bytes that exist already are never refused."""
         self._bytes += after - before
         mine = self._of.get(workspace, 0) + after - before
         if mine:
@@ -54,16 +54,16 @@ class HeldBytes:
             self._let_in()
 
     def clear(self) -> None:
-        """Forget who waits."""
+        """Forget the attempts that wait."""
         self._waiting.clear()
 
     def statistics(self) -> HeldStatistics:
-        """Return what is held."""
+        """Return the bytes held and the attempts that wait."""
         return HeldStatistics(self._bytes, self._waiting.count)
 
     def _let_in(self) -> None:
         if self._letting_in:
-            return  # by whoever is let in: the loop below goes on with what it left
+            return  # called by `go` below: the outer loop goes on
         self._letting_in = True
         try:
             while (workspace := self._next()) is not None:
@@ -75,8 +75,11 @@ class HeldBytes:
             self._letting_in = False
 
     def _next(self) -> str | None:
-        """Return the workspace whose turn it is. Who waits for room that all share is not overtaken, or
-        those who ask for little would keep it waiting for ever."""
+        """Return the workspace whose turn it is.
+
+        An attempt that waits for the room that all share is not overtaken: attempts that ask for little
+        would keep it waiting for ever.
+        """
         for workspace in self._waiting:
             size, _ = self._waiting.first(workspace)
             mine = self._of.get(workspace, 0)

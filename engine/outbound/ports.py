@@ -15,8 +15,8 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 def layered(first: Headers, then: Headers) -> Headers:
-    """Return headers of two stages, each name from the first that has it: what a service needs of its
-    template is not said twice, or otherwise, by a script."""
+    """Return headers of two stages, each name from the first that has it: a script cannot change a
+    header that the template needs."""
     named = {name.lower() for name, _ in first}
     return (*first, *(header for header in then if header[0].lower() not in named))
 
@@ -44,7 +44,7 @@ class FileStage(Protocol):
     """The files of events: of FILE events, and of those with attachments."""
 
     def carry(self, event: Event, done: Callable[[Carried | Failure], None]) -> None:
-        """Have every file of an event there, fetching what is not, and sign their URLs."""
+        """Have every file of an event stored, fetching those that are not, and sign their URLs."""
 
 
 # --- transforms
@@ -83,8 +83,11 @@ class TransformStage(Protocol):
         seed: str,
         done: Callable[[Transformed | Failure], None],
     ) -> None:
-        """Run a script over an outbound body. `now_ms` is the instant that it takes for the present, and
-        `seed` what its random numbers come from: the same for all attempts, so that the result is."""
+        """Run a script over an outbound body.
+
+        `now_ms` is the instant that the script takes for the present, and `seed` is the seed of its
+        random numbers. Both are the same for all attempts, so that the result is.
+        """
 
 
 class ScriptRuns(Protocol):
@@ -96,8 +99,8 @@ class ScriptRuns(Protocol):
         """Run a script over an outbound body, as `TransformStage.run` does."""
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Compile a source, for the account whose session asks; return what is wrong with it and where,
-        None for nothing."""
+        """Compile a source, for the account whose session asks; return its error with the place, None
+        for no error."""
 
 
 # --- templates
@@ -116,8 +119,8 @@ class TemplateStage(Protocol):
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return what a service is sent for an outbound body (JSON, possibly transformed). Services that
-        tell repetitions apart do so by `event_id`, whatever a script made of the body's own."""
+        """Return the request of an outbound body (JSON, possibly transformed). A service that tells
+        repetitions apart does so by `event_id`, whatever a script made of the body's own."""
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return what an answer means by the service's own rules: a 200 may say no, and a 429 when."""
+        """Return an outcome by the service's own rules: a 200 can say no, and a 429 when."""

@@ -27,7 +27,7 @@ from engine.outbound.ports import (
 from engine.runtime.slots import Slots
 from engine.wire.body import outbound_body
 
-# Each costs what a delivery's run costs; who asks for more details at once is shown them without a body.
+# Each costs as much as a delivery's run. A caller that asks for more at once gets details without a body.
 AT_ONCE = 32
 AT_ONCE_WORKSPACE = 4
 
@@ -76,7 +76,7 @@ class Remake:
         version: SentVersion,
         customer: SessionCustomer | None = None,
     ) -> Remade:
-        """Return what an attempt sent for an event, for the `customer` whose session asks."""
+        """Return the request that an attempt sent, for the `customer` whose session asks."""
         made = Transformed(outbound_body(event))
         if attempt.transform_version is not None:
             script = await self._scripts.of_version(

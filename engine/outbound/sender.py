@@ -31,7 +31,7 @@ from engine.wire.body import outbound_body
 log = structlog.get_logger("angarium.outbound")
 Done = Callable[[Outcome], None]
 Heard = Callable[[str], None]  # of something of a workspace
-MOST_MADE = 1 << 20  # what a script returns at the most: what a run asks room for
+MOST_MADE = 1 << 20  # the most that a script returns: a run asks for room for it
 
 
 class OutboundSender:
@@ -60,7 +60,7 @@ class OutboundSender:
         self.went: Heard = _ignore
 
     def stop(self) -> None:
-        """Send and report nothing any more: what is under way is repeated by whoever comes next."""
+        """Send and report nothing any more: the next process repeats the attempts under way."""
         self.stopped = True
         self.held.clear()
 
@@ -115,11 +115,11 @@ class Preparation:
         self._logs: bytes | None = None
         self._version: int | None = None  # of the script that ran
         self._held = 0  # bytes that it has room for
-        self._crowds = False  # it is one of those that have their scripts yet to run
-        self._passed_on = False  # to the wire, or to its end: only the first of these counts
+        self._crowds = False  # its script has not run yet, and is counted
+        self._passed_on = False  # to the wire, or to its end: only the first one counts
 
     def begin(self) -> None:
-        """Begin with the first stage that there is something to do for."""
+        """Begin with the first stage that has something to do."""
         event = self._transmission.delivery.event
         self._guarded(self._carry if event.attachments or event.file else self._own_body)
 
@@ -140,7 +140,7 @@ class Preparation:
         self._find_room()
 
     def _find_room(self) -> None:
-        """Wait for room for what is going to be made of the body, if anything is."""
+        """Wait for room for the bytes that script or template will make."""
         destination = self._transmission.destination
         if destination.transform is not None:
             self._held = MOST_MADE
@@ -265,7 +265,7 @@ class Preparation:
             self._stages.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
-        """Have room for so many bytes instead of those before."""
+        """Hold so many bytes instead of those before."""
         before, self._held = self._held, size
         if before != size:
             workspace = self._transmission.destination.workspace

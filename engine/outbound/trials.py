@@ -18,7 +18,7 @@ from engine.wire.body import outbound_body
 
 AT_ONCE = 32  # runs of all callers: each holds its input and output, 1.5 MiB at the most
 AT_ONCE_WORKSPACE = 4  # some windows of a browser; deliveries run beside them
-# An outbound body has the 256 KiB of its event; written with other spaces and escapes it is longer.
+# An outbound body has the 256 KiB of its event. With other spaces and escapes it is longer.
 TRIAL_BYTES = 512 * 1024
 
 
@@ -58,7 +58,7 @@ class Trials:
         event: Event,
         customer: SessionCustomer | None = None,
     ) -> Trial:
-        """Run a script over the body of an event exactly as a delivery would, for the `customer` whose
+        """Run a script over the body of an event, exactly as a delivery would, for the `customer` whose
         session asks."""
         body = outbound_body(event)
         with self._slots.taken(workspace, customer):
@@ -72,8 +72,11 @@ class Trials:
         now_ms: int,
         customer: SessionCustomer | None = None,
     ) -> Trial:
-        """Run a script over a body as it was written, whose `timestamp` and `id`, where it has them, are
-        the script's present and seed as they would be at a delivery."""
+        """Run a script over a body as it was written.
+
+        Its `timestamp` and `id`, where it has them, are the script's present and seed, as at a
+        delivery.
+        """
         stamp, seed = at_ms(document.get("timestamp")), document.get("id")
         body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
         with self._slots.taken(workspace, customer):

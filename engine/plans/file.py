@@ -23,7 +23,7 @@ from engine.settings import Settings
 # Ten years: longer, and the days before the epoch of ids come into reach of a wrong clock.
 MOST_DAYS = 3_650
 MOST = 1_000_000_000  # of anything that is counted; it must fit an integer column
-# What files that were written for an earlier release do not say of plans of their own: as `scale` has it.
+# Members that a file of an earlier release lacks in plans of its own: as in `scale`.
 LATER: Mapping[str, int] = MappingProxyType(
     {
         name: getattr(BUILT_IN[FIRST], name)
@@ -84,7 +84,7 @@ def plans_of(settings: Settings) -> Mapping[str, Plan]:
 
 
 def read_plans(path: Path) -> Mapping[str, Plan]:
-    """Return the built-in plans with what a file says. Raises PlansFileError."""
+    """Return the built-in plans as changed by a file. Raises PlansFileError."""
     try:
         given = read(path, _PlansFile)
     except ValueError as error:

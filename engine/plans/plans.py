@@ -12,10 +12,10 @@ from msgspec import Struct, structs
 from engine.model.quotas import Quota, Quotas
 from engine.model.read_models import Models
 
-FALLBACK = "free"  # of a workspace whose plan is no longer there
-FIRST = "scale"  # of the first workspace, and of callers that nobody knows yet
+FALLBACK = "free"  # of a workspace whose plan is not defined any more
+FIRST = "scale"  # of the first workspace, and of callers that are not known yet
 DAY_MS = 86_400_000
-CUSTOMER_PART = 10  # one part in so many of an overridden rate is what one customer has
+CUSTOMER_PART = 10  # one customer has one part in so many of an overridden rate
 
 log = structlog.get_logger("angarium.plans")
 # A plan's default quota is at most one part in so many of what the plan gives to all: one customer must
@@ -86,7 +86,7 @@ def overridden(
     ingest_per_minute: int | None = None,
     retention_days: int | None = None,
 ) -> Mapping[str, Plan]:
-    """Return the plans with what the settings say of all of them; None leaves each its own."""
+    """Return the plans with the settings' overrides; None leaves each plan its own."""
     given = {
         "control_per_minute": control_per_minute,
         "ingest_per_minute": ingest_per_minute,
@@ -125,12 +125,13 @@ class Plans:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All plans that there are."""
+        """The names of all plans."""
         return tuple(self._plans)
 
     @property
     def longest_retention_days(self) -> int:
-        """How long the log must be kept, whoever's it is: a plan that is changed must find it."""
+        """The days that the log must be kept, of every workspace: one that changes its plan must find
+        it."""
         return max(plan.retention_days for plan in self._plans.values())
 
     def _unknown(self, workspace: str, name: str) -> Plan:

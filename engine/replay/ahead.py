@@ -18,18 +18,16 @@ WINDOW = (
     256  # replays that wait at a destination: some 20 ms of a quick receiver, so that none is idle
 )
 REFILL = 4  # one part in so many must have become free: fewer are not worth a transaction
-LANE = 64  # of these in one ordered lane: live events of that lane come after them
-# Replays that wait at all destinations together, while they are worked off: half of what makes the intake
+LANE = 64  # of the window, in one ordered lane: the lane's live events come after them
+# Replays that wait at all destinations together and are sent: half of the number that makes the intake
 # let deliveries go first.
 CROWD = AHEAD // 2
 CROWD_BYTES = 16 * 1024 * 1024
-MOST = 10_000  # the same with those of receivers that do not answer: a fifth of `engine_deliveries`
-LEAST = 8  # what a destination may have however many others wait
+MOST = 10_000  # replays in all, silent receivers' too: a fifth of `engine_deliveries`
+LEAST = 8  # of one destination, however many others wait
 STUCK_S = 5.0  # without an attempt for so long a destination's, or a lane's, are not worked off
 STUCK = 2_048  # in lanes that are stuck, which a destination may have beside its window
-COUNT_AGAIN_S = (
-    0.1  # how often what is stuck is counted, in what may be thousands of lanes or queues
-)
+COUNT_AGAIN_S = 0.1  # between two counts of stuck lanes and queues, which can be thousands
 
 
 class _Item(Struct, gc=False):
@@ -98,7 +96,7 @@ class Ahead:
         self._bytes += item.size
 
     def remove(self, identifiers: Iterable[str], now: float) -> None:
-        """Forget replays that were not written after all."""
+        """Forget replays that the store did not write."""
         for identifier in identifiers:
             self._remove(identifier, now)
 
@@ -196,5 +194,5 @@ def _stuck(queue: _Queue, lane: _Lane, now: float) -> bool:
         return True
     if now - lane.moved_at < STUCK_S:
         return False
-    # A slow receiver's lanes wait for each other; one that is passed by waits for its own head.
+    # A slow receiver's lanes wait for each other. A lane that others overtake waits for its own head.
     return _still(queue, now) or next(iter(lane.items.values())) < queue.reached

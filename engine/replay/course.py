@@ -11,8 +11,8 @@ from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import Meter
 from engine.replay.ports import Chunk
 
-ASK_AGAIN_S = 5.0  # whether a job has ended, where nothing says that it may have
-LOOKED_AT = 256  # legs that one turn looks at for one that has room, of what may be thousands
+ASK_AGAIN_S = 5.0  # between two questions whether a job has ended, where nothing suggests it
+LOOKED_AT = 256  # legs that one turn examines for one with room; there can be thousands
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
@@ -31,35 +31,35 @@ class Course:
         self.destinations = [leg.destination for leg in legs]
         self._uncounted = [leg for leg in legs if not leg.all_counted]
         self._legs = {leg.destination: leg for leg in legs if not leg.ended}
-        self._line = deque(self._legs)  # whose turn is next; may name legs that are closed
+        self._line = deque(self._legs)  # legs in their turns; closed legs may be among them
 
     # --- what the store says
 
     def renew(self, job: ReplayJob) -> None:
-        """Take the job as the store has it, which may leave its selection out; nobody else moves it but
-        who cancels."""
+        """Take over the job as the store has it. The store may leave its selection out. Only a
+        cancellation moves the job besides the runner."""
         if job.status is not self.job.status:
             self.lost = True
         self.job = structs.replace(job, selection=self.job.selection)
 
     @property
     def size(self) -> int:
-        """How many legs are in memory."""
+        """The number of legs in memory."""
         return len(self._legs)
 
     def began(self, now_ms: int) -> None:
-        """Note that all is counted: legs without anything are no more."""
+        """Note that the counting is done; empty legs are dropped."""
         self._legs = {key: leg for key, leg in self._legs.items() if leg.total}
         self.destinations = list(self._legs)
         self._line = deque(self._legs)
         self.job = structs.replace(self.job, status=ReplayStatus.RUNNING, started_at_ms=now_ms)
 
     def became(self, status: ReplayStatus) -> None:
-        """Note that it was paused or goes on."""
+        """Note that the job was paused or resumed."""
         self.job = structs.replace(self.job, status=status)
 
     def heard(self, settlement: Settlement) -> None:
-        """Note the end of one of its deliveries."""
+        """Note the settlement of one of the job's deliveries."""
         if settlement.status not in _UNSETTLED:
             self.meter.add(1)
             self.stirred = True
@@ -94,7 +94,7 @@ class Course:
         return bool(self._legs)
 
     def legs_in_turn(self) -> Iterator[Leg]:
-        """A bounded number of open legs, from the one after the last that was served."""
+        """Yield a bounded number of open legs, from the one after the leg that was served last."""
         for _ in range(min(LOOKED_AT, len(self._legs))):
             while (leg := self._legs.get(self._line.popleft())) is None:
                 pass  # it was closed since its last turn
@@ -110,7 +110,7 @@ class Course:
         return True
 
     def moved(self, chunk: Chunk, written: int) -> None:
-        """Note that a chunk, or a step without any, is durable."""
+        """Note that a step is durable, with its chunk where it has one."""
         leg = self._legs[chunk.destination]
         skipped = chunk.skipped + len(chunk.deliveries) - written
         leg.step += 1
@@ -133,7 +133,7 @@ class Course:
             self.close(leg)
 
     def close(self, leg: Leg) -> None:
-        """Note that a leg has nothing more."""
+        """Note that a leg has ended."""
         leg.exhausted = True
         leg.parked.clear()
         self._legs.pop(leg.destination, None)
@@ -142,7 +142,8 @@ class Course:
 
 
 def in_turn(courses: Iterable[Course]) -> list[Course]:
-    """All jobs, in such an order that no environment's many come before another's first."""
+    """Return all jobs in turns by environment, so that an environment with many jobs does not delay
+    others."""
     places: dict[int, int] = {}
     ranked = []
     for course in courses:

@@ -8,7 +8,7 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.model.identity import created_at_ms
 
 UNFINISHED = frozenset({ReplayStatus.PENDING, ReplayStatus.RUNNING, ReplayStatus.PAUSED})
-# What is not settled is sent anyway: to replay it would send it twice.
+# A delivery that is not settled is sent anyway: a replay would send it twice.
 SETTLED = (DeliveryStatus.DELIVERED, DeliveryStatus.FAILED, DeliveryStatus.DRY_RUN)
 
 
@@ -51,7 +51,7 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
     selection: ReplaySelection
     rate_per_second: float | None = None
     customer: str | None = None  # external id of the account in `selection`
-    total: int = 0  # while it is PENDING, what has been counted so far
+    total: int = 0  # while the job is PENDING: the count so far
     enqueued: int = 0
     skipped: int = 0  # cannot be replayed: the event is gone, or the destination archived
     delivered: int = 0
@@ -63,12 +63,12 @@ class ReplayJob(Struct, frozen=True, kw_only=True):
 
     @property
     def created_at_ms(self) -> int:
-        """When it was created."""
+        """The instant of the job's creation."""
         return created_at_ms(self.id)
 
     @property
     def settled(self) -> int:
-        """How many have come to their end."""
+        """The number of replays that are settled."""
         return self.delivered + self.failed
 
 
@@ -87,7 +87,7 @@ class Leg(Struct, kw_only=True):
     skipped: int
     all_counted: bool
     exhausted: bool  # `cursor` is at the end
-    step: int = 0  # how often it was moved, by which a write knows that it is its turn
+    step: int = 0  # the number of moves, by which a write knows that it is its turn
     parked: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -97,5 +97,5 @@ class Leg(Struct, kw_only=True):
 
 
 def shifted(identifier: str, by: int) -> str:
-    """Return the id that is so many places from another one."""
+    """Return the id that is `by` places from another one."""
     return str(UUID(int=UUID(identifier).int + by))

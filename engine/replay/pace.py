@@ -6,9 +6,9 @@ Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on 
 import math
 from collections.abc import Container
 
-SPAN_S = 0.1  # what is sent at once where a rate is asked for, and how late a tick may be
-_MEMORY = 0.85  # of what was measured before, kept each second: half is forgotten in 4 s
-# After a step that took long its environment's jobs rest, where another environment has jobs: so nobody
+SPAN_S = 0.1  # of a job's rate that goes at once, and how late a tick may be
+_MEMORY = 0.85  # weight of the former measure after a second: half is forgotten in 4 s
+# After a long step the environment's jobs rest, if another environment has jobs: so no environment
 # has more than a quarter of the steps' time beside others. A step takes 5 ms, beside live events 60.
 LONG_STEP_S = 0.25
 STEP_REST = 3.0  # times as long as the step took
@@ -33,8 +33,10 @@ def allowed(rate: float | None, paced_until_ms: int, now_ms: int, most: int) -> 
 
 
 def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int) -> int:
-    """Return until when `count` more use up the rate. What was not used in time is gone, but for a span:
-    a pause is not made up for."""
+    """Return the instant until which `count` more replays use up the rate.
+
+    Time that was not used is lost, except for a span: a pause is not made up for.
+    """
     if rate is None:
         return paced_until_ms
     before_ms = _paced_until(rate, paced_until_ms, now_ms)
@@ -43,8 +45,11 @@ def paced_until(rate: float | None, paced_until_ms: int, now_ms: int, count: int
 
 
 def _paced_until(rate: float, paced_until_ms: int, now_ms: int) -> int:
-    """Return until when the rate is used up. An instant that is further off than any that `allowed` leads
-    to was written by another clock, before this one was set back: it holds nobody."""
+    """Return the instant until which the rate is used up.
+
+    An instant further off than any that `allowed` leads to was written before the clock was set back:
+    it holds back nobody.
+    """
     longest_ms = math.ceil(max(SPAN_S, 1 / rate) * 1000) + 1
     return paced_until_ms if paced_until_ms - now_ms <= longest_ms else now_ms
 
@@ -102,7 +107,7 @@ class Rests:
         self._jobs[job] = now + RETRY_S
 
     def gave_up(self, job: str, now: float) -> bool:
-        """Note that the database gave a job's step up; returns whether the job is to end."""
+        """Note that the database ended a job's step for its time; return True if the job is to end."""
         slow = self._slow[job] = self._slow.get(job, 0) + 1
         self._jobs[job] = now + SLOW_REST_S * 2 ** (slow - 1)
         return slow >= SLOW_MOST
@@ -112,7 +117,7 @@ class Rests:
         self._slow.pop(job, None)
 
     def took(self, environment: int, seconds: float, now: float) -> None:
-        """Note how long a long step took, beside jobs of another environment."""
+        """Note the duration of a long step, beside jobs of another environment."""
         self._environments[environment] = now + STEP_REST * seconds
 
     def keep(self, jobs: Container[str]) -> None:

@@ -15,8 +15,8 @@ from engine.replay.course import Course
 from engine.replay.job import Leg, shifted
 from engine.replay.ports import Chunk, ReplayStore, Stretch
 
-# Lanes of one leg that may be parked: each is read for itself later, which is a pass over what the others
-# had meanwhile. With more customers than this failing at once it is the destination that fails.
+# Lanes of one leg that may be parked. Each is read by itself later, and passes over other lanes' rows
+# of that time. If more customers than this fail at once, the destination itself fails.
 PARKED = 256
 
 
@@ -37,9 +37,9 @@ class Passage(Struct):
 
 
 def choose(course: Course, leg: Leg, ahead: Ahead, now: float, *, keyed: bool) -> Way | None:
-    """Choose what of a leg goes on: a parked lane that has room again, or the leg itself, in turns.
+    """Choose the next step of a leg: a parked lane that has room again, or the leg itself, in turns.
 
-    `keyed`: lanes are minded; where the destination keeps no order any more, all parked ones go on.
+    `keyed`: the destination keeps the order of lanes; otherwise all parked lanes go on.
     """
     blocked = course.blocked.get(leg.destination)
     if blocked is not None and not (keyed and waits(blocked, leg, ahead, now)):
@@ -55,7 +55,7 @@ def choose(course: Course, leg: Leg, ahead: Ahead, now: float, *, keyed: bool) -
 
 
 def passage(stretch: Stretch, leg: Leg, ahead: Ahead, now: float) -> Passage:
-    """Return what of a stretch has room in its lanes."""
+    """Return the part of a stretch that has room in its lanes."""
     kept: list[Delivery] = []
     parks: dict[str, str] = {}
     taken: dict[str, int] = {}
@@ -95,7 +95,8 @@ def _until(
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
-    """What a lane that is passed over has lost is found when it is read."""
+    """Return the lost originals of a stretch, without those of lanes that are passed over: these are
+    found when their lane is read."""
     return {
         key: lane
         for key, lane in stretch.lost.items()

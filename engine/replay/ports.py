@@ -45,7 +45,7 @@ class Chunk(Struct):
     step: int  # how often the leg must have been moved before
     through: str  # the cursor that the leg or the lane gets
     exhausted: (
-        bool  # the leg's end is reached, or the lane has reached the leg's cursor: it is let go
+        bool  # the leg's end is reached, or the parked lane has caught up with the leg's cursor
     )
     skipped: int
     paced_until_ms: int
@@ -74,16 +74,16 @@ class JobStore(Protocol):
     """Jobs, as callers see and change them."""
 
     async def named(self, environment: int, deliveries: Sequence[str]) -> list[Named]:
-        """Return those of these deliveries that there are."""
+        """Return the deliveries of these ids that exist."""
 
     async def create(
         self, job: ReplayJob, at_most: int, audit: AuditEntry, floor_ms: int = 0
     ) -> bool:
-        """Add a job with a leg for each destination that it can concern, unless the environment has
-        `at_most` unfinished ones. Nothing that was created before `floor_ms` is selected."""
+        """Add a job with a leg for each destination that its selection can concern, unless the
+        environment has `at_most` unfinished jobs. No delivery from before `floor_ms` is selected."""
 
     async def cancel(self, environment: int, job: str, at_ms: int, audit: AuditEntry) -> bool:
-        """End an unfinished job: when this returns nothing more of it is enqueued."""
+        """End an unfinished job. When this returns, nothing more of the job is enqueued."""
 
     async def get(self, environment: int, job: str) -> ReplayJob | None:
         """Return a job."""
@@ -106,17 +106,17 @@ class ReplayStore(Protocol):
     """Jobs, as the runner reads and moves them."""
 
     async def unfinished(self, known: Collection[str] = ()) -> list[ReplayJob]:
-        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first; those that are `known` by
-        their ids without the deliveries that they name, which may be many and do not change."""
+        """Return all jobs that are PENDING, RUNNING or PAUSED, oldest first. Jobs whose ids are `known`
+        come without the delivery ids of their selection, which can be many and never change."""
 
     async def all_legs(self, job: ReplayJob) -> list[Leg]:
         """Return a job's legs with their parked lanes, in order of destination."""
 
     async def waiting(self, job: ReplayJob, destination: str) -> list[WaitingReplay]:
-        """Return what of a job waits at a destination and was never attempted."""
+        """Return a job's replays that wait at a destination and were never attempted."""
 
     async def count(self, job: ReplayJob, leg: Leg) -> Leg | None:
-        """Count on, a bounded number of rows; return the leg as it is then."""
+        """Count a bounded number of further rows; return the leg as it is then."""
 
     async def counted(self, job: ReplayJob, status: ReplayStatus, at_ms: int) -> bool:
         """End the counting of a PENDING job: it is RUNNING now, or COMPLETED where it was a dry run."""
@@ -124,9 +124,9 @@ class ReplayStore(Protocol):
     async def read(
         self, job: ReplayJob, leg: Leg, limit: int, max_bytes: int, lane: str | None = None
     ) -> Stretch:
-        """Read on from the leg's cursor, what is not of a parked lane: at most `limit` and about
-        `max_bytes` of payload. With `lane`: of this parked lane, from where it was passed over to
-        the leg's cursor."""
+        """Read on from the leg's cursor, at most `limit` originals and about `max_bytes` of payload,
+        without parked lanes. With `lane`, read this parked lane from where it was passed over to the
+        leg's cursor."""
 
     async def enqueue(
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
@@ -144,7 +144,8 @@ class ReplayStore(Protocol):
         """Pause or resume a job."""
 
     async def complete(self, job: ReplayJob, at_ms: int) -> ReplayJob | None:
-        """End a job whose legs are exhausted and whose deliveries are settled; None: it is not so yet."""
+        """End a job whose legs are exhausted and whose replays are settled; None where they are not
+        yet."""
 
     async def fail(self, job: ReplayJob, error: str, at_ms: int) -> ReplayJob | None:
         """End a job that cannot go on."""

@@ -34,15 +34,15 @@ from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
 CHUNK_BYTES = 512 * 1024  # of payload in one
-# While events come in, chunks are small with rests between: what is live seldom finds one under way.
+# While events come in, chunks are small, with rests between: a live event seldom waits for a chunk.
 LIVE_CHUNK = 32
 LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
 LIVE_S = 1.0  # so long after the last event
-# Legs of one environment's jobs in memory, some 10 MB: with more than these, a job waits for others to
-# end before it begins to be counted.
+# Legs of one environment's jobs in memory, some 10 MB. A job beyond them waits until others have ended
+# before its counting begins.
 LEGS_MOST = 20_000
-# A round that found nothing to do, of so many jobs that it took this long, is followed by a rest.
+# A round that took this long and found nothing to do is followed by a rest: there are very many jobs.
 LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took
 TICK_S = 0.25  # how soon another process's job, a pause and its end are noticed
@@ -73,7 +73,8 @@ class ReplayRunner:
         announce: Announce,
         accepted: Callable[[], int],
     ) -> None:
-        """`accepted`: how many events were accepted so far, by which what is live is noticed."""
+        """`accepted` returns the number of events accepted so far: the runner notices live events by
+        it."""
         self._store = store
         self._entries = entries
         self._find = find
@@ -86,19 +87,21 @@ class ReplayRunner:
         self._courses: dict[str, Course] = {}
         self._rests = Rests()
         self._ahead = Ahead()
-        self._heard: set[str] | None = None  # attempted while what waits is being read
+        self._heard: set[str] | None = (
+            None  # replays that were attempted while the waiting ones are read
+        )
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
         self._wake = trio.Event()
 
     # --- what it is told
 
     def nudge(self) -> None:
-        """Look at once for what is to be done: a job was created or cancelled."""
+        """Look at the store at once: a job was created or cancelled."""
         self._look_at = 0.0
         self._wake.set()
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
-        """Learn of settlements of replays that are durable."""
+        """Take note of durable settlements of replays."""
         self._ahead.settled(settlements, trio.current_time())
         if self._heard is not None:
             self._heard.update(each.delivery.id for each in settlements)
@@ -148,7 +151,7 @@ class ReplayRunner:
         return TICK_S if self._courses else IDLE_S
 
     async def _look(self) -> None:
-        """Take up what is new, let go what has ended, pause and resume."""
+        """Take up new jobs, drop jobs that have ended, pause and resume."""
         self._look_at = trio.current_time() + TICK_S
         found = {job.id: job for job in await self._store.unfinished(self._courses.keys())}
         for gone in self._courses.keys() - found.keys():
@@ -193,7 +196,7 @@ class ReplayRunner:
             self._ahead.restore(destination, unheard, trio.current_time())
 
     async def _round(self) -> bool:
-        """Do one step of each job. Returns whether there is more to be done at once."""
+        """Do one step of each job; return True if there is more to do at once."""
         worked, at = False, trio.current_time()
         for course in in_turn(self._courses.values()):
             await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
@@ -210,14 +213,14 @@ class ReplayRunner:
                 course.lost = True
                 if self._rests.gave_up(job.id, trio.current_time()):
                     await self._give_up(course, TOO_SLOW)
-            except StoreAwayError as error:  # what it had under way is read anew
+            except StoreAwayError as error:  # the step under way is read anew
                 log.warning("replay.database_away", job=job.id, cause=str(error))
                 course.lost = True
                 self._rests.away(job.id, trio.current_time())
-            except StoreError as error:  # what the database refuses concerns this job alone
+            except StoreError as error:  # a refusal of the database concerns this job alone
                 log.warning("replay.refused", job=job.id, cause=str(error))
                 await self._give_up(course, REFUSED)
-            except Exception:  # a barrier: one job, which must not end those of others
+            except Exception:  # a barrier: one job must not end the others
                 log.exception("replay.failed", job=job.id)
                 await self._give_up(course, BROKEN)
             if trio.current_time() - began >= LONG_STEP_S:
@@ -225,7 +228,8 @@ class ReplayRunner:
         return worked
 
     def _rest(self, job: ReplayJob, took_s: float) -> None:
-        """Leave others their time after a long step, and the next step to the environment's others."""
+        """Rest after a long step: other environments have their time, then the environment's other
+        jobs."""
         if any(each.job.environment != job.environment for each in self._courses.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
         if job.id in self._courses:
@@ -333,7 +337,7 @@ class ReplayRunner:
     def _room(self, course: Course, leg: Leg, destination: Destination, *, crowded: bool) -> int:
         window = LANE if destination.ordering is Ordering.STRICT else WINDOW
         rate = course.job.rate_per_second
-        if rate is not None:  # what waits would go all at once when the destination can again
+        if rate is not None:  # waiting replays would all go at once when the destination recovers
             window = min(window, max(1, int(rate)))
         if destination.ordering is Ordering.KEY:
             now = trio.current_time()
@@ -374,7 +378,7 @@ class ReplayRunner:
     async def _enter(
         self, course: Course, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
-        """Have a chunk written; None where it was not its turn any more."""
+        """Have a chunk written; return None where it was not its turn any more."""
         entry = ChunkEntry(self._store, chunk)
         # Counted before, since the first attempts may be over before this task runs again.
         self._ahead.add(replays, trio.current_time())

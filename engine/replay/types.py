@@ -14,7 +14,7 @@ INDEXES = 64  # kept of jobs that go on side by side, up to 50 KB each
 
 
 async def named_among(patterns: tuple[str, ...], types: Sequence[str]) -> list[str]:
-    """Return those of `types` that a pattern names. Others have their turn after each slice of it."""
+    """Return the `types` that a pattern matches. The work yields after each slice."""
     return await worked_off(partial(_named, patterns, types))
 
 

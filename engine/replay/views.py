@@ -50,7 +50,7 @@ def job_view(job: ReplayJob, environment: Environment) -> dict[str, Any]:
 
 
 def legs_view(legs: Sequence[Leg]) -> list[dict[str, Any]]:
-    """Return what each destination has of a job."""
+    """Return the share of each destination in a job."""
     return [
         {
             "destinationId": leg.destination,
@@ -121,7 +121,7 @@ def progress_view(job: ReplayJob, progress: JobProgress) -> dict[str, Any]:
 
 
 def finished_payload(job: ReplayJob) -> dict[str, Any]:
-    """Return what is announced when a job has ended."""
+    """Return the payload of the announcement that a job has ended."""
     return {
         "replayJobId": job.id,
         "status": job.status.name,

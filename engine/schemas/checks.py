@@ -16,7 +16,7 @@ from engine.runtime.slices import no_pause
 from engine.schemas.compiled import CompiledSchema
 
 log = structlog.get_logger("angarium.schemas")
-COMPILED_BYTES = 8 << 20  # of the texts of those that are compiled at a time
+COMPILED_BYTES = 8 << 20  # of the texts of schemas that stay compiled
 
 
 class SchemaCheck:
@@ -42,11 +42,11 @@ class SchemaCheck:
 
     @property
     def compiled(self) -> bool:
-        """Whether it is compiled at the moment."""
+        """True if it is compiled at the moment."""
         return self._compiled is not None
 
     def rest(self) -> None:
-        """Give what was compiled back; the next event compiles it again."""
+        """Drop the compiled schema; the next event compiles it again."""
         self._compiled = None
 
 
@@ -60,13 +60,13 @@ class SchemaCompiler:
         self._bytes = 0
 
     def compile(self, check: SchemaCheck) -> CompiledSchema:
-        """Return what holds events to a check's schema."""
+        """Return the compiled schema of a check."""
         schema = check.schema
         try:
             compiled = CompiledSchema(json.loads(schema.document), schema.weight)
         except Refusal as refusal:
-            # It was compiled when it was made: only another version of the library can say this. To
-            # stop a tenant's events for it would do more harm than to take them unchecked.
+            # It was compiled when it was made, so another version of the library refuses it. To
+            # refuse the tenant's events would do more harm than to accept them unchecked.
             log.exception(
                 "schema.unusable",
                 schema=schema.id,
@@ -92,7 +92,7 @@ class ActiveSchemas:
         self._types: set[tuple[int, str]] = set()  # that have one
 
     def put(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Hold events of a type to a version, or to nothing."""
+        """Check events of a type against a version, or against nothing."""
         present = self._models.check_of(environment, event_type)
         if active is None:
             self._types.discard((environment, event_type))

@@ -31,24 +31,24 @@ from engine.schemas.places import DIALECT, objects_of, read_places
 from engine.schemas.weight import weigh
 
 SCHEMA_BYTES = 64 * 1024
-# What one event may cost, in units of the weight: 12 ms at the worst of what was tried, and as much again
+# The work of one event, in units of the weight: 12 ms at the worst that was tried, and as much again
 # or twice to say where it does not conform.
 MAX_WORK = 200_000
 # The validator lists every error or the first: all of a large event take seconds, and of alternatives
-# the first as well, which has an error for everything in each of them, once for each level.
+# the first as well: it has an error for everything in each alternative, once for each level.
 ALL_ERRORS_WORK = 5_000
 ALTERNATIVES_WORK = 8_000  # times the depth
-ERRORS_A_NUMBER = 20  # to tell what is wrong compares a long number as often, and shows it
-EACH = 0  # name of an object: what `propertyNames` may complain of
+ERRORS_A_NUMBER = 20  # to tell the errors compares a long number so often, and shows it
+EACH = 0  # name of an object: `propertyNames` may complain of any
 BYTES_A_UNIT = 32  # of text, beside the values
 # A payload from here on is decoded, judged and complained of in steps: each takes milliseconds at worst.
 STEPS_BYTES = 16 * 1024
-STEPS_WORK = 20_000  # so does one whose text takes a tenth of what it may
+STEPS_WORK = 20_000  # so is a payload whose text takes a tenth of the most work
 MESSAGE_LENGTH = 240
 PATH_LENGTH = 512
 LONG_DIVISORS = 500  # of one schema: each takes up to 20 us to compile
 _OF_SCHEMAS = Prices(each=40, unique=4, divides=False)  # of the meta-schema, with its complaint
-_REGEX_BYTES = 1 << 20  # of one compiled pattern, and of what its matching may remember
+_REGEX_BYTES = 1 << 20  # of one compiled pattern, and of the cache of its matching
 # More digits than programs write of a float. It begins with what is rare, which makes it quick.
 _LONG_NUMBER = re.compile(rb"\.(?:\d{18}|(?<=\d{17}\.))")
 # The decoder takes 13 us for a float near the ends of its range, a thousandth of that for any other: from
@@ -57,12 +57,12 @@ _EXPONENTS_BYTES = 4 * 1024
 _LARGE_EXPONENT = re.compile(rb"[eE][+-]?0*[23]\d\d")
 _LONG_INTEGER = 4_000  # digits; beyond, the interpreter refuses to make an int of them
 _decode = msgspec.json.Decoder().decode
-# Formats are held to, but for those that say nothing of a value or whose check compiles what it is given.
+# Formats are checked, except `regex`, whose check would compile the value.
 _FORMATS = {"regex": lambda _: True}
 
 
 def judged(schema: Any) -> tuple["CompiledSchema", int]:
-    """Return a schema, compiled, and its weight. Raises Refusal 400 with what is wrong with it."""
+    """Return a compiled schema and its weight. Raises Refusal 400 for a schema that cannot be used."""
     if not isinstance(schema, dict | bool):
         raise invalid("schema", "must be an object or a boolean")
     if isinstance(schema, dict):
@@ -157,7 +157,7 @@ class CompiledSchema:
             raise Refusal("invalid_request", violation.message, violation.details)
 
     def _long_numbers(self, payload: bytes, value: Any, *, exact: bool) -> float:
-        """Return what the long numbers of a payload cost."""
+        """Return the price of a payload's long numbers."""
         if not (exact or self._prices.divides or may_hold_long(payload)):
             return 0.0
         return price(value, self._prices, MAX_WORK)
@@ -181,7 +181,7 @@ class CompiledSchema:
     def _errors(
         self, value: Any, payload: bytes, long_numbers: float
     ) -> list[jsonschema_rs.ValidationError]:
-        """Return what is wrong, as much of it as can be told in some milliseconds."""
+        """Return as many errors as can be told in some milliseconds."""
         work = self._work(payload)
         names = work // self.weight if self._names == EACH else self._names
         work = work * names + int(long_numbers) * ERRORS_A_NUMBER
@@ -281,7 +281,7 @@ def _cut(message: str) -> str:
 
 
 def _exact(payload: bytes) -> Any:
-    """Decode with every digit. A lone surrogate counts as the one unknown character that it is."""
+    """Decode with every digit. A lone surrogate becomes U+FFFD."""
     text = (without_surrogates(payload, b"\\ufffd") if b"\\u" in payload else payload).decode()
     return json.loads(text, parse_int=_integer, parse_float=Decimal)
 

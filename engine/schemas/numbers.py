@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from engine.schemas.places import objects_of, values_of
 
-# Of one long number, whatever the schema says of it: to convert it, and to tell whether it is an integer.
+# Of one long number under any schema: to convert it, and to tell whether it is an integer.
 BASE = 15
 COMPARED = 10  # with one bound or one number of an `enum` or a `const`
 DIVIDED = 300  # by a `multipleOf` that is no integer: done in fractions of whole numbers
@@ -38,14 +38,14 @@ class Prices(Struct, frozen=True):
     """The prices of long numbers under one schema."""
 
     each: int  # units of one long number of few digits
-    unique: int  # how often it may be compared with all others
+    unique: int  # the number of times that it may be compared with all others
     divides: bool  # whether a float of large or small exponent is long, too
 
 
 def prices(schema: Any, weight: int) -> Prices:
     """Return the prices of a schema that weighs `weight` and that its meta-schema has accepted."""
     compared = divided = unique = refers = 0
-    for each in objects_of(schema):  # those that are no subschemas only make the price higher
+    for each in objects_of(schema):  # objects that are no subschemas only make the price higher
         options = each.get("enum")
         numbers = _numbers(options) if isinstance(options, list) else 0
         if "const" in each:
@@ -62,7 +62,7 @@ def prices(schema: Any, weight: int) -> Prices:
 
 
 def named_in(schema: Any) -> list[Any]:
-    """Return what stands where the meta-schema wants names that differ, whatever it is."""
+    """Return the values at places where the meta-schema wants distinct names."""
     found: list[Any] = []
     for each in objects_of(schema):
         found += (each.get("required"), each.get("type"), each.get("dependentRequired"))
@@ -76,17 +76,17 @@ def long_divisors(schema: Any) -> int:
 
 
 def is_short(value: Any) -> bool:
-    """Tell whether a value is an integer that the validator keeps as one."""
+    """Return True if the validator keeps a value as an integer."""
     return type(value) is int and -_MOST <= value < _MOST
 
 
 def may_hold_long(payload: bytes) -> bool:
-    """Tell whether a payload may hold a long integer. A string of 19 digits looks like one."""
+    """Return True if a payload may hold a long integer. A string of 19 digits looks like one."""
     return _RUN in payload.translate(_RUNS)
 
 
 def price(value: Any, asked: Prices, most: int) -> float:
-    """Return what the long numbers of a decoded payload cost. It stops above `most`."""
+    """Return the price of a decoded payload's long numbers. The count stops above `most`."""
     total = 0.0
     # `uniqueItems` compares only numbers that are the same float.
     alike: dict[float, tuple[int, float]] = {}
@@ -111,7 +111,7 @@ def _rounded(number: int | Decimal) -> float:
 
 
 def _long(value: Any, divides: bool) -> Iterator[tuple[int, float]]:
-    """Yield each long number: its digits, those that its exponent stands for included, and its float."""
+    """Yield each long number as (digits, float); the digits of its exponent count."""
     waiting = [value]
     while waiting:
         each = waiting.pop()

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema_rs
 
 MAX_SIGHTS = 1_000  # of one inference: places beyond are left open
-MAX_NAMES = 100  # of one object: beyond them it is a map, whose names say nothing
+MAX_NAMES = 100  # of one object: beyond them it is a map, whose names are data
 NAME_LENGTH = 128
 ENUM_VALUES = 8
 ENUM_LENGTH = 64
@@ -53,7 +53,7 @@ class Observation:
         self.formats: set[str] | None = None  # None until a string was seen
         self.values: dict[str, int] | None = {}  # None when they are too many
         self.members: dict[str, Observation] = {}
-        self.rest: Observation | None = None  # of a map: what all its values are
+        self.rest: Observation | None = None  # of a map: the observation of all its values
         self.frozen = False  # members were passed over: no further ones can be told
         self.items: Observation | None = None
         self.lost = False  # items were passed over
@@ -61,8 +61,8 @@ class Observation:
     # --- looking
 
     def look(self, value: Any, room: ObservationRoom) -> Iterator[None]:
-        """Take in a value with all that is in it; yields now and then."""
-        # The innermost last; what is in a value is taken in before the next one beside it.
+        """Take in a value and everything within it; yield after each slice."""
+        # The innermost last: a value's members are taken in before its next sibling.
         waiting: list[Iterator[tuple[Observation, Any]]] = [iter(((self, value),))]
         looked = 0
         while waiting:
@@ -140,7 +140,7 @@ class Observation:
     # --- putting together
 
     def fold(self) -> "Observation | None":
-        """Become a map; return what its values are, None where that is not known of all of them."""
+        """Become a map; return the observation of its values, None where not all were watched."""
         rest = Observation()
         for sight in self.members.values():
             rest.absorb(sight)
@@ -150,7 +150,7 @@ class Observation:
         return self.rest
 
     def absorb(self, other: "Observation") -> None:
-        """Take in what was seen at another place."""
+        """Take in the observation of another place."""
         for kind, count in other.seen.items():
             self.seen[kind] = self.seen.get(kind, 0) + count
         if other.formats is not None:
@@ -202,7 +202,7 @@ class Observation:
     # --- saying
 
     def schema(self, depth: int) -> dict[str, Any]:
-        """Return the schema of what was seen, `depth` levels down."""
+        """Return the schema of the observed values, `depth` levels down."""
         kinds = [kind for kind in _KINDS if kind in self.seen]
         if "number" in kinds and "integer" in kinds:
             kinds.remove("integer")

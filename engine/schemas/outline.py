@@ -16,7 +16,7 @@ _WITHIN = frozenset(
 )  # fmt: skip
 _CHOICES = ("anyOf", "oneOf")
 CHOICES_TOLD = 8  # of one value: each of more would be complained of, at each value
-# What refuses more when a subschema accepts more, or depends on what others evaluated.
+# Keywords that refuse more when a subschema accepts more, or that depend on other keywords.
 _CONTRARY = ("not", "if", "contains")
 _DROPPED = ("unevaluatedItems", "unevaluatedProperties", "then", "else", "dependencies")
 _LITERAL = ("enum", "const", "default", "examples")

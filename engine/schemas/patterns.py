@@ -28,17 +28,18 @@ _WIDE = re.compile(r"\\[pPDWS]|\[\^|[^\x00-\x7f]")
 A_UNIT = (
     8  # characters at one place that take as long as a unit of the weight, a tenth of a microsecond
 )
-_FLAGS = re.compile(r"\(\?[a-zA-Z-]*[a-zA-Z]")  # with them `^` can mean every line; `(?:` has none
-# Keywords whose subschemas speak of the value itself, or of items that stand below the same name.
+_FLAGS = re.compile(r"\(\?[a-zA-Z-]*[a-zA-Z]")  # flags; with them `^` can mean every line
+# Keywords whose subschemas concern the value itself, or items below the same name.
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 _ITEMS = ("items", "prefixItems", "contains", "unevaluatedItems")
 
 
 def pattern_size(pattern: str) -> int:
-    """Return about how many states a pattern has. Linear in its text; what is malformed has some size."""
+    """Return about the number of states of a pattern. The time is linear; a malformed pattern has some
+    size."""
     groups = [0]  # sizes of the groups that are open, the innermost last
     atom, at = 0, 0
-    closes = True  # whether a class may be closed; where one is not, none behind it is
+    closes = True  # whether a class may be closed; if one is not, none behind it is
     while at < len(pattern):
         sign = pattern[at]
         if repeat := REPEAT.match(pattern, at):
@@ -68,7 +69,7 @@ def pattern_size(pattern: str) -> int:
 
 
 def compiling_size(pattern: str) -> int:
-    """Return the size of a pattern, and what it takes besides to write its escapes out."""
+    """Return the size of a pattern, and the work of writing its escapes out."""
     written = [_WRITTEN_OUT[each] for each in _ESCAPE.findall(pattern) if each in _WRITTEN_OUT]
     read = len(pattern) + pattern.count("(") + sum(written) // 2
     return pattern_size(pattern) + len(written) * read // READ_ANEW
@@ -87,7 +88,7 @@ class TextPrices(Struct, frozen=True):
     """The prices of text under one schema's patterns."""
 
     rate: int  # places for each character
-    names: frozenset[str] | None  # the members whose texts are matched, None: all text is
+    names: frozenset[str] | None  # the members whose texts are matched, None for all text
 
 
 def alive(pattern: str) -> int:
@@ -104,9 +105,9 @@ def alive(pattern: str) -> int:
 
 
 def _elements(pattern: str) -> tuple[int, int, bool]:
-    """Return the places of a pattern, those before its first element of variable length, and whether it
-    has alternatives that are in no group."""
-    # Of each open group: its places, and whether its length varies or it has alternatives.
+    """Return the places of a pattern, its places before the first element of variable length, and
+    whether it has alternatives outside of groups."""
+    # For each open group: its places, and whether its length varies or it has alternatives.
     groups: list[tuple[int, bool]] = []
     places, varies, alternatives = 0, False, False
     before: int | None = None
@@ -143,7 +144,8 @@ def _elements(pattern: str) -> tuple[int, int, bool]:
 
 
 def _repeated(pattern: str, at: int) -> tuple[int, bool, int]:
-    """Return how often what ends at a place is repeated, whether that varies, and where it ends."""
+    """Return how often the element that ends at a place is repeated, whether that varies, and where the
+    repetition ends."""
     most, varies = 1, False
     while at < len(pattern):
         if pattern[at] in "*+?":
@@ -185,7 +187,7 @@ def text_prices(schema: Any, weight: int) -> TextPrices:
                 waiting.append((inner, name if keyword in _SAME or keyword in _ITEMS else None))
     if not found:
         return TextPrices(0, frozenset())
-    # All patterns of one value weigh no more than the schema: `engine.schemas.weight` has what each does.
+    # All patterns of one value weigh no more than the schema; see `engine.schemas.weight`.
     dearest = max(alive(each) / (2 + pattern_size(each) // 16) for each, _ in found)
     rate = max(1, int(dearest * weight))
     names = frozenset(name for _, name in found if name is not None)
@@ -197,8 +199,10 @@ def text_prices(schema: Any, weight: int) -> TextPrices:
 
 
 def text_price(payload: bytes, value: Any, asked: TextPrices, most: int) -> int:
-    """Return what the patterns cost on the text of a payload, in units of the weight. Texts are only
-    looked for where the whole payload's length costs above `most`."""
+    """Return the price of a payload's text under the patterns, in units of the weight.
+
+    The texts are looked for only where the whole payload's length costs more than `most`.
+    """
     price = len(payload) * asked.rate // A_UNIT
     names = asked.names
     if price <= most or names is None:

@@ -74,7 +74,7 @@ def read_places(schema: dict[str, Any] | bool) -> Subschema:
 
 
 def _enter(place: Subschema, schema: dict[str, Any], index: _Index) -> None:
-    """Note what a subschema is called, and whether it refers."""
+    """Note the names of a subschema, and whether it refers to others."""
     dialect = schema.get("$schema")
     if dialect is not None and dialect.removesuffix("#") != DIALECT:
         raise invalid(f"{place.path}.$schema", f"must be {DIALECT}")
@@ -126,7 +126,7 @@ def _resolve(place: Subschema, index: _Index) -> None:
         target = _target(place, keyword, reference, index)
         place.refers.append(target)
         if keyword == "$dynamicRef" and isinstance(target.schema, dict):
-            # whichever of that name is the outermost when it is used: all of them count
+            # the outermost one of that name applies when the schema is used: all of them count
             others = index.dynamic.get(str(target.schema.get("$dynamicAnchor")), ())
             place.refers += [each for each in others if each is not target]
 

@@ -32,7 +32,7 @@ class SchemaRecord(Struct, frozen=True, kw_only=True):
     activated_at_ms: int | None  # the last time
 
     def active(self) -> ActiveSchema | None:
-        """Return what the hot path needs of it; None where it is not the active version."""
+        """Return the part that the hot path needs; None for a version that is not active."""
         if self.status is not SchemaStatus.ACTIVE:
             return None
         return ActiveSchema(self.id, self.environment, self.event_type, self.weight, self.document)
@@ -64,15 +64,15 @@ class SchemaStore(Protocol):
     written nothing."""
 
     async def create(self, schema: SchemaRecord, bounds: SchemaBounds, audit: AuditEntry) -> bool:
-        """Add a draft as the next version of its type (`version` is not looked at), within bounds."""
+        """Add a draft as the next version of its type, within bounds; the store gives `version`."""
 
     async def activate(
         self, schema: SchemaRecord, instead_of: str | None, at_ms: int, audit: AuditEntry
     ) -> bool:
-        """Make a version the active one, where `instead_of` (an id) was that before."""
+        """Make a version the active one, if `instead_of` (an id) is the present one."""
 
     async def deprecate(self, schema: SchemaRecord, audit: AuditEntry) -> bool:
-        """Leave the type without an active version, where this one is that."""
+        """Leave the type without an active version, if this version is the active one."""
 
     async def get(self, environment: int, schema: str) -> SchemaRecord | None:
         """Return a version."""

@@ -15,9 +15,9 @@ from engine.schemas.numbers import is_short
 from engine.schemas.patterns import pattern_size
 from engine.schemas.places import Subschema, values_of
 
-MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is come by
+MAX_EXPANSIONS = 1_000  # of references, each counted as often as it is reached
 MAX_WEIGHT = 2_000  # of any one value: with it a payload may still have some 250 values
-ALTERNATIVE = 2  # that one costs, or a `contains`, beside what is in it: measured
+ALTERNATIVE = 2  # of one alternative or `contains`, beside its own schema: measured
 _PLAIN = (1e-20, 1e20)  # of a `multipleOf`: measured
 MAX_STEPS = 20_000  # of this very reckoning: some tenths of a second at worst
 _SAME = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")
@@ -80,9 +80,10 @@ def _check_expansions(root: Subschema) -> None:
 def _post_order(
     root: Subschema, following: Callable[[Subschema], list[Subschema]], *, cycles: bool = True
 ) -> list[Subschema]:
-    """Return every place that is reached, after what follows it. Without `cycles`, one is refused."""
+    """Return every subschema that is reached, each after those that follow it. Without `cycles`, a
+    cycle is refused."""
     order: list[Subschema] = []
-    entered: dict[Subschema, bool] = {}  # to whether it was left again
+    entered: dict[Subschema, bool] = {}  # the value tells whether the place was left again
     waiting: list[tuple[Subschema, bool]] = [(root, False)]
     while waiting:
         place, leaving = waiting.pop()
@@ -106,7 +107,7 @@ class _Scale:
     def __init__(self) -> None:
         self._steps = 0
         self._costs: dict[Subschema, _Cost] = {}
-        # Comparing items means looking at everything below them, at every level that asks for it.
+        # A comparison of items looks at everything below them, at every level that asks for it.
         self._whole = Subschema(True, (), "")
         whole = self._costs[self._whole] = _Cost(1)
         whole.members.other[self._whole] = whole.items.other[self._whole] = 1
@@ -157,7 +158,7 @@ class _Scale:
         if isinstance(schema, bool):
             return _Cost(1)
         cost = _Cost(_own(schema))
-        # The validator examines anew what is on the value itself, to know what was evaluated.
+        # The validator examines the schemas on the value itself again, to know what was evaluated.
         times = 2 if "unevaluatedProperties" in schema or "unevaluatedItems" in schema else 1
         self._fill(cost, place, schema)
         for part in _on_the_value(place):
@@ -199,11 +200,11 @@ class _Scale:
                 counts[part] = counts.get(part, 0) + 1
 
     def _merge(self, into: _Fan, fan: _Fan, times: int) -> None:
-        """Add what another schema on the same value asks of the same members."""
+        """Add the demands of another schema on the same value."""
         for name in into.named.keys() | fan.named.keys():
             counts = into.named.get(name)
             if counts is None:
-                # a name of its own: what applied to all others applies to it
+                # a new name: the schemas of all other members apply to it
                 counts = into.named[name] = {} if name is None else dict(into.other)
                 self._step(len(counts))
             missing: Counts = {} if name is None else fan.other
@@ -230,7 +231,7 @@ def _on_the_value(place: Subschema) -> list[Subschema]:
 
 
 def _own(schema: dict[str, Any]) -> int:
-    """Return what a subschema costs without those within it."""
+    """Return the cost of a subschema without those within it."""
     own = 1 + len(schema.get("required", ())) // 8
     own += ALTERNATIVE * sum(len(schema.get(keyword, ())) for keyword in ("anyOf", "oneOf"))
     for keyword in ("dependentRequired", "dependentSchemas"):
@@ -240,7 +241,7 @@ def _own(schema: dict[str, Any]) -> int:
     if "const" in schema:
         own += _options([schema["const"]])
     if type(schema.get("multipleOf")) is float:
-        # done in fractions of whole numbers, since floats would be wrong; those grow with the exponent
+        # the validator divides in fractions of whole numbers, which grow with the exponent
         own += 24 if _PLAIN[0] <= abs(schema["multipleOf"]) <= _PLAIN[1] else 400
     if str(schema.get("format")).startswith("idn-"):
         own += 15  # normalised as names are, code point by code point
@@ -251,7 +252,7 @@ def _own(schema: dict[str, Any]) -> int:
 
 
 def _options(options: list[Any]) -> int:
-    """Return what comparing with each of some values costs: measured, of the validator's own way."""
+    """Return the cost of a comparison with each of some values: measured on the validator."""
     if all(type(each) is str for each in options) or all(map(is_short, options)):
         return 0  # looked up
     scalars = floats = containers = 0

@@ -13,8 +13,8 @@ from engine.core.vocabulary import ErrorCategory
 from engine.templates.filters import path
 from engine.wire.failure import RETRY_AFTER_LIMIT_S, RETRY_AFTER_STATUSES, retry_after_s
 
-MESSAGE_LENGTH = 200  # of what a service says; the whole is in the attempt's record
-# What the status line says is no more than where it begins: other failures are the wire's to explain.
+MESSAGE_LENGTH = 200  # of a service's message; the attempt's record has all of it
+# Only failures that the status line tells are judged here; the wire explains the others.
 _ANSWERED = frozenset(
     (None, ErrorCategory.HTTP_4XX, ErrorCategory.HTTP_5XX, ErrorCategory.RATE_LIMITED,
      ErrorCategory.DESTINATION_GONE)
@@ -34,8 +34,8 @@ class Sign(BaseModel):
     header: str | None = None  # is there; with `among`, has one of these values
     json_: str | None = Field(None, alias="json")
     text: str | None = None  # the whole body, trimmed
-    among: list[str | int | bool] = []  # what the header or member may be; empty: anything
-    contains: str | None = None  # what the member has in it, in any case
+    among: list[str | int | bool] = []  # allowed values of the header or member; empty: any
+    contains: str | None = None  # a text within the member, in any case
 
 
 class Wait(BaseModel):
@@ -62,7 +62,7 @@ class AnswerRules(BaseModel):
 
     model_config = _ENTRY
 
-    ok: Sign | None = None  # what a 2xx must have in it
+    ok: Sign | None = None  # the sign that a 2xx must have
     message: list[
         str
     ] = []  # members that say what went wrong, the first that is there; "." is the body
@@ -120,7 +120,7 @@ class _Answer:
         self.document, self._whole = _read(self.text)
 
     def shows(self, sign: Sign) -> bool | None:
-        """Whether a sign is there; None where the body was cut off before it could be."""
+        """Return True if a sign is there, None where the body was cut off before it could be."""
         if sign.status and self._outcome.status not in sign.status:
             return False
         if sign.text is not None and self.text != sign.text:
@@ -183,7 +183,8 @@ def _seconds(value: object) -> float | None:
 
 
 def _read(text: str) -> tuple[Any, bool]:
-    """Return a body as JSON, and whether it is whole; of one that breaks off, the members that came."""
+    """Return a body as JSON, and whether it is whole. Of a body that breaks off, return the members
+    that came."""
     try:
         return json.loads(text), True
     except (ValueError, RecursionError):

@@ -20,11 +20,11 @@ class Catalog:
         self._by_id: Mapping[str, Definition] = {each.id: each for each in found}
 
     def all(self) -> tuple[Definition, ...]:
-        """Every template."""
+        """Return all templates."""
         return tuple(self._by_id.values())
 
     def get(self, identifier: str) -> Definition | None:
-        """The template of an id, None where there is none."""
+        """Return the template of an id, None for an unknown id."""
         return self._by_id.get(identifier)
 
 
@@ -35,8 +35,8 @@ def catalog_of(settings: Settings) -> Catalog:
 
 
 def read_catalog(folder: Path | None = None, hosts: Iterable[tuple[str, str]] = ()) -> Catalog:
-    """Return our templates and those of a further folder; `hosts` are (template, host) that are added to
-    what templates may send to. Raises TemplateFileError."""
+    """Return our templates and those of another folder; `hosts` are (template, host) that templates may
+    send to as well. Raises TemplateFileError."""
     added: dict[str, set[str]] = {}
     for template, host in hosts:
         added.setdefault(template, set()).add(host)

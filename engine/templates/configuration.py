@@ -40,7 +40,7 @@ class ConfigurationSchema:
         }
         try:
             jsonschema_rs.meta.validate(self.schema)
-            # What callers wrote is not repeated to them: it may be a secret.
+            # A caller's value is not repeated in errors: it can be a secret.
             self._validator = jsonschema_rs.Draft202012Validator(
                 self.schema, mask="the value", validate_formats=True
             )

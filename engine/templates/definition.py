@@ -31,7 +31,7 @@ class Definition:
     description: str
     category: str
     icon: str
-    documentation: tuple[str, ...]  # addresses of what the service has published
+    documentation: tuple[str, ...]  # URLs of the service's documentation
     defaults: Mapping[str, Any]  # delivery options that suit the service, in the API's names
     example: Example
     configuration: ConfigurationSchema
@@ -50,7 +50,8 @@ class Definition:
         return self.configuration.secrets
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request`, with details such as `config.url`, for one that cannot be."""
+        """Raise Refusal `invalid_request` for a configuration that cannot be used, with details such as
+        `config.url`."""
         self.configuration.check(config)
         assert isinstance(config, dict)
         self.address.check(self.configuration.complete(config))

@@ -18,12 +18,12 @@ from engine.templates.values import Numeral, as_text, encoded, indented
 
 LONGEST_LINE = 4_096  # no service shows a longer one
 MOST_FACTS = 50  # no service shows more fields than that
-_BREAK = "\u200b"  # a space of no width: parts what a service would read as one
+_BREAK = "\u200b"  # a space of no width: it parts characters that a service would read as one
 _CONTROL = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:@-]")
 _SLACK = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _MARKDOWN = str.maketrans({mark: "\\" + mark for mark in "\\`*_{}[]()<>#+-!|~"})
-# Every character that Telegram names, wherever it stands.
+# Every character that Telegram lists, at any place.
 _MARKDOWN_V2 = str.maketrans({mark: "\\" + mark for mark in "\\_*[]()~`>#+-=|{}.!"})
 ELLIPSIS = "…"
 STRETCH = (
@@ -36,12 +36,12 @@ def _is_absent(value: object) -> bool:
 
 
 def default(value: Any, instead: Any) -> Any:
-    """Return another value for one that is absent or null."""
+    """Return `instead` for a value that is absent or null."""
     return instead if _is_absent(value) else value
 
 
 def path(value: Any, steps: str, instead: Any = None) -> Any:
-    """Return what is found by names and positions between dots, another value where nothing is."""
+    """Return the value at names and positions between dots, `instead` where there is none."""
     for step in steps.split("."):
         if isinstance(value, dict):
             value = value.get(step)
@@ -66,7 +66,7 @@ def first_text(value: Any, *names: str) -> str | None:
 
 
 def among(value: Any, words: dict[str, Any], instead: Any = None) -> Any:
-    """Return what a word stands for, in any case; another value for a word that is not there."""
+    """Return the meaning of a word, in any case; `instead` for an unknown word."""
     return words.get(as_text(value).strip().lower(), instead) if not _is_absent(value) else instead
 
 
@@ -79,8 +79,8 @@ def facts(value: Any, limit: int) -> list[dict[str, str]]:
 
 
 def within(value: Any, limit: int) -> Any:
-    """Return a value if its JSON has at most so many bytes, else an object that says so, with its
-    beginning as text. For services that bound the data rather than a text."""
+    """Return a value if its JSON has at most `limit` bytes, else an object with its size and the
+    beginning of its text. For services that bound the data rather than a text."""
     text = encoded(value)
     if len(text) <= limit:
         return value
@@ -89,7 +89,7 @@ def within(value: Any, limit: int) -> Any:
 
 
 def truncate(value: Any, limit: int, unit: str = "characters") -> str:
-    """Return a value as text of at most so many characters, or another of the units."""
+    """Return a value as text of at most `limit` characters, or of another unit."""
     return fitted(as_text(value), limit, unit, str)
 
 
@@ -188,15 +188,15 @@ MEASURES: dict[str, Callable[[str], int]] = {
     "characters": len,
     "utf16": _utf16,
     "bytes": _octets,
-    "json": _in_json,  # bytes that it takes within a JSON body, for services that bound the whole
+    "json": _in_json,  # bytes of the text within a JSON body, for services that bound the whole body
 }
 
 
 def fitted(text: str, limit: int, unit: str, escape: Callable[[str], str]) -> str:
     """Return a text escaped, or as much of its beginning as leaves room for an ellipsis.
 
-    `escape` goes by single characters and never shortens. The cost is that of what is returned, however
-    long the text is.
+    `escape` goes by single characters and never shortens. The cost is that of the result, however long
+    the text is.
     """
     measure = MEASURES[unit]
     if len(text) <= limit:

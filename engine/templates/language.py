@@ -42,7 +42,7 @@ class LeafSandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which members of objects and items of lists are all that can be looked up."""
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return a member or an item, else what raises where it is used."""
+        """Return a member or an item, else a value that raises where it is used."""
         if isinstance(obj, Mapping):
             if isinstance(argument, str) and argument in obj:
                 return obj[argument]
@@ -57,7 +57,7 @@ class LeafSandbox(ImmutableSandboxedEnvironment):
         return self.getitem(obj, attribute)
 
     def is_safe_callable(self, obj: Any) -> bool:
-        """Nothing can be called."""
+        """Return False: nothing can be called."""
         return False
 
 
@@ -115,7 +115,7 @@ class _LeafJudge(NodeVisitor):
 
 
 def parsed(leaf: str, names: frozenset[str] = VARIABLES) -> nodes.Template:
-    """Return a leaf's syntax. Raises LeafError for what is not in the language."""
+    """Return a leaf's syntax tree. Raises LeafError for a leaf that is not in the language."""
     try:
         tree = ENVIRONMENT.parse(leaf)
         _LeafJudge(names).visit(tree)

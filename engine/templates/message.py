@@ -19,12 +19,12 @@ from engine.templates.values import ValueFault, as_text, decoded, encoded
 
 log = structlog.get_logger("angarium.templates")
 LARGEST_BODY = 1024 * 1024  # that any template makes: four events
-# What is rendered is read on the loop, where nobody else's attempts go on meanwhile: 25 ms at this bound,
-# of numbers or brackets alone. An event is smaller; what a script returns may not be.
+# A body is read on the loop, and other attempts wait meanwhile: 25 ms at this bound,
+# of numbers or brackets alone. An event is smaller; the result of a script may not be.
 LARGEST_READ = 384 * 1024
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _HEADER = re.compile(r"[\x20-\x7e]{1,1024}")
-# Members of data that say in words what happened: what people read first, where there is one.
+# Members of data that tell in words what happened. People read them first.
 TEXTS = ("text", "message", "summary", "title", "description")
 _NONE: Mapping[str, Any] = {}
 Format = Literal["json", "form", "text", "same"]
@@ -48,7 +48,7 @@ class Message:
     def render(
         self, config: Mapping[str, Any], body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return the request of an outbound body. Never raises for what is in it."""
+        """Return the request of an outbound body. Never raises for its content."""
         try:
             return self._rendered(config, body, event_type, event_id)
         except ValueFault as fault:
@@ -106,8 +106,8 @@ class Message:
 def event_of(document: Any, event_type: str, event_id: str | None = None) -> dict[str, Any]:
     """Return an outbound body as templates see an event: every member is there, whatever a script made.
 
-    Where no id is known it is one that stands for what the body says, the same at each attempt; what is
-    no outbound body is data.
+    Without a known id, the id is a digest of the body, the same at each attempt. A document that is no
+    outbound body is the event's data.
     """
     found = document if isinstance(document, dict) else _NONE
     metadata = found.get("metadata")

@@ -195,7 +195,7 @@ def _json(place: str, text: str) -> Any:
 
 
 def _try(definition: Definition) -> None:
-    """See that a template does what its example says."""
+    """Check that a template makes what its example says."""
     example = definition.example
     try:
         definition.check(example.config)

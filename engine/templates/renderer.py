@@ -32,7 +32,7 @@ class Renderer:
     def render(
         self, template: Template, body: bytes, event_type: str, event_id: str | None = None
     ) -> Rendered | Failure:
-        """Return what a service is sent for an outbound body (JSON, possibly transformed)."""
+        """Return the request of an outbound body (JSON, possibly transformed)."""
         definition = self.catalog.get(template.id)
         if definition is None:
             return Failure(ErrorCategory.TRANSFORM, _NO_SUCH)
@@ -43,7 +43,7 @@ class Renderer:
         return definition.message.render(config, body, event_type, event_id)
 
     def judge(self, template: Template, outcome: Outcome) -> Outcome:
-        """Return what an answer means by the service's own rules."""
+        """Return an outcome by the service's own rules."""
         definition = self.catalog.get(template.id)
         if definition is None:
             return outcome

@@ -19,7 +19,7 @@ from engine.templates.language import (
     sole_expression,
 )
 
-EACH_LIMIT = 50  # repetitions of one element; more of anything is read by nobody
+EACH_LIMIT = 50  # repetitions of one element; nobody reads more
 _CONDITION, _EACH, _ITEM = "$if", "$each", "$item"
 Values = dict[str, Any]
 Place = Callable[[Values, Values], Any]  # (values of the leaves, variables) -> the value of a place
@@ -90,7 +90,7 @@ class _Compiler:
         def value(leaves: Values, _variables: Values) -> Any:
             found = leaves[name]
             if isinstance(found, Undefined):
-                str(found)  # raises, and says what is not there
+                str(found)  # raises, and names the missing member
             return found
 
         return value

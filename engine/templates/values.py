@@ -12,7 +12,9 @@ import msgspec
 
 from engine.model.json_members import without_surrogates
 
-EXACT_DIGITS = 15  # an integer of so many is the same in every reader; a longer one stays text
+EXACT_DIGITS = (
+    15  # an integer of so many digits is the same in every reader; a longer one stays text
+)
 _LONG = re.compile(rb"[0-9]{%d}" % (EXACT_DIGITS + 1))
 
 
@@ -40,7 +42,7 @@ _exact = json.JSONDecoder(parse_float=Numeral, parse_int=_integer, parse_constan
 def decoded(text: bytes) -> Any:
     """Return a JSON text as values. Raises ValueFault. A lone surrogate becomes U+FFFD."""
     try:
-        if b"\\ud" in text or b"\\uD" in text:  # what surrogates begin with
+        if b"\\ud" in text or b"\\uD" in text:  # the beginning of surrogates
             text = without_surrogates(text, b"\\ufffd")
         decoder = _exact if _LONG.search(text) else _decoder
         return decoder.decode(text.decode())
@@ -80,7 +82,7 @@ def _indented(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """Return a value as it stands within a text: a string as it is, null as nothing, the rest as JSON."""
+    """Return a value as part of a text: a string as it is, null as nothing, other values as JSON."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -20,11 +20,11 @@ from engine.outbound.ports import Failure, Headers, Transformed
 from engine.transforms import worker
 
 QUICK_S = 0.002  # of CPU: scripts that stay below go before those that do not
-NEW_S = 0.005  # what a script is taken to need before it has run
-PROOFS = 3  # quick runs until a script is one that goes first
+NEW_S = 0.005  # the expectation for a script that has never run
+PROOFS = 3  # quick runs until a script counts as quick
 MOST_PROOFS = 1_000  # after ever more runs that were not
-LONGEST_SEED = 256  # bytes of it that count
-_WEIGHT = 0.2  # of the latest run in what a script is expected to need
+LONGEST_SEED = 256  # bytes of a seed that count
+_WEIGHT = 0.2  # of the latest run in the expectation
 
 
 Answer = Callable[[Transformed | Failure], None]
@@ -44,11 +44,11 @@ class KnownScript(Struct, eq=False):
     customer: str | None = None
     key: bytes = b""
     expected_s: float = NEW_S
-    owed: int = PROOFS  # quick runs until it goes with the quick ones
+    owed: int = PROOFS  # quick runs until the script counts as quick
     strikes: int = 0
 
     def __post_init__(self) -> None:
-        """Name it by what it is, so that a worker never takes one for another."""
+        """Name the script by workspace and source, so that a worker never takes one for another."""
         text = f"{self.workspace}\0{self.source}".encode("utf-8", "surrogatepass")
         self.key = sha256(text).digest()[: worker.KEY]
 
@@ -79,20 +79,20 @@ class Job(Struct, eq=False):
 
     known: KnownScript
     kind: bytes
-    content: bytes  # what follows the number that the worker's link gives it
+    content: bytes  # the bytes behind the job's number in its frame
     since: float  # trio's clock
     answer: Answer
-    expected_s: float = 0.0  # CPU, when it was sent
-    losses: int = 0  # workers that died of it, as far as can be said, for no reason that is known
+    expected_s: float = 0.0  # CPU that it was expected to need when it was sent
+    losses: int = 0  # workers that died at it for no known reason
     done: bool = False
 
     @property
     def size(self) -> int:
-        """Bytes that it holds while it waits."""
+        """The bytes that the job holds while it waits."""
         return len(self.content)
 
     def finish(self, result: Transformed | Failure) -> None:
-        """Answer who waits, if nobody did before."""
+        """Answer the caller, unless it was answered before."""
         if not self.done:
             self.done = True
             self.answer(result)
@@ -102,7 +102,7 @@ def run_of(
     known: KnownScript, body: bytes, now_ms: int, seed: str, since: float, answer: Answer
 ) -> Job:
     """Return the run of a script over a body."""
-    # A trial's is whatever its caller has written: what is cut may end within a character.
+    # The caller of a trial writes its seed: the cut can fall within a character.
     planted = seed.encode("utf-8", "replace")[:LONGEST_SEED].decode("utf-8", "ignore").encode()
     head = _RUN.pack(now_ms, len(planted))
     return Job(known, worker.RUN, b"".join((head, known.key, planted, body)), since, answer)
@@ -120,11 +120,11 @@ def failure(message: str, logs: bytes | None = None) -> Failure:
 
 
 def result_of(kind: bytes, content: bytes, cpu_ms: float) -> Transformed | Failure:
-    """Return what a run came to. Raises ValueError for what is no answer."""
+    """Return the result of a run. Raises ValueError for a malformed answer."""
     if kind == worker.REFUSED:
         return failure(content.decode())
     if kind == worker.SOUND:
-        return Transformed(b"")  # there was nothing to run it on
+        return Transformed(b"")  # a check runs on no body
     first, meta, *written = content.split(b"\n")
     logs = _logs(written[0]) if written else None
     if kind == worker.SKIP:
@@ -143,7 +143,8 @@ def result_of(kind: bytes, content: bytes, cpu_ms: float) -> Transformed | Failu
 
 
 def _beside(meta: bytes) -> tuple[str | None, Headers]:
-    """Return what a script set besides the body. Raises Refusal for what may not be sent."""
+    """Return the event type and headers that a script set. Raises Refusal for values that may not be
+    sent."""
     event_type, pairs = json.loads(meta)
     if event_type is not None:
         _require_type(_clean(event_type))

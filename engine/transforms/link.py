@@ -32,11 +32,11 @@ STARVED_S = 5.0
 STARVED_LOOK_S = 0.05
 START_S = 10.0  # until a worker has to be there: 20 ms on an idle machine
 LOOK_S = 0.002  # between two looks for the code of a process that ended, and
-LOOKS = 500  # how many: it is gone at once, unless the machine is beyond help
+LOOKS = 500  # how many: a killed process is gone at once, unless the machine hangs
 SOURCES = 256  # that a worker is sent, and
 SOURCE_BYTES = 8 * 1024 * 1024  # their bytes, before it is told to forget them all
 READ_BYTES = 256 * 1024
-# Buffers beyond these are garbage that lies about: the largest strings of a run go back to the system.
+# With these the largest strings of a run go back to the system, and no garbage of theirs stays.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_ARENA_MAX": "1", "TZ": "UTC"}
 _FOLDER = Path(__file__).parent
 _TOOK_LONG = "the script took longer than 250 ms"
@@ -60,23 +60,23 @@ class Link:
         freed: Callable[["Link"], None],
         ended: Callable[["Link", list[Job]], None],
     ) -> None:
-        """Start the process. Raises OSError where that cannot be done."""
+        """Start the process. Raises OSError where that fails."""
         self._reactor = reactor
         self._timers = timers
         self._answered = answered
         self._freed = freed
         self._ended = ended
         self.flying: deque[Job] = deque()
-        self.expected_s = 0.0  # CPU that what flies is taken to need
-        self.alone = False  # what flies is no quick script
+        self.expected_s = 0.0  # CPU that the jobs in flight are expected to need
+        self.alone = False  # the job in flight is no quick script
         self.said_hello = False
-        self.cause = ""  # why the process could not start, as far as it said so
+        self.cause = ""  # the reason that the process gave for not starting
         self.idle_since = trio.current_time()
         self._sources: set[bytes] = set()
         self._source_bytes = 0
         self._number = 0  # of the job that was sent last
         self._next = 1  # of the job that is answered next
-        self._cpu_s = 0.0  # of the process, as it said last
+        self._cpu_s = 0.0  # of the process, by its latest answer
         self._in = bytearray()
         self._out = bytearray()
         self.closed = False
@@ -104,7 +104,7 @@ class Link:
     # --- sending
 
     def send(self, jobs: Iterable[Job]) -> None:
-        """Have jobs done, after those that were sent before."""
+        """Send jobs behind those that were sent before."""
         now = trio.current_time()
         for job in jobs:
             if job.kind == worker.RUN:
@@ -153,7 +153,7 @@ class Link:
     # --- reading
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Write and read what can be."""
+        """Write and read: the socket is ready."""
         if writable and not self.closed:
             self._flush()
         if readable and not self.closed:
@@ -177,7 +177,7 @@ class Link:
             ValueError,
             TypeError,
             KeyError,
-        ):  # what a decoder says of what nobody should have sent
+        ):  # errors of decoding a malformed answer
             log.warning("transforms.answer_malformed", pid=self.process.pid)
             self.lose(_BROKE)
         for job, result, cost in done:
@@ -186,7 +186,8 @@ class Link:
             self._freed(self)
 
     def _take(self, done: list[tuple[Job, Transformed | Failure, Cost]]) -> None:
-        """Take what has come. Raises ValueError where it is no answer, which is then still in flight."""
+        """Take the answers that have come. Raises ValueError at a malformed one, whose job stays in
+        flight."""
         at, size, buffer = 0, worker.FRAME.size, self._in
         while len(buffer) >= at + size:
             (length,) = worker.FRAME.unpack_from(buffer, at)
@@ -227,7 +228,7 @@ class Link:
         self._watch = None
         if self.closed:
             return
-        self._read()  # what has come by now is in time
+        self._read()  # answers that have come by now are in time
         if self.closed or (not self.flying and self.said_hello):
             return
         wall_s = trio.current_time() - self._head_since
@@ -249,13 +250,13 @@ class Link:
             return float("inf")
 
     def abort(self, error: BaseException | None) -> None:
-        """The other end hung up, or `ready` raised."""
+        """Lose the process: it hung up (None), or `ready` raised."""
         if not self.closed and error is None:
             self._read()  # answers from before its end
         self.lose(None if error is None else _BROKE)
 
     def lose(self, reason: str | None) -> None:
-        """End the process; the job that it is on fails for `reason`, or for what the process died of."""
+        """End the process. Its present job fails for `reason`, or for the cause of the death."""
         if not self.closed:
             self._shut()
             self._conclude(reason, LOOKS)
@@ -280,8 +281,8 @@ class Link:
             self._answered(guilty, failure(reason or _BROKE), Cost(WALL_S, WALL_S))
 
     def close(self) -> None:
-        """End the process, with nobody told. It is gone when this returns: a signal that nothing can
-        catch takes effect at once."""
+        """End the process without a call back. It is gone when this returns, since no process can catch
+        the signal."""
         if not self.closed:
             self._shut()
         self.process.wait()
@@ -293,12 +294,12 @@ class Link:
             self._watch = None
         self._reactor.close(self._registration, self._socket)
         if self.process.poll() is None:
-            # One that died by itself keeps the code that it died with.
+            # A process that died by itself keeps its exit code.
             self.process.kill()
 
 
 def _tell_confined(content: bytes) -> None:
-    """Say once where a worker has more than a script needs: it is a warning of the machine, not of it."""
+    """Log once that a worker has more rights than a script needs: the machine cannot take them away."""
     if content == bytes((seal.NO_NEW_PRIVILEGES | seal.FILTERED,)):
         return
     if content not in _told:

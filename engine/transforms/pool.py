@@ -22,17 +22,17 @@ from engine.transforms.job import Cost, Job, KnownScript, check_of, run_of
 from engine.transforms.link import Link
 from engine.transforms.waiting import JobQueue
 
-WINDOW_JOBS = 32  # that a worker has at a time: enough that it never waits for the engine, and
-WINDOW_S = 0.004  # the CPU that they are taken to need: what one that comes may wait behind
+WINDOW_JOBS = 32  # of one worker at a time, enough that it never waits for the engine
+WINDOW_S = 0.004  # of CPU that they are expected to need: a new job may wait behind that
 WINDOW_BYTES = 1024 * 1024  # of their bodies, beyond which there is one
 PATIENCE_S = (
-    60.0  # that a run waits for its turn: it is no attempt yet, so that this costs the tenant none
+    60.0  # that a run waits for its turn: no attempt has begun, so that the tenant loses none
 )
 IDLE_S = 60.0  # without a job, after which a worker leaves
 SWEEP_S = 1.0
-KNOWN = 4_096  # scripts that are remembered; one that was forgotten proves itself anew
-# Of their sources in memory, which may be four times what they are in UTF-8: scripts that were only tried
-# are nowhere else, and whoever tries one after the other must not fill the memory with them.
+KNOWN = 4_096  # scripts that are remembered; a forgotten one proves itself anew
+# Of sources in memory, which can be four times as large as in UTF-8. A script that was only tried is
+# nowhere else, and a caller who tries one after the other must not fill the memory.
 KNOWN_BYTES = 64 * 1024 * 1024
 # What a worker leaves to others of the machine's time. Quick scripts are as much a part of deliveries as
 # the engine is; new and slow ones get what the server and its database leave, but not nothing.
@@ -69,13 +69,13 @@ class TransformPool:
     """Implements `engine.outbound.ports.TransformStage`. Owner of the workers and of the waiting jobs."""
 
     def __init__(self, reactor: Reactor, timers: Timers, workers: int) -> None:
-        """`workers`: processes at most. Half of them, at least one, are for scripts that are new or slow;
-        where there are more, the others are for those that have shown to be quick."""
+        """`workers` is the most processes. Half of them, at least one, take new and slow scripts; the
+        others, if any, take scripts that have proved quick."""
         self._reactor = reactor
         self._timers = timers
         self._for_any = max(1, workers // 2)
         self._size = workers
-        self._links: list[Link | None] = [None] * workers  # the first of them take anything
+        self._links: list[Link | None] = [None] * workers  # the first half takes any job
         self._slow_last = [False] * workers
         self._waiting = JobQueue()
         self._known: OrderedDict[tuple[str, str | None, str], KnownScript] = OrderedDict()
@@ -105,14 +105,14 @@ class TransformPool:
     async def perform(
         self, script: Script, body: bytes, now_ms: int, seed: str
     ) -> Transformed | Failure:
-        """Run a script and wait for what it comes to."""
+        """Run a script and wait for its result."""
         return await self._await(partial(self.run, script, body, now_ms, seed))
 
     async def check(self, workspace: str, source: str, customer: str | None = None) -> str | None:
-        """Return why a source is no script, with line and column; None where it is one. `customer`: the
-        account whose session asks.
+        """Return the reason why a source is no script, with line and column; None for a script.
 
-        Raises Refusal 503 `overloaded` where it cannot be said in time.
+        `customer` is the account whose session asks. Raises Refusal 503 `overloaded` where the answer
+        takes too long.
         """
         known = KnownScript(workspace, source, customer)
         result = await self._await(
@@ -156,7 +156,7 @@ class TransformPool:
         return [link.process.pid for link in self._links if link is not None]
 
     async def serve(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Be there until cancelled; then end the workers. Runs that wait fail."""
+        """Wait until cancelled; then end the workers. Runs that wait fail."""
         task_status.started()
         try:
             await trio.sleep_forever()
@@ -164,7 +164,7 @@ class TransformPool:
             self.close()
 
     def close(self) -> None:
-        """End all workers, and with them what they were doing."""
+        """End all workers, and fail their jobs and the waiting ones."""
         self._closed = True
         left: list[Job] = []
         for link in self._links:
@@ -220,7 +220,7 @@ class TransformPool:
     # --- workers
 
     def _kick(self, delay_s: float = 0.0) -> None:
-        """Look soon at what can be sent: what is submitted until then goes with it."""
+        """Dispatch soon: jobs that are submitted until then go together."""
         if not self._kicked:
             self._kicked = True
             self._timers.call_later(delay_s, self._dispatch)
@@ -229,7 +229,7 @@ class TransformPool:
         self._kicked = False
         if self._closed:
             return
-        # Those for quick scripts come first, so that the others are free for what is not.
+        # The workers for quick scripts come first, so that the others are free for slow ones.
         for index in reversed(range(self._size)):
             if not self._waiting.count:
                 return
@@ -242,14 +242,14 @@ class TransformPool:
         if link is None and not (waiting.quick or (for_any and waiting.slow)):
             return
         if link is not None and link.closed:
-            return  # it will say itself when it has ended
+            return  # it calls back when it has ended
         if link is not None and link.alone:
             if link.flying:
                 return
             link.alone = False
         if for_any and waiting.slow and not (self._slow_last[index] and waiting.quick):
             if link is not None and link.flying:
-                return  # it is let run dry, so that nobody waits behind what is not quick
+                return  # it must run dry first: nothing waits behind a slow script
             job = waiting.take_slow(trio.current_time())
             if job is not None:
                 self._slow_last[index] = True
@@ -309,7 +309,7 @@ class TransformPool:
         return NICE_ANY if index < self._for_any else NICE_QUICK
 
     def _hold_back(self) -> None:
-        """Start no worker for a while: one did not come to greet."""
+        """Start no worker for a while: one did not start."""
         pause_s = min(MOST_BACKOFF_S, BACKOFF_S * 2 ** min(self._in_a_row, 10))
         self._in_a_row += 1
         self._not_before = trio.current_time() + pause_s

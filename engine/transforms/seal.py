@@ -78,7 +78,8 @@ def program(machine: str) -> bytes:
 
 
 def confine() -> int:
-    """Confine this process; return which of the two hold. What the kernel refuses is left out."""
+    """Confine this process; return which of the two measures hold. A measure that the kernel refuses is
+    left out."""
     if sys.platform != "linux":
         return 0
     prctl = ctypes.CDLL(None, use_errno=True).prctl

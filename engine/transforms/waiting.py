@@ -13,13 +13,13 @@ from engine.runtime.fair_queue import FairQueue
 from engine.transforms.job import Job
 
 TURN_S = 0.001  # of CPU a turn: some twenty plain scripts
-LEAST_S = 0.00005  # what a run is charged at least: the engine has its part in it, too
+LEAST_S = 0.00005  # the least charge of a run: the engine works for it, too
 MOST_JOBS = 10_000  # of a workspace that wait: as many as attempts are in flight at all, by default
 MOST_BYTES = 64 * 1024 * 1024  # of their bodies
-CUSTOMER_PART = 4  # one part in so many of both may be one customer's: the others' jobs find room
+CUSTOMER_PART = 4  # one customer may have one part in so many of both: others' jobs find room
 # A run's CPU beyond this counts against the workspace's share: plain scripts never come near.
 FREE_S = 0.001
-SHARE = 0.25  # of a core, beside what is free: the machine has others' work
+SHARE = 0.25  # of a core, beside `FREE_S`: the machine has other work
 BURST_S = 0.5  # that may be owed before a workspace's slow scripts wait: ten of the worst
 
 
@@ -31,7 +31,7 @@ class WorkspaceQueue:
         self._bytes: Counter[str | None] = Counter()
 
     def __len__(self) -> int:
-        """How many jobs wait."""
+        """Return the number of jobs that wait."""
         return self._jobs.count
 
     def held_by(self, customer: str | None) -> tuple[int, int]:
@@ -49,7 +49,7 @@ class WorkspaceQueue:
         self._jobs.put_back(job.known.customer, job)
 
     def popleft(self) -> Job:
-        """Take the next job; its customer's next one comes after one of each other's."""
+        """Take the next job; its customer's next turn comes after all others'."""
         return self._take(next(iter(self._jobs)))
 
     def expired(self, before: float) -> list[Job]:
@@ -76,12 +76,12 @@ class WorkspaceJobs(Struct, eq=False):
     quick: WorkspaceQueue
     slow: WorkspaceQueue
     bytes: int = 0
-    credit_s: float = 0.0  # of its turn; below 0 it took more than its turn
+    credit_s: float = 0.0  # left of its turn; below 0 it took more than its turn
     owed_s: float = 0.0  # of its share, at
     owed_at: float = 0.0
 
     def debt_s(self, now: float) -> float:
-        """Return what it has taken beyond its share."""
+        """Return the CPU that the workspace has taken beyond its share."""
         return max(0.0, self.owed_s - (now - self.owed_at) * SHARE)
 
     def has_room(self, job: Job) -> bool:
@@ -111,7 +111,7 @@ class JobQueue:
         self._tenants: dict[str, WorkspaceJobs] = {}
         self._quick: deque[WorkspaceJobs] = (
             deque()
-        )  # with something in it, in the order of their turns
+        )  # workspaces with a job in it, in the order of their turns
         self._slow: deque[WorkspaceJobs] = deque()
         self.count = 0
 
@@ -126,7 +126,8 @@ class JobQueue:
         return bool(self._slow)
 
     def add(self, job: Job, *, first: bool = False) -> bool:
-        """Have a job wait, `first` of its workspace where it comes back; return whether there is room."""
+        """Queue a job, at the head of its workspace if it comes back (`first`); return False where
+        there is no room."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             name = job.known.workspace
@@ -150,7 +151,7 @@ class JobQueue:
         return self._take(self._quick, quick=True) if self._quick else None
 
     def take_slow(self, now: float) -> Job | None:
-        """Return the other job whose turn it is, of a workspace that is within its share."""
+        """Return the slow job whose turn it is, of a workspace that is within its share."""
         allowed: deque[WorkspaceJobs] = deque()
         held: deque[WorkspaceJobs] = deque()
         for tenant in self._slow:
@@ -167,7 +168,7 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All have had their turn. As many turns as it takes, at once: none gains by the jump.
+            # All have had their turn. Give as many turns as it takes at once: none gains by it.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
@@ -186,7 +187,7 @@ class JobQueue:
         return job
 
     def charge(self, job: Job, cpu_s: float, now: float) -> None:
-        """Count what a job took, over what it was taken to need."""
+        """Charge a job's CPU, less the CPU that it was expected to need."""
         tenant = self._tenants.get(job.known.workspace)
         if tenant is None:
             return
@@ -212,6 +213,6 @@ class JobQueue:
         return found
 
     def forget(self, now: float) -> None:
-        """Let go of workspaces of which nothing needs to be remembered."""
+        """Forget workspaces that have nothing waiting and owe nothing."""
         for name in [name for name, tenant in self._tenants.items() if tenant.idle(now)]:
             del self._tenants[name]

@@ -30,14 +30,14 @@ CONTEXTS = 64  # kept; 0.5 MB each at rest
 ADDRESS_SPACE = (
     384 * 1024 * 1024
 )  # of the process: contexts at rest, a run, its strings, the interpreter
-RESIDENT = 96 * 1024 * 1024  # past it the contexts are let go; garbage may be as large as a heap
-# Of addresses: as above. What is left to the limit is for a run, whatever those before it have left.
+RESIDENT = 96 * 1024 * 1024  # past it all contexts go; garbage can be as large as a heap
+# Of addresses, as above. The rest up to the limit is for the next run.
 ADDRESSES = 192 * 1024 * 1024
-# By which a run may leave the process larger before its garbage is looked for: a plain one leaves none.
-# What nobody touched is no resident memory, but the next tenant's script has no addresses.
+# Growth of the process by a run, past which its garbage is collected. A plain run leaves none.
+# Memory that was never touched is not resident, but its addresses are missing for the next script.
 LEFT = 4 * 1024 * 1024
 CORE_BYTES = 1  # no dump fits, and Linux pipes none to a collector; 0 would be for files alone
-# Nobody's number: no account of any list, so that no database, which needs one, ever has it as well.
+# The number of no account, so that no database, which needs an account, runs under it as well.
 # (`nobody` is what PostgreSQL runs as where no account can be made.)
 ACCOUNT = 65533
 
@@ -52,7 +52,7 @@ ANSWER = Struct("<IcId")  # number, kind, microseconds of CPU, seconds of CPU of
 SOURCE, RUN, CHECK, FORGET = b"S", b"R", b"C", b"X"
 READY, BODY, SKIP, FAILED, SOUND = b"H", b"B", b"N", b"F", b"K"
 UNABLE = b"U"  # instead of a greeting: why the process cannot start here
-NOT_STARTED = 9  # the exit code for that, beside those of `confine`
+NOT_STARTED = 9  # the exit code of a process that cannot start, beside those of `confine`
 REFUSED = b"E"  # failed as well, in plain words of this process
 READ_BYTES = 256 * 1024
 KEY = 16  # bytes that name a source
@@ -93,7 +93,7 @@ class ScriptContext:
             raise BrokenScriptError(said(error)) from None
 
     def run(self, body: str, now_ms: float, seed: str) -> tuple[str, bool]:
-        """Call the script. Return what it came to, and whether the context may be used again."""
+        """Call the script. Return its result, and whether the context may be used again."""
         began = cpu_time()
         if self._limited_s != CPU_S:
             self._limit(CPU_S)
@@ -110,7 +110,7 @@ class ScriptContext:
         return result, True
 
     def collect(self) -> None:
-        """Free what the script has left in circles."""
+        """Free the garbage that the script has left in circles."""
         self._context.gc()
 
     def _limit(self, seconds: float) -> None:
@@ -135,7 +135,7 @@ def require_script(library: Any, source: str) -> None:
 
 
 def said(error: Exception) -> str:
-    """Return what the engine says of a source, with the place."""
+    """Return the script engine's complaint about a source, with the place."""
     message, _, stack = str(error).partition("\n")
     if message == "InternalError: interrupted":
         message = TOO_LONG
@@ -155,12 +155,13 @@ class Worker:
         self._library = library
         self._prelude = prelude
         self._sources: dict[bytes, str] = {}
-        self._runners: dict[bytes, ScriptContext] = {}  # the one that was used last is the last
+        self._runners: dict[bytes, ScriptContext] = {}  # the latest one used is the last
         self._memory = os.open("/proc/self/statm", os.O_RDONLY)
         self._size = self._measure()[0]  # when the last job was done
 
     def serve(self, held: int) -> None:
-        """Greet, saying which of `seal` hold; read and answer. Ends when the other side does."""
+        """Greet with the measures of `seal` that hold; read jobs and answer them. Ends when the server
+        does."""
         self._write(0, READY, 0.0, bytes((held,)))
         buffer = bytearray()
         while True:
@@ -198,7 +199,7 @@ class Worker:
             else:
                 kind, content, began = self._run(frame)
             took_s = cpu_time() - began
-            # Before the answer, so that whoever is next neither waits nor is charged for it.
+            # Before the answer, so that the next job neither waits nor pays for it.
             self._stay_small()
             self._write(number, kind, took_s, content)
 
@@ -252,7 +253,7 @@ class Worker:
             left = left[os.write(self._descriptor, left) :]
 
     def _stay_small(self) -> None:
-        """Let go of what the last job has left: its garbage, its context, in need all of them."""
+        """Let go of what the last job has left: its garbage, then its context, in need all contexts."""
         size, resident = self._measure()
         if size - self._size > LEFT and self._runners:
             key = next(reversed(self._runners))
@@ -277,7 +278,7 @@ def _refused(message: str) -> tuple[bytes, bytes]:
 
 
 def _framed(result: str) -> tuple[bytes, bytes]:
-    """Return an answer of what the prelude says: its kind, and up to three lines of JSON."""
+    """Return the answer that the prelude gives: its kind, and up to three lines of JSON."""
     kind, _, text = result.partition("\n")
     content = text.encode()
     if content.find(b"\n") > OUTPUT:
@@ -287,8 +288,8 @@ def _framed(result: str) -> tuple[bytes, bytes]:
 
 
 def confine() -> int:
-    """Give up what a process has that a script's has no use for; return which of `seal` hold."""
-    # Loaded before there are no files any more, and by its name: nothing else is found beside it.
+    """Give up the rights that scripts do not need; return which measures of `seal` hold."""
+    # Loaded by its name before files can no longer be opened. No other module is found beside it.
     sys.path.insert(0, os.path.dirname(__file__))
     seal: Any = __import__("seal")
     del sys.path[0]
@@ -318,9 +319,9 @@ def joined(prelude: str) -> str:
 
 
 def main() -> None:
-    """Be a worker, as the command line says; without one, exit with what `confine` returns.
+    """Serve as a worker by the command line. Without arguments exit with the result of `confine`.
 
-    A process that cannot start says why, on its socket or else on its output: there is no other trace.
+    A process that cannot start says why on its socket, or else on its output: there is no other trace.
     """
     try:
         if len(sys.argv) == 1:
@@ -338,7 +339,7 @@ def main() -> None:
 
 
 def start() -> tuple[Worker, int]:
-    """Return a worker of the command line in this process, and what `confine` returned."""
+    """Return a worker by the command line, in this process, and the result of `confine`."""
     descriptor, library, prelude = int(sys.argv[1]), sys.argv[2], sys.argv[3]
     os.nice(int(sys.argv[4]))
     loader = importlib.machinery.ExtensionFileLoader("_quickjs", library)

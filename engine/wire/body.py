@@ -12,7 +12,8 @@ _json = msgspec.json.Encoder().encode
 
 
 def outbound_body(event: Event) -> bytes:
-    """Return the JSON that receivers get, built once and kept on the event, without what is absent."""
+    """Return the JSON that receivers get, without absent members. It is built once and kept on the
+    event."""
     if event.body is not None:
         return event.body
     parts = [

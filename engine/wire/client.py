@@ -34,7 +34,7 @@ _INSPECTION = DeliveryOrigin.INSPECTION  # looking a member up costs as much as 
 # anew. A pool takes 1.4 KB, the state of its signer's hashes included: so many are 94 MB.
 POOLS_KEPT = 65_536
 POOLS_EXAMINED = 16  # when one is to make room, so that no attempt pays for all
-DESCRIPTORS_LIMIT = 1_000_000  # where the system sets none
+DESCRIPTORS_LIMIT = 1_000_000  # where the system sets no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class WireStatistics:
     """The present work of the client, and its counts since the start."""
 
     in_flight: int  # exchanges begun and not reported, the waiting ones too
-    waiting: int  # of these, until their destination may have another
+    waiting: int  # of `in_flight`: until their destination may have another
     descriptors: int
     descriptors_limit: int
     descriptors_waiting: int
@@ -75,7 +75,7 @@ class WireClient:
         lookup: Lookup = system_lookup,
         hops: Hops | None = None,
     ) -> None:
-        """Within trio. `tls` None: the system's authorities; `lookup` runs in threads."""
+        """Called within trio. `tls` None: the system's authorities. `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
         limit = descriptor_limit(settings.descriptor_share_outbound)
         self._wiring = Wiring(
@@ -131,20 +131,20 @@ class WireClient:
         pool.submit(exchange, beyond_limit=delivery.origin is _INSPECTION)
 
     def forget(self, destination: str) -> None:
-        """Let go of a destination's pool, as the port says."""
+        """Drop a destination's queue, as the port says."""
         self._pools.pop(destination, None)
 
     @property
     def wiring(self) -> Wiring:
-        """The parts that connections are made of, for whoever fetches by the same way."""
+        """The parts that connections are made of, for the fetcher of files."""
         return self._wiring
 
     def statistics(self) -> WireStatistics:
-        """Return what is going on."""
+        """Return the state and the counts of the client."""
         wiring, alive = self._wiring, self._wiring.alive
         waiting = wiring.counts.waiting
         return WireStatistics(
-            # Each has one of these, at every moment: nothing is summed up, or counted at every attempt.
+            # Every exchange is in exactly one of these three, so that no attempt pays for counting.
             in_flight=waiting + len(alive.openings) + len(alive.connections) - len(wiring.idle),
             waiting=waiting,
             descriptors=wiring.descriptors.used,
@@ -166,8 +166,11 @@ class WireClient:
         )
 
     def abort_all(self) -> None:
-        """Close every connection and take no more work. What was in flight is not reported: like after
-        a crash, nobody knows what became of it, and it is sent again after the next start."""
+        """Close every connection and take no more work.
+
+        Exchanges in flight are not reported. As after a crash nobody knows their fate, and they are
+        sent again after the next start.
+        """
         self._closed = True
         for pool in self._pools.values():
             pool.shut()
@@ -181,7 +184,7 @@ class WireClient:
             connection.close()
 
     async def aclose(self) -> None:
-        """`abort_all`, and let the reactor close what it has to close."""
+        """`abort_all`, then give the reactor a turn to close the sockets."""
         self.abort_all()
         await trio.lowlevel.checkpoint()
 

@@ -56,7 +56,7 @@ class OutboundConnection:
     def __init__(self, pool: "ExchangeQueue", origin: ReceiverOrigin, sock: socket.socket) -> None:
         """Take over the descriptor of `sock` and a place of `Openings`."""
         self.origin = origin
-        self.pool = pool  # of the exchange that it has, or had last
+        self.pool = pool  # of the present exchange, or of the last one
         wiring = self._wiring = pool.wiring
         self._sock = sock
         self._recv = sock.recv
@@ -68,10 +68,10 @@ class OutboundConnection:
         )
         self._reused = False
         self._closed = False
-        self._end: OSError | None = None  # how it ended before its turn to shake hands
+        self._end: OSError | None = None  # the end that came before its turn to shake hands
         self._shaking = False  # it waits for that turn
         self._making = True  # it has a place among the connections that are being made
-        self._watch: Timer | None = None  # of the deadline of whatever it is doing when that fires
+        self._watch: Timer | None = None  # fires at the deadline of the exchange, present or past
         self._until = wiring.clock.now() + AGE_S
         self._tls = TlsChannel(wiring.tls, origin.host) if origin.tls else None
         self._registration = wiring.reactor.register(sock, self, READ)
@@ -87,7 +87,7 @@ class OutboundConnection:
         return "waiting for the answer" if self._unsent is None else "sending the request"
 
     def start(self, exchange: OutboundExchange) -> None:
-        """Send a request, at once as far as the socket takes it."""
+        """Send a request, as much of it at once as the socket takes."""
         self.exchange = exchange
         exchange.holder = self
         if exchange.timer is None:
@@ -105,13 +105,13 @@ class OutboundConnection:
             if not tls.established:
                 tls.begin()
         except WireError as error:
-            # Not at once: whoever starts an exchange is not called back while it is at it.
+            # Not at once: the caller of `start` is not called back while it is at work.
             self._wiring.timers.call_later(0, partial(self._fail, error))
             return
         self._write(tls.outgoing())
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Go on sending and receiving."""
+        """Continue sending and receiving: the socket is ready."""
         if writable and self._unsent is not None:
             rest, self._unsent = self._unsent, None
             self._write(rest)
@@ -121,7 +121,7 @@ class OutboundConnection:
             self._receive()
 
     def abort(self, error: BaseException | None) -> None:
-        """The peer hung up, or our own code failed."""
+        """Fail the exchange: the peer hung up (None), or our own code failed."""
         if self._closed:
             return
         if error is None:
@@ -134,14 +134,14 @@ class OutboundConnection:
             )
 
     def abandon(self, exchange: OutboundExchange) -> tuple[Response, float]:
-        """Give an exchange up: the connection is of no use to anybody else."""
+        """Give an exchange up, and close: no other exchange can use the connection."""
         self.exchange = None
         self.close()
         self.pool.ended()
         return self._answer, self._wiring.clock.now()
 
     def close(self) -> None:
-        """Close; harmless when done already. An exchange must have been taken off before."""
+        """Close; harmless when closed already. The connection must have no exchange."""
         if self._closed:
             return
         self._closed = True
@@ -166,7 +166,7 @@ class OutboundConnection:
         self._watch = self._wiring.timers.call_at(due, self._look)
 
     def _look(self) -> None:
-        """The deadline of some exchange has passed, maybe of one that ended long ago."""
+        """End the present exchange, if the deadline that has passed is its own."""
         self._watch = None
         exchange = self.exchange
         if exchange is None or exchange.timer is not None:
@@ -193,7 +193,7 @@ class OutboundConnection:
                 self._wiring.reactor.modify(self._registration, READ | WRITE)
 
     def _reply(self, data: bytes) -> None:
-        """Send what TLS owes the peer, behind what waits already. Raises WireError past its bound."""
+        """Send bytes that TLS owes the peer, behind unsent ones. Raises WireError past a bound."""
         rest = self._unsent
         if rest is None:
             self._write(data)
@@ -220,7 +220,7 @@ class OutboundConnection:
         self.pool.made()
 
     def _hold(self, tls: TlsChannel, data: bytes) -> None:
-        """Keep what came of the handshake until it is this connection's turn to work on it."""
+        """Keep bytes of the handshake until it is this connection's turn to work on them."""
         try:
             tls.hold(data)
         except WireError as error:
@@ -230,7 +230,7 @@ class OutboundConnection:
         self._wiring.handshakes.ask(self, self.origin.workspace)
 
     def shake(self) -> None:
-        """Go on with the handshake."""
+        """Work on the handshake: it is this connection's turn."""
         self._shaking = False
         if self._closed:
             return
@@ -238,7 +238,7 @@ class OutboundConnection:
             self._take(b"")
             if not self._registration.watched and not self._closed:
                 self._lost(self._end)
-        except Exception as error:  # as the reactor has it: a fault costs this connection alone
+        except Exception as error:  # as in the reactor: a fault costs this connection alone
             self.abort(error)
             raise
 
@@ -260,8 +260,8 @@ class OutboundConnection:
             self._take(data)
 
     def _ended(self, error: OSError | None) -> None:
-        """Nothing more comes. What came of the handshake may say why, when its turn comes: who sends all
-        of it and closes does not come before the others."""
+        """End after the bytes of the handshake have had their turn: they may say why it ended. A peer
+        that sends all of a handshake and closes does not overtake the others."""
         if self._shaking:
             self._end = error
             self._wiring.reactor.unregister(self._registration)
@@ -298,7 +298,7 @@ class OutboundConnection:
             self._lost(None)
 
     def _lost(self, error: OSError | None) -> None:
-        """The peer closed (None), or the connection broke."""
+        """End: the peer closed (None), or the connection broke."""
         exchange, answer = self.exchange, self._answer
         if exchange is None:
             self.close()
@@ -315,7 +315,7 @@ class OutboundConnection:
             self._fail(connection_error(error or self._write_error))
 
     def _cut(self, exchange: OutboundExchange, error: OSError | None) -> None:
-        """The connection ended within an answer, which may be how that answer ends.
+        """End within an answer, which may be how that answer ends.
 
         Over TLS an end without a farewell counts too: the head, which decides, came whole.
         """

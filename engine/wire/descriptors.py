@@ -24,7 +24,7 @@ class DescriptorWaiter(Protocol):
     """A race that waits for a descriptor."""
 
     def granted(self) -> None:
-        """A descriptor was taken for you: use it or give it back."""
+        """Use the descriptor that was taken, or give it back."""
 
 
 class Idle(Protocol):
@@ -34,8 +34,8 @@ class Idle(Protocol):
         """Return the number of idle connections."""
 
     def evict(self, workspace: str | None) -> bool:
-        """Close one, the oldest of this workspace where it has one (None: of all), which gives its
-        descriptor back. False where there is none."""
+        """Close the oldest idle connection, of this workspace if it has one (None: of all), which gives
+        its descriptor back. Return False where there is none."""
 
 
 class Descriptors:
@@ -71,7 +71,7 @@ class Descriptors:
         return bool(self._lines) and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:
-        """Take a descriptor if one is free, or can be freed, and nobody of the workspace waits."""
+        """Take a descriptor, if one is free or can be freed and no race of the workspace waits."""
         if workspace in self._lines or self._rest is not None:
             return False
         return self._may(workspace) and self._take(workspace)
@@ -91,7 +91,7 @@ class Descriptors:
             self._serve()
 
     def refused(self, workspace: str) -> None:
-        """The system had none, although our share was not used up: give it back and rest."""
+        """Give a descriptor back that the system refused although our share was not used up, and rest."""
         if self._rest is None:
             self._rest = self._timers.call_later(REST_S, self._rested)
         self.give(workspace)
@@ -119,7 +119,7 @@ class Descriptors:
         self._serve()
 
     def _serve(self) -> None:
-        if self._serving:  # called by what is evicted for somebody: whoever serves goes on
+        if self._serving:  # an evicted connection calls this: the outer call goes on
             return
         self._serving = True
         try:
@@ -129,7 +129,7 @@ class Descriptors:
                     return
                 workspace, waiting = found
                 taken = self._take(workspace)
-                assert taken  # there was one, or one was evicted, which nobody else got
+                assert taken  # one was free, or was evicted for this race alone
                 waiting.granted()
         finally:
             self._serving = False

@@ -26,7 +26,7 @@ class Holder(Protocol):
     def abandon(self, exchange: "OutboundExchange") -> tuple[Response | None, float]:
         """Let go of the exchange and of what it occupies.
 
-        Return what has arrived of an answer, and the time in seconds since the epoch.
+        Return the part of an answer that has arrived, and the time in seconds since the epoch.
         """
 
 
@@ -50,7 +50,7 @@ class OutboundExchange:
     )
 
     holder: Holder
-    origin: ReceiverOrigin  # where its connection must go; the pool sets it
+    origin: ReceiverOrigin  # where its connection must go; the queue sets it
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class OutboundExchange:
         self.replaced = False  # its reused connection was dead, and it has got another
         self._timeout_ms = timeout_ms
         self._done: Callable[[Outcome], None] | None = done
-        self.timer: Timer | None = None  # its own, where it has one
+        self.timer: Timer | None = None  # its own timer, if it has one
 
     def watch(self, timers: Timers) -> None:
         """Watch its own deadline."""
@@ -116,7 +116,9 @@ class OutboundExchange:
         if self.timer is not None:
             self.timer.cancel()
         if done is not None:
-            del self.holder  # who may know it, too: two that know each other wait for the collector
+            del (
+                self.holder
+            )  # the holder may know this exchange: a circle would wait for the collector
             done(outcome)
 
     def forget(self) -> None:
@@ -127,7 +129,7 @@ class OutboundExchange:
         self.holder.abandon(self)
 
     def expire(self) -> None:
-        """The deadline has passed."""
+        """Fail: the deadline has passed."""
         phase = self.holder.phase
         answer, now = self.holder.abandon(self)
         words = f"no complete answer within {self._timeout_ms} ms (while {phase})"

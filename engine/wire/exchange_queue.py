@@ -46,11 +46,11 @@ class ExchangeQueue:
         self.busy = 0  # exchanges that have, or are getting, a connection
         self._making = 0  # connections, from the name to the end of the TLS handshake
         self._waiting: dict[OutboundExchange, None] | None = None
-        self._wanted: ReceiverOrigin | None = None  # in whose line it is
+        self._wanted: ReceiverOrigin | None = None  # the origin in whose line the queue stands
         self._use(destination)
 
     def configure(self, destination: Destination) -> None:
-        """Use another version from now on."""
+        """Use another version of the destination from now on."""
         if destination == self.destination:
             self.destination = destination  # read anew
             return
@@ -95,17 +95,19 @@ class ExchangeQueue:
             self._open(exchange)
 
     def abandon(self, exchange: OutboundExchange) -> "tuple[Response | None, float]":
-        """Let an exchange leave the queue. One idle may do for whoever is next, at another origin."""
+        """Let an exchange leave the queue. An idle connection at another origin may do for the next
+        one."""
         self._leave(exchange)
         self._next()
         return None, self.wiring.clock.now()
 
     def release(self, connection: OutboundConnection, reusable: bool, now: float) -> None:
-        """An exchange ended well. Leave its connection at the origin where it can be used again.
+        """Note that an exchange ended well, and leave its connection at the origin if it can be used
+        again.
 
-        It is closed where as many are under way as may be: what came beyond the limit, or before that
-        was lowered, leaves nothing behind. So an origin has no more connections than its destinations
-        may have exchanges, since none is made while one is idle.
+        A connection beyond the concurrency is closed, also when the concurrency was lowered. So an
+        origin has no more connections than its destinations may have exchanges, since none is made
+        while one is idle.
         """
         self.busy -= 1
         origin = connection.origin
@@ -125,7 +127,7 @@ class ExchangeQueue:
                 self._next()
 
     def ended(self) -> None:
-        """An exchange ended, and its connection with it."""
+        """Note that an exchange ended, and its connection with it."""
         self.busy -= 1
         if self._waiting:
             self._next()
@@ -136,21 +138,24 @@ class ExchangeQueue:
         self._open(exchange)
 
     def made(self) -> None:
-        """A connection is made, or never will be."""
+        """Note that a connection is made, or never will be."""
         self._making -= 1
         if self._waiting:
             self._next()
 
     def offered(self) -> None:
-        """Let those go that wait while so many connections are made already."""
+        """Start exchanges that wait for a connection to be made: one has fallen idle."""
         if self._wanted is not None:
             self._wanted.leave(self)
             self._wanted = None  # to its end, if more wait: other destinations are next
         self._next()
 
     def shut(self) -> None:
-        """Forget those who wait: they are not reported."""
-        waiting, self._waiting = self._waiting or {}, None  # none goes because another leaves
+        """Forget the waiting exchanges: they are not reported."""
+        waiting, self._waiting = (
+            self._waiting or {},
+            None,
+        )  # no exchange begins because another one leaves
         self.wiring.counts.waiting -= len(waiting)
         for exchange in waiting:
             exchange.forget()
@@ -193,8 +198,8 @@ class ExchangeQueue:
                 self._waiting = None
 
     def _want(self) -> None:
-        """Be in the line of the origin that whoever is next goes to, while it is but a connection that is
-        missing: one that another destination leaves there may come before ours are made."""
+        """Stand in the line of the next exchange's origin while only a connection is missing: another
+        destination may leave one there before ours is made."""
         wanted: ReceiverOrigin | None = None
         if self._waiting and self.busy < self.destination.concurrency:
             wanted = next(iter(self._waiting)).origin

@@ -22,7 +22,7 @@ _WORDS = {
     errno.ETIMEDOUT: "the connection timed out",
     errno.EADDRNOTAVAIL: "no local port is free",
 }
-RETRY_AFTER_LIMIT_S = 366 * 86_400  # nobody means more; the schedule caps it further
+RETRY_AFTER_LIMIT_S = 366 * 86_400  # no receiver means more; the schedule caps it further
 RETRY_AFTER_STATUSES = (429, 503)
 
 
@@ -36,7 +36,7 @@ class WireError(Exception):
 
 
 def connection_error(error: OSError | None) -> WireError:
-    """Say in words what the system said; None is an end without an error."""
+    """Return a system error in words; None is an end without an error."""
     if error is None:
         return WireError(ErrorCategory.CONNECTION, "the connection was closed before an answer")
     # An error that is not listed is named by its symbol: its text could carry an address.

@@ -23,7 +23,7 @@ from engine.wire.wiring import Wiring
 AT_ONCE = (
     32  # sources: each is a connection, a task and 64 KiB; more would not fill the disk faster
 )
-AT_ONCE_WORKSPACE = 4  # so that one whose sources hang takes an eighth of them
+AT_ONCE_WORKSPACE = 4  # a workspace whose sources hang takes an eighth of all
 WAIT_S = 60.0  # for a turn: as long as a destination may take; then the attempt has failed
 REDIRECTS = 5  # a shortener, a canonical host and a signed store are three
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -77,9 +77,10 @@ class Fetcher:
 
     @asynccontextmanager
     async def get(self, url: str, workspace: str) -> AsyncIterator[FetchedSource]:
-        """Ask for a URL, following redirects; the block reads the source. All of it within the limits.
+        """Ask for a URL, following redirects, while the block reads the source. The limits hold for all
+        of it.
 
-        Raises SourceError for whatever the source, or the way to it, does wrong, within the block too.
+        Raises SourceError for every fault of the source and of the way to it, within the block too.
         """
         async with self._turn(workspace):
             try:
@@ -145,7 +146,7 @@ def _target(url: str) -> Target:
 
 
 def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Target]:
-    """Return where a redirect leads. Raises SourceError where nobody should follow."""
+    """Return the URL and target of a redirect. Raises SourceError for one that must not be followed."""
     if location is None:
         raise SourceError(
             ErrorCategory.REDIRECT, "the file's source redirects without saying whereto"
@@ -166,7 +167,7 @@ def _onwards(url: str, target: Target, location: bytes | None) -> tuple[str, Tar
 
 
 def _judge(answer: Download) -> None:
-    """Take the head of an answer that is no redirect. Raises SourceError unless its body is the file."""
+    """Judge the head of an answer that is no redirect. Raises SourceError unless the body is the file."""
     status = answer.status
     words = f"the file's source answered {status}"
     wait = None

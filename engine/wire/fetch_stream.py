@@ -28,7 +28,7 @@ READ_BYTES = 65536
 _HEADERS = (
     (b"user-agent", USER_AGENT),
     (b"accept", b"*/*"),
-    # What is stored and hashed is the file, not a packing of it that somebody would have to undo.
+    # The file itself is stored and hashed, not a compressed form of it.
     (b"accept-encoding", b"identity"),
     (b"connection", b"close"),
 )
@@ -66,12 +66,12 @@ class Download(Response):
         return next((value.strip(b" \t") for value in values), None)
 
     def take(self) -> list[bytes]:
-        """Return what has come of the body since the last call."""
+        """Return the pieces of the body that came since the last call."""
         pieces, self._pieces = self._pieces, []
         return pieces
 
     def on_body(self, data: bytes) -> None:
-        """Keep a piece until it is taken. A call of the parser."""
+        """Keep a piece until it is taken. The parser calls this."""
         self._size += len(data)
         self._pieces.append(data)
 
@@ -86,8 +86,8 @@ class FetchStream:
     """A context within which a source is asked once. Raises WireError for every fault of the source."""
 
     def __init__(self, wiring: Wiring, target: Target, workspace: str, progress_s: float) -> None:
-        """`workspace` pays for a look-up's thread and for the descriptor; `progress_s`: how long the
-        source may pause."""
+        """`workspace` pays for the thread of a look-up and for the descriptor. `progress_s` is how long
+        the source may pause."""
         self._wiring = wiring
         self._target = target
         self._workspace = workspace
@@ -116,7 +116,7 @@ class FetchStream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close, whatever became of it."""
+        """Close."""
         self.answer.release()
         if self._sock is not None:
             self._sock.close()
@@ -124,7 +124,7 @@ class FetchStream:
             self._wiring.descriptors.give(self._workspace)
 
     async def ask(self) -> Download:
-        """Send the request; return the answer when its head has come."""
+        """Send the request; return the response when its head has come."""
         request = render_head(b"GET", self._target, _HEADERS) + b"\r\n"
         if self._target.tls:
             self._tls = TlsChannel(self._wiring.tls, self._target.host)
@@ -174,7 +174,9 @@ class FetchStream:
                 result = await found.get()
         except BaseException:
             race.abandon()
-            if isinstance(found.value, socket.socket):  # it came when nobody waited any more
+            if isinstance(
+                found.value, socket.socket
+            ):  # the socket came after the wait was cancelled
                 found.value.close()
                 self._wiring.descriptors.give(self._workspace)
             raise
@@ -197,7 +199,7 @@ class FetchStream:
                 raise connection_error(error) from None
 
     async def _feed(self) -> None:
-        """Read once, and give the answer what has come."""
+        """Read once, and feed the response."""
         if self._ended:
             raise connection_error(None)
         data = await self._receive()
@@ -218,7 +220,7 @@ class FetchStream:
             self._end()
 
     def _end(self) -> None:
-        """The source closed, which may be how its answer ends."""
+        """End the response, which may be how it ends: the source closed."""
         tls = self._tls
         if tls is not None and not tls.established:
             raise WireError(ErrorCategory.TLS, "the connection ended in the TLS handshake")
@@ -262,12 +264,12 @@ class Found(Generic[T]):
         self._came = trio.Event()
 
     def put(self, value: T) -> None:
-        """Bring it."""
+        """Bring the value."""
         self.value = value
         self._came.set()
 
     async def get(self) -> T:
-        """Wait for it."""
+        """Wait for the value."""
         await self._came.wait()
         assert self.value is not None
         return self.value

@@ -37,8 +37,8 @@ def render_head(method: bytes, target: Target, headers: Headers) -> bytes:
 
 
 def destination_headers(destination: Destination, more: Headers = ()) -> list[tuple[bytes, bytes]]:
-    """Return what requests to `destination` carry: `more`, its own and ours, each name from the first
-    of these that has it."""
+    """Return the headers of requests to `destination`: `more`, its own and ours, each name from the
+    first of these that has it."""
     headers = list(more)
     ours = ((b"content-type", b"application/json"), (b"user-agent", USER_AGENT))
     for general in (destination.headers, ours):
@@ -53,15 +53,15 @@ class WebhookHead:
     __slots__ = ("_destination", "_hops", "_prefix", "_signer")
 
     def __init__(self, destination: Destination, hops: Hops | None = None) -> None:
-        """Prepare. Raises ValueError where headers or signing keys are unusable. `hops` None: nothing is
-        said of them."""
+        """Prepare. Raises ValueError where headers or signing keys are unusable. `hops` None: the
+        header is left out."""
         self._hops = hops
         self._destination = destination
         self._prefix = _prefix(destination, ())
         self._signer = Signer(destination.signing)
 
     def with_headers(self, more: Headers) -> "WebhookHead":
-        """Return one that writes further headers, of a single attempt. Raises ValueError as above."""
+        """Return a head with further headers, for a single attempt. Raises ValueError as above."""
         head = WebhookHead.__new__(WebhookHead)
         head._destination, head._signer = self._destination, self._signer
         head._hops = self._hops

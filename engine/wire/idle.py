@@ -10,7 +10,7 @@ from engine.runtime.timers import Timer, Timers
 if TYPE_CHECKING:
     from engine.wire.connection import OutboundConnection
 
-# Many servers end idle connections after 5 s; one that we end ourselves is never met half dead.
+# Many servers end idle connections after 5 s. A connection that we end ourselves is never met half dead.
 IDLE_S = 4.0
 # In one call: a millisecond, where thousands that fell idle together end together.
 CLOSED_AT_ONCE = 64
@@ -44,8 +44,8 @@ class IdleConnections:
             del connection.origin.idle[connection]
 
     def evict(self, workspace: str | None = None) -> bool:
-        """Close the one that has been idle for longest, of `workspace` where one of its is among the
-        oldest; False where there is none."""
+        """Close the connection that has been idle for longest, of `workspace` if one of its own is
+        among the oldest. Return False where there is none."""
         oldest = next(iter(self._since), None)
         if oldest is None:
             return False
@@ -60,7 +60,7 @@ class IdleConnections:
     def _sweep(self) -> None:
         self._timer = None
         now = self._clock.now()
-        # Looked up together: what was taken out at the front is passed over by each look.
+        # Looked up together: each look passes over the entries that were taken out at the front.
         for connection, since in list(islice(self._since.items(), CLOSED_AT_ONCE)):
             left = since + IDLE_S - now
             if left > 0:

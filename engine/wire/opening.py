@@ -58,7 +58,7 @@ class Opening:
     def begin(self) -> None:
         """Ask for the addresses."""
         resolver, origin = self._wiring.resolver, self._origin
-        if not self.exchange.replaced:  # else it met a dead one there
+        if not self.exchange.replaced:  # a replaced exchange met a dead connection there
             origin.want(self)
         known = resolver.known(origin.host)
         if known is None:
@@ -67,7 +67,7 @@ class Opening:
             self._soon = self._wiring.timers.call_later(0, lambda: self._resolved(known))
 
     def abandon(self, exchange: "OutboundExchange") -> "tuple[Response | None, float]":
-        """Stop, whatever is being done."""
+        """Stop the present step."""
         self._stop()
         self._give_up()
         return None, self._wiring.clock.now()

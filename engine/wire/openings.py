@@ -29,7 +29,7 @@ class OpeningWaiter(Protocol):
     """An opening that waits for a place."""
 
     def placed(self) -> None:
-        """A place was taken for you: use it or give it back. Called within another's turn."""
+        """Use the place that was taken, or give it back. Called within another's turn."""
 
 
 class Openings:
@@ -42,16 +42,16 @@ class Openings:
 
     @property
     def used(self) -> int:
-        """How many are taken."""
+        """The number of places that are taken."""
         return self._held.total
 
     @property
     def waiting(self) -> int:
-        """How many wait."""
+        """The number of openings that wait."""
         return len(self._lines)
 
     def take(self, workspace: str) -> bool:
-        """Take a place if there is one for this workspace, and none of its own waits."""
+        """Take a place, if there is one for this workspace and none of its openings waits."""
         if workspace in self._lines or not self._may(workspace):
             return False
         self._held.add(workspace)
@@ -84,7 +84,7 @@ class Shaking(Protocol):
     """A connection in its handshake."""
 
     def shake(self) -> None:
-        """Work on what has come."""
+        """Work on the bytes that have come."""
 
 
 class Handshakes:
@@ -101,11 +101,11 @@ class Handshakes:
 
     @property
     def waiting(self) -> int:
-        """How many wait for a step."""
+        """The number of connections that wait for a step."""
         return len(self._lines)
 
     def ask(self, shaking: Shaking, workspace: str) -> None:
-        """Have `shake` called once, later; harmless for who waits already."""
+        """Have `shake` called once, later; harmless for a connection that waits already."""
         self._lines.add(workspace, shaking)
         if self._timer is None and not self._at_it:
             self._timer = self._timers.call_at(max(trio.current_time(), self._until), self._turn)

@@ -19,7 +19,7 @@ class Wanting(Protocol):
     """An exchange queue or opening that would take a connection that others leave."""
 
     def offered(self) -> None:
-        """One has fallen idle at the origin: leave its line, and take one or let it be."""
+        """Leave the origin's line: a connection has fallen idle there, and can be taken."""
 
 
 class ReceiverOrigin:
@@ -36,10 +36,12 @@ class ReceiverOrigin:
         self.idle: dict[
             OutboundConnection, None
         ] = {}  # thousands may end at once, each in its place
-        self.line: dict[Wanting, None] | None = None  # who would take one; most have none, ever
+        self.line: dict[Wanting, None] | None = (
+            None  # those that would take a connection; most origins never have any
+        )
 
     def want(self, who: Wanting) -> None:
-        """Be told, in turn, when a connection falls idle."""
+        """Join the line of those that are told when a connection falls idle."""
         if self.line is None:
             self.line = {}
         self.line[who] = None
@@ -52,7 +54,7 @@ class ReceiverOrigin:
                 self.line = None
 
     def offer(self) -> None:
-        """Tell who wants a connection for longest, while there are any."""
+        """Tell those in the line, the first come first, while a connection is idle."""
         while self.idle and self.line is not None:
             next(iter(self.line)).offered()
 
@@ -69,7 +71,7 @@ class Origins:
         return len(self._known)
 
     def of(self, workspace: str, target: Target) -> ReceiverOrigin:
-        """Return the origin of a target, the same object for all who ask."""
+        """Return the origin of a target, the same object for all callers."""
         key = workspace, target.tls, target.host, target.port
         origin = self._known.get(key)
         if origin is None:

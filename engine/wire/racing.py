@@ -32,11 +32,11 @@ class ConnectingSocket:
         self.registration = wiring.reactor.register(sock, self, WRITE)
 
     def ready(self, readable: bool, writable: bool) -> None:
-        """Connected, or refused."""
+        """Tell the race: connected, or refused."""
         self._race.arrived(self)
 
     def abort(self, error: BaseException | None) -> None:
-        """Hung up."""
+        """Tell the race: the peer hung up."""
         self._race.arrived(self, hung_up=True)
 
 
@@ -65,7 +65,7 @@ class Race:
         won: Callable[[socket.socket], None],
         lost: Callable[[WireError], None],
     ) -> None:
-        """`workspace` has the descriptors."""
+        """`workspace` pays for the descriptors."""
         self._wiring = wiring
         self._remaining = deque(interleave(addresses)[:ADDRESSES_LIMIT])
         self._port = port
@@ -89,7 +89,7 @@ class Race:
             self._wiring.descriptors.wait(self, self._workspace)
 
     def granted(self) -> None:
-        """A descriptor is ours: connect."""
+        """Connect: a descriptor was taken."""
         while self._remaining:
             family, host = self._remaining.popleft()
             try:
@@ -111,7 +111,7 @@ class Race:
             self._timer = self._wiring.timers.call_later(0, self._fail)
 
     def arrived(self, candidate: ConnectingSocket, *, hung_up: bool = False) -> None:
-        """A candidate is connected or has failed."""
+        """Take the result of a socket that is connected or has failed."""
         if candidate not in self._candidates:
             return
         code = candidate.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -152,7 +152,7 @@ class Race:
         try:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with suppress(BlockingIOError):  # it will be told by the reactor
+            with suppress(BlockingIOError):  # the reactor tells when it is connected
                 sock.connect((host, self._port))
             return ConnectingSocket(self, sock, self._wiring)
         except OSError:
@@ -182,7 +182,8 @@ class Race:
 
 
 def interleave(addresses: Addresses) -> Addresses:
-    """Alternate the families, beginning with that of the first: one that is broken costs one delay."""
+    """Return the addresses with alternating families, the first one's first: a broken family costs one
+    delay."""
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]
     mixed = []

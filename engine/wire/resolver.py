@@ -29,7 +29,7 @@ Lookup = Callable[[str], Addresses]
 
 
 def system_lookup(host: str) -> Addresses:
-    """Ask the system. Raises OSError, or UnicodeError for what cannot be a name (`a..b`)."""
+    """Ask the system. Raises OSError, or UnicodeError for an impossible name (`a..b`)."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     return tuple(dict.fromkeys((family, str(address[0])) for family, *_, address in found))
 
@@ -46,7 +46,7 @@ class Waiter:
         self._forget = forget
 
     def cancel(self) -> None:
-        """Do not call back; harmless when that was done."""
+        """Never call back; harmless after the call."""
         if self.callback is not None:
             self.callback = None
             self._forget(self)
@@ -110,8 +110,11 @@ class Resolver:
         return len(self._questions) - self.threads
 
     def _leave(self, question: Question, waiter: Waiter) -> None:
-        """Forget who gave up, and a name that nobody asks for any more: while name servers hang, every
-        attempt for each of their names gives up, and the next one asks again."""
+        """Forget a caller that gave up, and a name that nobody asks for any more.
+
+        While name servers hang, every attempt for their names gives up, and the next attempt asks
+        again.
+        """
         question.waiters.pop(waiter, None)
         if question.waiters or question.payer is not None:
             return
@@ -151,7 +154,7 @@ class Resolver:
             self._token.run_sync_soon(self._end, question, refused)
 
     def _hand_over(self, question: Question, result: outcome.Outcome[Addresses]) -> None:
-        """Runs in the thread."""
+        """Hand the result over to the trio thread. Runs in the look-up's thread."""
         try:
             self._token.run_sync_soon(self._end, question, result)
         except trio.RunFinishedError:
@@ -164,7 +167,7 @@ class Resolver:
         self._remember(question.host, answer)
         self._begin_some()
         waiters = list(question.waiters)
-        question.waiters.clear()  # which know the question: the collector need not come for them
+        question.waiters.clear()  # they know the question: without this the collector would have to come
         for waiter in waiters:
             waiter.answer(answer)
 

@@ -61,7 +61,7 @@ class Response:
         self._parser = cast("Parser", httptools.HttpResponseParser(self))
 
     def reset(self) -> None:
-        """Begin a new answer."""
+        """Begin a new response."""
         self.status = 0
         self.fields: list[tuple[bytes, bytes]] = []
         self.complete = False
@@ -73,7 +73,7 @@ class Response:
         self._size = 0
         self._fed = 0
         self._interim = 0
-        self._start = b""  # while it is too short to be judged
+        self._start = b""  # the first bytes, while they are too few to be judged
 
     @property
     def begun(self) -> bool:
@@ -101,7 +101,7 @@ class Response:
         return tuple(kept)
 
     def feed(self, data: bytes) -> None:
-        """Take bytes of the answer. Raises WireError where they break the protocol or a limit."""
+        """Take bytes of the response. Raises WireError where they break the protocol or a limit."""
         if not self._fed:
             if data == self._known:
                 self._fed = len(data)
@@ -131,11 +131,11 @@ class Response:
             self._meaning = self.status, self._headers, self.body
 
     def end(self) -> None:
-        """The peer closed. Raises WireError unless that is how this answer ends."""
+        """End: the peer closed. Raises WireError unless the response ends so."""
         if not self.status:
             raise broken("the connection was closed within the head")
         framed = [
-            value.strip(b" \t").lower()  # the parser leaves what is behind a value
+            value.strip(b" \t").lower()  # the parser leaves the spaces behind a value
             for name, value in self.fields
             if name.lower() in (b"content-length", b"transfer-encoding")
         ]
@@ -144,7 +144,7 @@ class Response:
         self.complete = True
 
     def release(self) -> None:
-        """Break the cycle of parser and answer, so that both go at once."""
+        """Break the cycle of parser and response, so that both go at once."""
         del self._parser
 
     def _judge_start(self, data: bytes) -> None:

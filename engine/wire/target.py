@@ -24,11 +24,11 @@ _AUTHORITY = re.compile(r"(?P<host>\[[^\]]*\]|[^:]*)(?::(?P<port>[0-9]{0,5}))?")
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f-\xa0\\\ud800-\udfff]")
 # Underscores occur in real names of containers and clusters. An odd numeral is a name like any other.
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(?:\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*\.?")
-_PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # everything printable but what has a meaning of its own
+_PATH_SAFE = "/%:@!$&'()*+,;=~[]|^`{}\"<>"  # everything printable that has no meaning of its own
 
 
 def parse_target(url: str) -> Target:
-    """Split `url`. Raises `Refusal` (`invalid_request`) where it is not one that can be sent to."""
+    """Split `url`. Raises `Refusal` (`invalid_request`) for a URL that cannot be sent to."""
     if len(url) > URL_LIMIT:
         raise _refusal(f"a URL has at most {URL_LIMIT} characters")
     if _FORBIDDEN.search(url):
@@ -82,7 +82,7 @@ def _to_ascii(name: str) -> str:
 
 
 def _origin_form(path: str | None, query: str | None) -> bytes:
-    # An ASCII path is sent exactly as written, whatever it escapes; only what is no ASCII is encoded.
+    # An ASCII path is sent exactly as written, whatever it escapes. Other characters are encoded.
     text = (path or "/") + (query or "")
     return (text if text.isascii() else quote(text, safe=_PATH_SAFE + "?")).encode("ascii")
 

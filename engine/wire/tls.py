@@ -66,14 +66,14 @@ class TlsChannel:
             raise _explain(error) from None
 
     def hold(self, data: bytes) -> None:
-        """Take what the peer sent and leave it for the next `receive`. Raises WireError."""
+        """Take bytes of the peer and keep them for the next `receive`. Raises WireError."""
         self._incoming.write(data)
         self._silent += len(data)
         if self._silent > SILENT_LIMIT:
             raise WireError(ErrorCategory.TLS, "TLS failed: it goes on without content")
 
     def receive(self, data: bytes) -> bytes:
-        """Take what the peer sent; return what it says, which may be nothing yet.
+        """Take bytes of the peer; return their content, which may be empty.
 
         Raises WireError; `outgoing` may then hold an alert.
         """
@@ -107,17 +107,17 @@ class TlsChannel:
         except ssl.SSLError as error:
             if not parts:
                 raise _explain(error) from None
-            self.closed = True  # what came whole before the fault still counts
+            self.closed = True  # content that came whole before the fault still counts
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def outgoing(self) -> bytes:
-        """Return what is to be sent to the peer now."""
+        """Return the bytes that are to be sent to the peer now."""
         return self._outgoing.read() if self._outgoing.pending else b""
 
     def goodbye(self) -> bytes:
         """Return the farewell that an orderly end begins with, or the alert that is left to send."""
         if self.established and not self.closed:
-            # It would wait for the peer's, or the stream is broken: what was written is enough.
+            # It would wait for the peer's farewell, or the stream is broken: what was written is enough.
             with suppress(ssl.SSLError):
                 self._object.unwrap()
         return self.outgoing()

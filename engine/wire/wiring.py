@@ -54,7 +54,7 @@ class Wiring:
     idle: "IdleConnections"
     tls: ssl.SSLContext
     openings_destination: int  # connections of one destination that are being made at once
-    hops: Hops | None = None  # what is said of them; None: nothing
+    hops: Hops | None = None  # for the header of hops; None: no header
     origins: Origins = field(default_factory=Origins)
     alive: Alive = field(default_factory=Alive)
     counts: WireCounts = field(default_factory=WireCounts)
