@@ -103,7 +103,7 @@ class Dispatcher:
         while (found := take()) is not None:
             workspace, actor = found
             self._turns += 1
-            MARK.what, MARK.whom = actor, workspace
+            MARK.what, MARK.whom = type(actor), workspace
             try:
                 actor.turn()
             except Exception as error:  # one of the barriers: one turn

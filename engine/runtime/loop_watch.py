@@ -33,7 +33,7 @@ class Mark:
     __slots__ = ("what", "whom")
 
     def __init__(self) -> None:
-        self.what: object = None  # a text, or whoever works, whose class is told
+        self.what: str | type | None = None  # a text, or the class of whoever works
         self.whom: int | str | None = None  # the number of an environment, or the id of a workspace
 
 
@@ -140,7 +140,7 @@ class LoopWatch(trio.abc.Instrument):
         of_task = task.context.get(TASK_MARK)
         if of_task is not None:
             what, whom = what or of_task[0], of_task[1] if whom is None else whom
-        doing = what if what is None or isinstance(what, str) else type(what).__name__
+        doing = what.__name__ if isinstance(what, type) else what
         collecting_s = self._collecting_s if self._collected_in == self._at else 0.0
         step = LongStep(self._now(), took_s, cpu_s, collecting_s, task.name, doing, whom)
         self._count += 1

@@ -192,7 +192,7 @@ class Reactor:
             # What was waited for when the batch came need not be waited for any more.
             mask = ready & (registration.interest | _HANGUP)
             handler = registration.handler
-            mark.what, mark.whom = handler, None
+            mark.what, mark.whom = type(handler), None
             try:
                 if mask & _READINESS:
                     handler.ready(mask & READ != 0, mask & WRITE != 0)

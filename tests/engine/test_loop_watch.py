@@ -101,7 +101,7 @@ async def test_a_step_that_the_machine_held_is_told_with_its_little_cpu(
 
 async def test_a_mark_is_of_its_step_alone(watch: LoopWatch, clock: Clock) -> None:
     def mark() -> None:
-        MARK.what, MARK.whom = clock, 7
+        MARK.what, MARK.whom = Clock, 7
 
     await step(mark)
     await step(lambda: clock.work(1))
