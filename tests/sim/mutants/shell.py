@@ -198,7 +198,7 @@ DIRECTORY = (
         (
             reading,
             "_unsettled",
-            "if config.ordering is not Ordering.NO_ENVIRONMENTS and lowest is not None:",
+            "if config.ordering is not Ordering.NONE and lowest is not None:",
             "if False:",
         ),
         needs="patch kill",
