@@ -19,7 +19,7 @@ from engine.core.records import Attempt, Delivery, Event, Outcome, Settlement
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus
 from engine.model.identity import Identity, delivery_id, shard_of
 from engine.ports import DirtyDestination, IntakeGroup, SettleGroup
-from engine.recording.recorder import build_group
+from engine.recording.group import build_group
 from storage.database.bridge import Bridge, open_bridge
 from storage.database.connection import Connection
 from storage.database.profiles import INTAKE, SETTLE, UPKEEP

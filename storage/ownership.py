@@ -13,9 +13,10 @@ import structlog
 import trio
 
 from engine.model.identity import SHARDS
+from engine.ports.outage import Outage
 from storage.database.bridge import Pool
 from storage.database.connection import Connection
-from storage.database.errors import ContentionError, OwnershipLostError, StoreError
+from storage.database.errors import ContentionError, OwnershipLostError
 from storage.database.locks import Lock, locked
 
 log = structlog.get_logger("angarium.storage")
@@ -211,14 +212,7 @@ class Ownership:
         Raises OwnershipLostError. A question that the database does not answer, whatever the error, says
         nothing of ownership.
         """
-        while True:
-            await trio.sleep(every_s)
-            try:
-                await self.confirm(pool)
-            except OwnershipLostError:
-                raise
-            except StoreError as error:
-                log.warning("ownership.not_confirmed", error=str(error))
+        await Outage("the right to write").every(every_s, lambda: self.confirm(pool))
 
     def _require(self, held: bool) -> None:
         if not held:

@@ -5,7 +5,6 @@ The one place that knows every part. It wires and decides nothing.
 
 import sys
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from functools import partial
 
 import structlog
@@ -54,6 +53,7 @@ from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
+from engine.ports.outage import Outage
 from engine.recording.recorder import Recorder
 from engine.recording.throughput import Throughput
 from engine.routing.router import Router
@@ -358,10 +358,7 @@ class Server:
             await keep_running(self.embedded)
 
     async def _keep_house(self) -> None:
-        while True:
-            await trio.sleep(INTERVAL_S)
-            with suppress(StoreError):  # told by the bridge; the next run does what is left
-                await self.housekeeping.run_once()
+        await Outage("housekeeping").every(INTERVAL_S, self.housekeeping.run_once)
 
     async def _watch_ownership(self) -> None:
         await self.ownership.watch(self.bridge.pool)

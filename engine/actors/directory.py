@@ -28,7 +28,8 @@ from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DestinationStatus, ErrorCategory, Origin
 from engine.model.identity import SHARDS
-from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender, StoreAwayError
+from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender
+from engine.ports.outage import Outage
 from engine.runtime.timers import Timers
 from engine.settings import Settings
 
@@ -42,7 +43,6 @@ RETIRE_AT_ONCE = 1_000
 SENT_AT_ONCE = 32
 SENT_WITHIN_SLICES = 2
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
-RETRY_S = 0.5  # between two tries to read the backlog while the store is away
 
 log = structlog.get_logger("angarium.directory")
 
@@ -302,14 +302,7 @@ class Directory:
         """Learn of all unsettled work; returns of how many destinations. Their actors come about one
         after another while everything else runs. The configuration has been loaded before."""
         self._configured.clear()
-        while True:
-            try:
-                rows = await self._store.backlog(shards)
-            except StoreAwayError:
-                log.warning("database away, recovery waits")
-                await trio.sleep(RETRY_S)
-            else:
-                break
+        rows = await Outage("recovery").outlast(lambda _: self._store.backlog(shards))
         for number, row in enumerate(rows, 1):
             self.dirty.add(row.destination)
             if row.destination not in self._actors and row.destination not in self._dormant:

@@ -5,6 +5,7 @@ was for. Urgent reads go before those of a start, which fill the time between; o
 have theirs in turn, and none has all readers. Who needs but a snapshot is read for with many others.
 """
 
+from contextlib import suppress
 from typing import Protocol
 
 import structlog
@@ -13,6 +14,7 @@ from msgspec import Struct
 
 from engine.actors.recollections import Recalling, Recollections
 from engine.ports import BacklogStore, StoreAwayError, StoreError
+from engine.ports.outage import Outage
 from engine.runtime.fair_queue import FairQueue
 from engine.runtime.fair_share import may_have_more
 from engine.runtime.tally import Tally
@@ -21,8 +23,6 @@ READERS = 4  # reads under way at once: enough to hide a round trip, few enough 
 # Of those that are free: a workspace alone has three of the four. A read takes a millisecond, but what
 # waits for a destination is counted when its actor comes about, and a million of them take seconds.
 PORTION = 2
-RETRY_S = 0.1  # between two tries while the store is away, doubling ...
-MOST_RETRY_S = 2.0  # ... to this, so that all goes on soon after it returned
 
 log = structlog.get_logger("angarium.readers")
 
@@ -70,7 +70,7 @@ class Readers:
         self._held = Tally()
         self._starting = 0  # of the patient ones, under way
         self._lot = trio.lowlevel.ParkingLot()
-        self._away = False
+        self._outage = Outage("reading for destinations")
         self._readings = self._snapshots = self._failures = 0
 
     def submit(self, reading: Reading) -> None:
@@ -161,19 +161,12 @@ class Readers:
         return done
 
     async def _read(self, piece: Piece) -> None:
-        retry_s = RETRY_S
-        while piece.wanted():
-            try:
-                await piece.read(self._store)
-            except StoreAwayError:
-                if not self._away:
-                    self._away = True
-                    log.warning("database away, reading waits")
-                await trio.sleep(retry_s)
-                retry_s = min(2 * retry_s, MOST_RETRY_S)
-            else:
-                self._away = False
-                return
+        if not piece.wanted():
+            return
+        with suppress(StoreAwayError):  # then nobody waits for the piece any more
+            await self._outage.outlast(
+                lambda _: piece.read(self._store), until=lambda: not piece.wanted()
+            )
 
     def statistics(self) -> ReadersStatistics:
         """Return a record of what happened so far."""
@@ -182,5 +175,5 @@ class Readers:
             snapshots=self._snapshots,
             failures=self._failures,
             waiting=len(self._urgent) + len(self._patient) + len(self._recollections),
-            away=self._away,
+            away=self._outage.under_way,
         )

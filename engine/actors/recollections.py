@@ -4,12 +4,14 @@ A statement of its own costs an actor 100 us of CPU, and where thousands of quie
 event each, thousands of actors come about together.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import structlog
 
-from engine.ports import BacklogStore, StoreAwayError, StoreError
+from engine.ports import BacklogStore, ContentionError, StoreAwayError, StoreError
 from engine.runtime.fair_queue import FairQueue
+from engine.runtime.halves import Halves
 
 # By one statement: it takes 0.6 ms and 3 us of CPU for each; one by itself takes some 95. Of 1,024 each
 # costs a fifth less, but who comes next waits for 2 ms.
@@ -43,47 +45,41 @@ class Batch:
     """What one statement reads; a `Reading` of the readers."""
 
     def __init__(self, recalling: list[Recalling]) -> None:
-        self._parts = [recalling]  # that have no answer yet; the last one is next
+        self._parts = Halves(recalling)  # that have no answer yet
         self.told = self.refused = 0
 
     def wanted(self) -> bool:
         """Whether anybody still waits; the others are not asked for."""
-        parts = ([each for each in part if each.wanted()] for part in self._parts)
-        self._parts = [part for part in parts if part]
+        self._parts.keep(lambda each: each.wanted())
         return bool(self._parts)
 
     async def read(self, store: BacklogStore) -> None:
         """Read, and tell each. What the store refuses is read by halves, so that one row that cannot be
         read is the loss of no other actor; called again after StoreAwayError it goes on."""
-        while self._parts:
-            part = self._parts[-1]
+        for part in self._parts:
             try:
                 found = await store.read_snapshots([each.key for each in part])
-            except StoreAwayError:
+            except StoreError as error:
+                if isinstance(error, ContentionError | StoreAwayError):
+                    self._parts.put_back(part)
+                    raise
+                if not self._parts.divide(part):
+                    log.exception("snapshot refused by the database")
+                    self._refuse(part)
+            except BaseException:
+                self._parts.put_back(part)
                 raise
-            except StoreError:
-                self._parts.pop()
-                self._divide(part)
             else:
                 for each, snapshot in zip(part, found, strict=True):
                     each.recall(snapshot)
-                self._parts.pop()
                 self.told += len(part)
-
-    def _divide(self, part: list[Recalling]) -> None:
-        middle = len(part) // 2
-        if middle:
-            self._parts += [part[middle:], part[:middle]]
-        else:
-            log.exception("snapshot refused by the database")
-            self._refuse(part)
 
     def failed(self) -> None:
         """Tell all that have no answer."""
-        while self._parts:
-            self._refuse(self._parts.pop())
+        for part in self._parts:
+            self._refuse(part)
 
-    def _refuse(self, part: list[Recalling]) -> None:
+    def _refuse(self, part: Sequence[Recalling]) -> None:
         self.refused += len(part)
         for each in part:
             each.failed()

@@ -4,11 +4,11 @@ It lets idle actors leave, and brings back those that left with retries waiting,
 are due: a restored machine keeps the time to the millisecond.
 """
 
-import structlog
 import trio
 
 from engine.actors.directory import Directory
-from engine.ports import BacklogStore, StoreAwayError
+from engine.ports import BacklogStore
+from engine.ports.outage import Outage
 from engine.runtime.clock import Clock
 
 LOOK_EVERY_S = 5.0
@@ -20,8 +20,6 @@ AGAIN_S = 0.1
 # Of these between two yields: an actor comes about for each, a millisecond in all.
 ROUSE_AT_ONCE = 100
 SWEEPS = 4  # in the time after which an idle actor leaves
-
-log = structlog.get_logger("angarium.waker")
 
 
 class Waker:
@@ -40,20 +38,13 @@ class Waker:
         """Wake and sweep until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._sweep)
-            nursery.start_soon(self._wake)
+            outage = Outage("retries of idle destinations")
+            nursery.start_soon(outage.every, LOOK_EVERY_S, self._wake_due)
 
     async def _sweep(self) -> None:
         while True:
             await trio.sleep(self._sweep_every_s)
             await self._directory.passivate_idle()
-
-    async def _wake(self) -> None:
-        while True:
-            await trio.sleep(LOOK_EVERY_S)
-            try:
-                await self._wake_due()
-            except StoreAwayError:
-                log.warning("database away, retries of resting destinations wait")
 
     async def _wake_due(self) -> None:
         again_s = AGAIN_S

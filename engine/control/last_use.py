@@ -7,12 +7,8 @@ written, a minute at the most.
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-import structlog
-import trio
+from engine.ports.outage import Outage
 
-from engine.ports import StoreError
-
-log = structlog.get_logger("angarium.control")
 FLUSH_S = 5.0  # how soon another process, or the command line, sees that a key is used
 AGAIN_S = 60.0  # a key in use is written once in so long
 
@@ -44,12 +40,7 @@ class LastUse:
 
     async def run(self) -> None:
         """Write until cancelled. A write that the database did not take is repeated."""
-        while True:
-            await trio.sleep(FLUSH_S)
-            try:
-                await self.flush()
-            except StoreError as error:
-                log.warning("last_use.not_written", error=str(error), again_in_s=FLUSH_S)
+        await Outage("the last use of keys").every(FLUSH_S, self.flush)
 
     async def flush(self) -> None:
         """Write the uses that are due, in one statement. Raises StoreError; they stay due."""

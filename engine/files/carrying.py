@@ -7,7 +7,6 @@ requests to a source that is down. The carrier never decides when to try again.
 """
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 import structlog
 import trio
@@ -21,7 +20,7 @@ from engine.files.ports import FileStore
 from engine.files.urls import FileUrls
 from engine.model.file_records import FileRecord, FileState
 from engine.outbound.ports import Carried, Failure
-from engine.ports import StoreAwayError
+from engine.ports.outage import Outage
 from engine.wire.body import outbound_body
 from engine.wire.fetch import SourceError
 
@@ -37,7 +36,6 @@ KNOWN_BYTES = (
 # that this is two requests a second at the most; the shortest schedule waits longer.
 FAILED_S = 0.5
 SPARED_MOST_S = 60.0  # what a source's Retry-After may ask for
-AWAY_S = 0.5  # between two questions to a database that is away: attempts wait, as all do
 GONE = "the file is gone: it was removed with its event's retention"
 
 log = structlog.get_logger("angarium.files")
@@ -78,6 +76,7 @@ class FileCarrier:
         self._sources = sources
         self._urls = urls
         self._spawn = spawn
+        self._outage = Outage("files of attempts")
         self._known: dict[Key, KnownFiles] = {}
         self._known_bytes = 0
         self._waiting: dict[Key, list[tuple[Event, Done]]] = {}
@@ -128,7 +127,9 @@ class FileCarrier:
 
     async def _rows(self, event: Event) -> list[FileRecord]:
         """Return an event's files, in order. Raises SourceError where one is gone."""
-        found = await _patiently(partial(self._files.of_event, event.environment, event.id))
+        found = await self._outage.outlast(
+            lambda _: self._files.of_event(event.environment, event.id)
+        )
         by_id = {file.id: file for file in found}
         named = [event.file] if event.file is not None else []
         named += files_named(event.attachments or b"[]")
@@ -144,11 +145,7 @@ class FileCarrier:
         if file.state is FileState.FAILED:
             words = file.error or "the file's source never gave it"
             raise SourceError(ErrorCategory.INTERNAL, words)
-        while True:
-            try:
-                return await self._sources.fetch(file)
-            except StoreAwayError:
-                await trio.sleep(AWAY_S)
+        return await self._outage.outlast(lambda _: self._sources.fetch(file))
 
     def _remember(self, key: Key, known: KnownFiles) -> None:
         self._forget(key)
@@ -177,12 +174,3 @@ class FileCarrier:
             event = structs.replace(event, payload=result.payload, body=None)
         urls = [self._urls.url(event.environment, file).encode() for file in result.ids]
         return Carried(outbound_body(event), ((HEADER, b", ".join(urls)),))
-
-
-async def _patiently(question: Callable[[], Awaitable[list[FileRecord]]]) -> list[FileRecord]:
-    """Ask until the database answers."""
-    while True:
-        try:
-            return await question()
-        except StoreAwayError:
-            await trio.sleep(AWAY_S)

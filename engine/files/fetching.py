@@ -5,7 +5,6 @@ nothing is left of a file that did not come whole.
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from random import random
 
 import trio
@@ -19,7 +18,7 @@ from engine.files.depot import Depot
 from engine.files.ports import FileStore, UnfetchedStore
 from engine.model.errors import Refusal
 from engine.model.file_records import FILE_BYTES, MIB, FilePurpose, FileRecord, FileState
-from engine.ports import StoreError
+from engine.ports.outage import Outage
 from engine.wire.fetch import FetchedSource, Fetcher, SourceError
 
 LOOK_S = 5.0  # between two looks: nobody waits for these files, and a look reads an empty index
@@ -127,6 +126,7 @@ class UnroutedFiles:
         now: Callable[[], float],
         chance: Callable[[], float] = random,
     ) -> None:
+        self._outage = Outage("files of events without deliveries")
         self._unfetched = unfetched
         self._files = files
         self._sources = sources
@@ -136,10 +136,9 @@ class UnroutedFiles:
     async def run(self) -> None:
         """Look and fetch until cancelled."""
         while True:
-            try:
+            found = 0
+            with self._outage.survived():  # the next look sees the same rows
                 found = await self.run_once()
-            except StoreError:  # told by the bridge; the next look sees the same rows
-                found = 0
             if found < AT_ONCE:
                 await trio.sleep(LOOK_S)
 
@@ -152,7 +151,7 @@ class UnroutedFiles:
         return len(due)
 
     async def _try(self, file: FileRecord, tries: int) -> None:
-        with suppress(StoreError):  # as above
+        with self._outage.survived():
             try:
                 await self._sources.fetch(file)
             except SourceError as error:

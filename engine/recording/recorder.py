@@ -16,19 +16,18 @@ from msgspec import Struct, structs
 
 from engine.core.records import Settlement
 from engine.core.vocabulary import DeliveryStatus
-from engine.model.identity import shard_of
 from engine.ports import (
     BacklogMark,
-    ContentionError,
     PoisonError,
-    ReplayDelta,
     SettleGroup,
     SettleStore,
     SnapshotWrite,
-    StoreAwayError,
 )
+from engine.ports.outage import Outage
+from engine.recording.group import build_group
 from engine.recording.outcome_queue import Outcome, OutcomeQueue, SettlementOwner
 from engine.recording.throughput import Counts, counts_of
+from engine.runtime.halves import Halves
 
 RETRY_S = 0.1  # between two tries while the database is away
 # A statement costs some 400 us of CPU before its first row. Deliveries go on while their outcomes wait
@@ -42,7 +41,6 @@ LINGER_AWAITED_S = 0.010
 # many of each, and whoever's outcomes are in the next group waits for them.
 ROWS_AT_ONCE = 500
 _DELIVERED = DeliveryStatus.DELIVERED
-_UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
 
 T = TypeVar("T")
 log = structlog.get_logger("angarium.recorder")
@@ -75,7 +73,8 @@ class Recorder:
         self._idle = trio.Event()
         self._idle.set()
         self._closed = False
-        self._away = False
+        self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
+        self._relief_due = False  # after an outage, in which `holds` was true for all
         self._open: list[Outcome] = []  # being written
         # What is to be told of decided outcomes, to their owners first: each call is made once.
         self._untold: deque[Callable[[], None]] = deque()
@@ -108,7 +107,12 @@ class Recorder:
         While the database is away each would bring two groups of its own, and a crash repeat them all.
         """
         waiting = self._waiting
-        return workspace in waiting.held or (self._away and len(waiting) > 2 * self._group)
+        return workspace in waiting.held or (
+            self._outage.under_way and len(waiting) > 2 * self._group
+        )
+
+    def _hold(self) -> None:
+        self._relief_due = True
 
     def _await(self) -> None:
         """Let what waits go a little sooner: somebody may be waiting for it."""
@@ -144,7 +148,9 @@ class Recorder:
 
     def statistics(self) -> RecorderStatistics:
         """Return a record of what happened so far."""
-        return RecorderStatistics(self._groups, self._settlements, len(self._waiting), self._away)
+        return RecorderStatistics(
+            self._groups, self._settlements, len(self._waiting), self._outage.under_way
+        )
 
     @property
     def _busy(self) -> bool:
@@ -200,52 +206,59 @@ class Recorder:
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
     ) -> None:
-        group = build_group([settlement for settlement, _ in taken], marks[:], snapshots[:])
+        """Write a group, in halves where it is refused. Rows go with the first part that is written."""
+        parts = Halves(taken)
+        for part in parts:
+            try:
+                await self._settle(part, marks, snapshots)
+            except PoisonError as error:
+                if parts.divide(part):
+                    continue
+                self._give_up(part, marks, snapshots, error)
+                if not parts and (marks or snapshots):
+                    parts.put_back([])  # else no waker finds a retry
+
+    async def _settle(
+        self,
+        taken: list[Outcome],
+        marks: list[BacklogMark],
+        snapshots: list[SnapshotWrite],
+        emptied: Settlement | None = None,
+    ) -> None:
+        """Write outcomes and rows, and tell whose they are. `emptied` is written for the only outcome."""
+        settlements = [settlement for settlement, _ in taken] if emptied is None else [emptied]
+        group = build_group(settlements, marks[:], snapshots[:])
         group.now_ms = int(self._now() * 1000)
         # Beside the statement's arguments: when it has ended these records have left the caches.
         counts = counts_of(group.settlements)
-        while True:
-            try:
-                await self._store.settle(group)
-            except ContentionError:
-                await trio.lowlevel.checkpoint()
-            except StoreAwayError:
-                group.again = True
-                if not self._away:
-                    self._away = True
-                    log.warning("database away, outcomes wait")
-                await trio.sleep(RETRY_S)
-            except PoisonError as error:
-                if len(taken) > 1:
-                    middle = len(taken) // 2
-                    await self._commit(taken[:middle], marks, snapshots)
-                    await self._commit(taken[middle:], [], [])
-                    return
-                if taken and (emptied := _emptied(group.settlements[0])) is not None:
-                    cause = type(error.__cause__).__name__
-                    log.warning("response left out", cause=cause, **_ids(taken[0][0]))
-                    group = build_group([emptied], marks[:], snapshots[:])
-                    group.now_ms = int(self._now() * 1000)
-                    continue
-                await self._give_up(taken, marks, snapshots, error)
-                return
-            else:
-                break
-        was_away, self._away = self._away, False
+
+        async def write(again: bool) -> None:
+            group.again = again
+            await self._store.settle(group)
+
+        try:
+            await self._outage.outlast(write)
+        except PoisonError as error:
+            if len(taken) != 1 or (bare := _emptied(group.settlements[0])) is None:
+                raise
+            cause = type(error.__cause__).__name__
+            log.warning("response left out", cause=cause, **_ids(taken[0][0]))
+            await self._settle(taken, marks, snapshots, bare)
+            return
         self._groups += 1
         self._settlements += len(taken)
         marks.clear()
         snapshots.clear()
-        self._tell(taken, was_away=was_away, reports=self._reports(group, counts))
+        self._tell(taken, reports=self._reports(group, counts))
 
-    async def _give_up(
+    def _give_up(
         self,
         taken: list[Outcome],
         marks: list[BacklogMark],
         snapshots: list[SnapshotWrite],
         error: PoisonError,
     ) -> None:
-        """Tell the owner of an outcome that the database refuses, and write the rows that came with it.
+        """Tell the owner of an outcome that the database refuses.
 
         Rows that are refused without any outcome are dropped: the next change writes them anew.
         """
@@ -259,10 +272,7 @@ class Recorder:
             log.error("rows refused by the database", destinations=sorted(named), cause=cause)
             marks.clear()
             snapshots.clear()
-        self._away = False
         self._tell(taken, error)
-        if marks or snapshots:
-            await self._commit([], marks, snapshots)  # else no waker finds a retry
 
     def _reports(
         self, group: SettleGroup, counts: Mapping[int, Counts]
@@ -284,7 +294,6 @@ class Recorder:
         taken: list[Outcome],
         refused: PoisonError | None = None,
         *,
-        was_away: bool = False,
         reports: Sequence[Callable[[], None]] = (),
     ) -> None:
         """Tell owners what came of their outcomes: that they are durable, or that they are `refused`.
@@ -309,12 +318,13 @@ class Recorder:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
                 untold.append(partial(self.on_replayed, replayed))
-        untold.append(partial(self._relieve, was_away))
+        untold.append(self._relieve)
         untold.extend(reports)
         self._tell_rest()
 
-    def _relieve(self, was_away: bool) -> None:
-        relieved = self._waiting.relieve() or was_away
+    def _relieve(self) -> None:
+        relieved = self._waiting.relieve() or self._relief_due
+        self._relief_due = False
         if relieved and self.on_relief is not None:
             self.on_relief()
 
@@ -340,48 +350,6 @@ def _ids(settlement: Settlement) -> dict[str, object]:
         "status": settlement.status.name,
         "attempt": None if attempt is None else attempt.number,
     }
-
-
-def build_group(
-    settlements: list[Settlement],
-    marks: list[BacklogMark],
-    snapshots: list[SnapshotWrite],
-) -> SettleGroup:
-    """Make a group, with the shards that it is of and what it adds to the tallies of replays."""
-    destinations = {each.delivery.destination for each in settlements}
-    destinations.update(mark.destination for mark in marks)
-    destinations.update(write.destination for write in snapshots)
-    return SettleGroup(
-        settlements=settlements,
-        marks=marks,
-        snapshots=snapshots,
-        shards=sorted({shard_of(each) for each in destinations}),
-        now_ms=0,
-        replays=_replays(settlements),
-    )
-
-
-def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
-    """Count the ends of replays. What came out of the DLQ was counted as failed when it went in."""
-    deltas: dict[str, ReplayDelta] = {}
-    for settlement in settlements:
-        delivery = settlement.delivery
-        job = delivery.replay_job
-        if job is None or settlement.status in _UNSETTLED:
-            continue
-        failed = settlement.status is DeliveryStatus.FAILED
-        again = delivery.dlq_status is not None
-        if failed and again:
-            continue
-        delta = deltas.get(job)
-        if delta is None:
-            delta = deltas[job] = ReplayDelta(delivery.event.environment, job)
-        if failed:
-            delta.failed += 1
-        else:
-            delta.delivered += 1
-            delta.failed -= again
-    return list(deltas.values())
 
 
 def _emptied(settlement: Settlement) -> Settlement | None:

@@ -7,7 +7,6 @@ import structlog
 
 from storage.counters.removal import delete_old_minutes
 from storage.database.connection import Connection
-from storage.database.errors import StoreError
 from storage.log.partitions import Range, make_partitions
 from storage.retention.removal import (
     delete_expired_keys,
@@ -51,13 +50,6 @@ class Housekeeping:
 
     async def run_once(self) -> Housework:
         """Do what is due. Raises StoreError; whatever was left undone is done by the next run."""
-        try:
-            return await self._do()
-        except StoreError as error:
-            log.warning("housekeeping.failed", error=str(error))
-            raise
-
-    async def _do(self) -> Housework:
         now_ms = self._now_ms()
         # First what the future needs: a removal that fails must not keep it from being made.
         covered = await make_partitions(self._connection, now_ms)

@@ -6,9 +6,10 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from engine.actors.readers import MOST_RETRY_S, READERS, Readers
+from engine.actors.readers import READERS, Readers
 from engine.actors.recollections import SNAPSHOTS_AT_ONCE
 from engine.ports import StoreAwayError, StoreError
+from engine.ports.outage import LONGEST_PAUSE_S
 from tests.actors.fakes import FakeStore, running
 from tests.actors.test_readers import Piece
 
@@ -162,7 +163,7 @@ async def test_while_the_store_is_away_all_wait_and_who_leaves_is_not_asked_for(
     second = bench.submit(["c"])
     first[0].leaves = True
     bench.store.away = False
-    await trio.sleep(MOST_RETRY_S)
+    await trio.sleep(LONGEST_PAUSE_S)
     assert bench.store.asked == [["a", "b"], ["b"], ["c"]]
     assert (first[0].told, first[1].told, second[0].told) == ([], [b"b"], [b"c"])
     assert not any(each.failures for each in (*first, *second))
@@ -180,7 +181,7 @@ async def test_the_store_goes_away_between_two_halves(
     bench.store.answer()
     await trio.testing.wait_all_tasks_blocked()
     bench.store.away, bench.store.open = False, True
-    await trio.sleep(MOST_RETRY_S)
+    await trio.sleep(LONGEST_PAUSE_S)
     assert [each.told for each in asked] == [[], [b"1"], [b"2"], [b"3"]]
     assert [each.failures for each in asked] == [1, 0, 0, 0]
 

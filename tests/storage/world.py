@@ -21,7 +21,7 @@ from engine.ports import (
     NewCustomer,
     SettleGroup,
 )
-from engine.recording.recorder import build_group
+from engine.recording.group import build_group
 from storage.database.bridge import Bridge
 from storage.database.profiles import INTAKE, SETTLE, UPKEEP
 from storage.intake.store import PostgresIntake

@@ -28,7 +28,7 @@ from engine.ports import (
     SettleGroup,
     SnapshotWrite,
 )
-from engine.recording.recorder import build_group
+from engine.recording.group import build_group
 from engine.recording.requeue import Witness
 from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.twins import Refused, Twins

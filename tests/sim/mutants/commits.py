@@ -6,7 +6,7 @@ from engine.intake.entries import EntryQueue
 from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.intake import Intake
 from engine.model.read_models import Models
-from engine.recording import recorder
+from engine.recording import group as recording_group
 from engine.recording.recorder import Recorder
 from engine.recording.requeue import RequeueEntry
 from engine.replay import runner
@@ -133,7 +133,7 @@ RECORDER = (
     mutant(
         "a requeued replay stays failed",
         "A replay that is delivered after all is not taken from those that failed.",
-        (recorder, "_replays", "delta.failed -= again", "pass"),
+        (recording_group, "_replays", "delta.failed -= again", "pass"),
         needs="requeue replay",
     ),
     mutant(
@@ -145,7 +145,7 @@ RECORDER = (
     mutant(
         "a group is dropped",
         "A group of outcomes whose fate is not known is taken for written.",
-        (Recorder, "_commit", "group.again = True", "return"),
+        (Recorder, "_settle", "group.again = again", "if again:\n    return\ngroup.again = again"),
         needs="unheard",
     ),
     mutant(
@@ -153,9 +153,9 @@ RECORDER = (
         "Actors learn that an outcome is durable when its statement is sent.",
         (
             Recorder,
-            "_commit",
-            "while True:",
-            "self._tell(taken)\ntaken = []\nwhile True: ...",
+            "_settle",
+            "counts = counts_of(group.settlements)",
+            "counts = counts_of(group.settlements)\nself._tell(taken)\ntaken = []",
         ),
         needs="kill",
     ),

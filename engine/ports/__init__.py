@@ -41,6 +41,8 @@ class PoisonError(StoreError):
 class ContentionError(StoreError):
     """A serialisation failure or deadlock (40001, 40P01): nothing was written, run it again."""
 
+    maybe_written: bool = False  # by an earlier run of the same statement
+
 
 class BlockedError(ContentionError):
     """Another session keeps a row locked that the statement needs (55P03). Nothing was written. Running

@@ -1,0 +1,127 @@
+"""The outage: the time during which a user of the store gets no answer, and what the user does meanwhile.
+
+Every loop that waits for the store waits here: it notes the outage once in the log, pauses between two
+tries, runs a statement again that lost a race, and knows whether an earlier run may have been done.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+import structlog
+import trio
+
+from engine.ports import (
+    BlockedError,
+    ContentionError,
+    OwnershipLostError,
+    StoreAwayError,
+    StoreError,
+)
+
+FIRST_PAUSE_S = 0.1  # between two tries, doubling ...
+LONGEST_PAUSE_S = 2.0  # ... to this, so that everything goes on soon after the store is back
+
+T = TypeVar("T")
+log = structlog.get_logger("angarium.store")
+
+
+def never(_: StoreError) -> bool:
+    """Return False: the run is repeated whatever happens."""
+    return False
+
+
+def nothing_written(error: StoreError) -> bool:
+    """Return True if the store was away, or a row locked, and surely nothing was written by any run."""
+    return isinstance(error, BlockedError | StoreAwayError) and not error.maybe_written
+
+
+class Outage:
+    """The outages of the store as one user meets them. Owner: that user.
+
+    `user` names in the log what waits for the store. `meanwhile` is called before each pause.
+    """
+
+    def __init__(
+        self,
+        user: str,
+        *,
+        longest_pause_s: float = LONGEST_PAUSE_S,
+        meanwhile: Callable[[], None] | None = None,
+    ) -> None:
+        self.under_way = False
+        self._user = user
+        self._longest_pause_s = longest_pause_s
+        self._meanwhile = meanwhile
+
+    async def outlast(
+        self,
+        run: Callable[[bool], Awaitable[T]],
+        *,
+        unless: Callable[[StoreError], bool] = never,
+        until: Callable[[], bool] | None = None,
+    ) -> T:
+        """Call `run` until the store answers, and return what it returns.
+
+        `run` is told True once an earlier run has an unknown outcome. A run that lost a race is repeated
+        at once, one without an answer after a pause. An error is raised instead where `unless` says so,
+        or after a pause `until`; its `maybe_written` then speaks of all runs. Other errors are raised.
+        """
+        again, pause_s = False, FIRST_PAUSE_S
+        while True:
+            try:
+                result = await run(again)
+            except (ContentionError, StoreAwayError) as error:
+                error.maybe_written = again = again or error.maybe_written
+                if unless(error):
+                    raise
+                if isinstance(error, ContentionError):
+                    await trio.lowlevel.checkpoint()
+                    continue
+                self.began(error)
+                await trio.sleep(pause_s)
+                pause_s = min(2 * pause_s, self._longest_pause_s)
+                if until is not None and until():
+                    raise
+            except StoreError:
+                self.ended()
+                raise
+            else:
+                self.ended()
+                return result
+
+    async def every(self, seconds: float, work: Callable[[], Awaitable[object]]) -> NoReturn:
+        """Do some work again and again. What the store did not take or give is left to the next time."""
+        while True:
+            await trio.sleep(seconds)
+            with self.survived():
+                await work()
+
+    @contextmanager
+    def survived(self) -> Iterator[None]:
+        """Suppress errors of the store but OwnershipLostError: the same work is tried again later."""
+        try:
+            yield
+        except OwnershipLostError:
+            raise
+        except (ContentionError, StoreAwayError) as error:
+            self.began(error)
+        except StoreError:
+            self.ended()
+            log.exception("store.refused", user=self._user)
+        else:
+            self.ended()
+
+    def began(self, error: StoreError) -> None:
+        """Note that the store gave no answer."""
+        if not self.under_way:
+            self.under_way = True
+            log.warning("store.away", user=self._user, error=str(error))
+        if self._meanwhile is not None:
+            self._meanwhile()
+
+    def ended(self) -> None:
+        """Note that the store has answered."""
+        if self.under_way:
+            self.under_way = False
+            log.info("store.back", user=self._user)

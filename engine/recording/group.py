@@ -1,0 +1,50 @@
+"""A group of outcomes, as one statement of the recorder writes it."""
+
+from engine.core.records import Settlement
+from engine.core.vocabulary import DeliveryStatus
+from engine.model.identity import shard_of
+from engine.ports import BacklogMark, ReplayDelta, SettleGroup, SnapshotWrite
+
+_UNSETTLED = (DeliveryStatus.RETRYING, DeliveryStatus.PENDING)
+
+
+def build_group(
+    settlements: list[Settlement],
+    marks: list[BacklogMark],
+    snapshots: list[SnapshotWrite],
+) -> SettleGroup:
+    """Make a group, with the shards that it is of and what it adds to the tallies of replays."""
+    destinations = {each.delivery.destination for each in settlements}
+    destinations.update(mark.destination for mark in marks)
+    destinations.update(write.destination for write in snapshots)
+    return SettleGroup(
+        settlements=settlements,
+        marks=marks,
+        snapshots=snapshots,
+        shards=sorted({shard_of(each) for each in destinations}),
+        now_ms=0,
+        replays=_replays(settlements),
+    )
+
+
+def _replays(settlements: list[Settlement]) -> list[ReplayDelta]:
+    """Count the ends of replays. What came out of the DLQ was counted as failed when it went in."""
+    deltas: dict[str, ReplayDelta] = {}
+    for settlement in settlements:
+        delivery = settlement.delivery
+        job = delivery.replay_job
+        if job is None or settlement.status in _UNSETTLED:
+            continue
+        failed = settlement.status is DeliveryStatus.FAILED
+        again = delivery.dlq_status is not None
+        if failed and again:
+            continue
+        delta = deltas.get(job)
+        if delta is None:
+            delta = deltas[job] = ReplayDelta(delivery.event.environment, job)
+        if failed:
+            delta.failed += 1
+        else:
+            delta.delivered += 1
+            delta.failed -= again
+    return list(deltas.values())

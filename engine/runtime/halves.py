@@ -1,0 +1,42 @@
+"""The halves of a group that was refused: it is divided until the item at fault stands alone."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Halves(Generic[T]):
+    """The parts of a group that are still to be run, in the order of their items. Nothing here awaits."""
+
+    def __init__(self, items: Sequence[T]) -> None:
+        self._parts = [list(items)]  # the next part is the last one
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def __iter__(self) -> Iterator[list[T]]:
+        """Take part after part, until none is left: those that are divided meanwhile as well."""
+        while self._parts:
+            yield self._parts.pop()
+
+    def divide(self, part: Sequence[T]) -> bool:
+        """Put the halves of a part that was refused next. Return False if it cannot be divided."""
+        middle = len(part) // 2
+        if not middle:
+            return False
+        self._parts += [list(part[middle:]), list(part[:middle])]
+        return True
+
+    def put_back(self, part: Sequence[T]) -> None:
+        """Let a part be the next one again."""
+        self._parts.append(list(part))
+
+    def keep(self, wanted: Callable[[T], bool]) -> None:
+        """Drop the items that nobody wants any more."""
+        parts = ([each for each in part if wanted(each)] for part in self._parts)
+        self._parts = [part for part in parts if part]
+
+    def rest(self) -> Iterable[T]:
+        """Return the items that are still to be run, in order."""
+        return [each for part in reversed(self._parts) for each in part]
