@@ -7,7 +7,6 @@ import sys
 import trio
 
 from tests.door.house import QUICK, House, running
-from tests.patience import HANGS_S
 
 
 async def tell_rest(house: House) -> None:
@@ -18,7 +17,7 @@ async def tell_rest(house: House) -> None:
 
 async def main() -> None:
     house = House(limits=QUICK)
-    async with running(house, HANGS_S):
+    async with running(house):
         resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
         print(house.door.address[1], flush=True)
         async with trio.open_nursery() as nursery:

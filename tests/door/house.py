@@ -25,6 +25,7 @@ from engine.plans.plans import BUILT_IN, Plans, overridden
 from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
 from engine.settings import Settings
+from tests.patience import HANGS_S
 
 INGEST = b"ang_dev_ingest"
 MANAGE = b"ang_dev_manage"
@@ -32,8 +33,10 @@ READ = b"ang_dev_read"
 MCP = b"angmk_manage"
 OTHER = b"ang_dev_other"
 EVENT = b'{"eventType":"order.paid","payload":{"n":1}}'
-WITHIN_S = 15.0  # as long as a head has: what waits for a deadline that it did not set hangs
-QUICK = replace(LIMITS, linger_s=0.2, rest_s=0.02)
+LATE_S = 10 * HANGS_S  # what waits for a deadline that its test did not set hangs
+QUICK = replace(
+    LIMITS, head_s=LATE_S, body_s=LATE_S, idle_s=LATE_S, write_s=LATE_S, linger_s=0.2, rest_s=0.02
+)
 
 
 class FakeIngest:
@@ -171,13 +174,13 @@ class House:
 
 
 @asynccontextmanager
-async def running(house: House, within_s: float = WITHIN_S) -> AsyncIterator[None]:
+async def running(house: House) -> AsyncIterator[None]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(house.reactor.run)
         nursery.start_soon(house.timers.run)
         await nursery.start(house.door.run)
         try:
-            with trio.fail_after(within_s):
+            with trio.fail_after(HANGS_S):
                 yield
         finally:
             for stream in house.streams:

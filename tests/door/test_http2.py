@@ -22,8 +22,8 @@ from api.door.http2_protocol import STREAM_WINDOW
 from tests.door.house import (
     EVENT,
     INGEST,
+    LATE_S,
     QUICK,
-    WITHIN_S,
     App,
     Client,
     House,
@@ -32,6 +32,7 @@ from tests.door.house import (
     running,
 )
 from tests.door.http2_client import Http2Client
+from tests.patience import HANGS_S
 
 GOODBYE = b"\0\0\x08\7" + bytes(13)  # GOAWAY without an error
 HEADERS = [("authorization", "Bearer " + INGEST.decode()), ("content-type", "application/json")]
@@ -116,7 +117,7 @@ async def test_a_long_body_that_was_answered_early_has_its_stream_reset_alone() 
         number = await client.open("POST", "/events", HEADERS[1:], end=False)
         assert (await client.response(number)).status == 401
         sent = 0
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             while number not in client.reset:
                 window = client.h2.local_flow_control_window(number)
                 if window >= 1_000:
@@ -175,7 +176,7 @@ async def test_garbage_frames_end_the_connection_alone() -> None:
 async def test_a_flood_of_resets_ends_the_connection() -> None:
     async with open_house() as house:
         client = await dial(house)
-        with trio.move_on_after(5):
+        with trio.fail_after(HANGS_S):
             try:
                 for _ in range(1_000):
                     number = await client.open("POST", "/events", HEADERS, end=False)
@@ -388,7 +389,7 @@ async def test_a_client_that_gives_no_window_is_cut_off_alone(mock_clock: MockCl
 
 async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
     # Neither the moment after the last word nor the drain ends before the clients have read everything.
-    async with open_house(limits=replace(QUICK, linger_s=WITHIN_S)) as house:
+    async with open_house(limits=replace(QUICK, linger_s=LATE_S)) as house:
         house.ingest.hold = True
         idle, busy = await dial(house), await dial(house)
         assert (await idle.ask("GET", "/unknown", [])).status == 404
@@ -396,7 +397,7 @@ async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
         await busy.send_body(number, EVENT)
         await house.ingest.wait_waiting()
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(house.door.drain, trio.current_time() + WITHIN_S)
+            nursery.start_soon(house.door.drain, trio.current_time() + LATE_S)
             while not idle.ended:
                 await idle.pump()
             assert idle.goaway == h2.errors.ErrorCodes.NO_ERROR
@@ -406,6 +407,26 @@ async def test_draining_says_goodbye_and_finishes_what_is_under_way() -> None:
             while not busy.ended:
                 await busy.pump()
             await busy.stream.aclose()
+
+
+async def test_a_drain_says_goodbye_once_a_handler_that_outlives_its_answer_has_ended() -> None:
+    go_on = trio.Event()
+
+    async def answer(receive: Any, send: Any) -> None:
+        await send(START)
+        await send({"type": "http.response.body", "body": b"answer"})
+        await go_on.wait()
+
+    async with open_house(app=bare(answer)) as house, trio.open_nursery() as nursery:
+        client = await dial(house)
+        assert (await client.ask("GET", "/", [])).body == b"answer"
+        nursery.start_soon(house.door.drain, trio.current_time() + LATE_S)
+        await trio.testing.wait_all_tasks_blocked(0.005)
+        go_on.set()
+        while not client.ended:
+            await client.pump()
+        assert client.goaway == h2.errors.ErrorCodes.NO_ERROR
+        await client.stream.aclose()
 
 
 async def test_a_client_that_says_goodbye_has_its_answers_first() -> None:
@@ -565,7 +586,7 @@ async def test_beyond_the_limit_the_idle_longest_are_closed_of_http2_too() -> No
         await busy.send_body(number, EVENT)
         await house.ingest.wait_waiting(1)
         late = await dial(house)  # takes the place of the first
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             while not idle[0].ended:
                 await idle[0].pump()
         house.ingest.hold = False

@@ -19,6 +19,7 @@ from api.budget import BodyBudget
 from api.ingestion import EVENT_BYTES
 from tests.door.house import EVENT, INGEST, QUICK, READ, House, open_house
 from tests.door.http2_client import Http2Client
+from tests.patience import HANGS_S
 
 SIZE = 300_000
 TIMES = 8
@@ -145,7 +146,7 @@ async def test_a_refused_body_without_end_has_its_stream_reset_without_an_error(
         client = await dial(house)
         number = await client.open("POST", "/events", HEADERS, end=False)
         sent = 0
-        with trio.fail_after(5):
+        with trio.fail_after(HANGS_S):
             while number not in client.reset:
                 window = client.h2.local_flow_control_window(number)
                 if piece := min(window, 16_000):

@@ -17,6 +17,7 @@ from api.door.framing import MAX_HEAD, PREFACE
 from api.door.http2_protocol import SETTINGS
 from tests.door.house import EVENT, INGEST, QUICK, House, open_house
 from tests.door.http2_client import Http2Client
+from tests.patience import HANGS_S
 
 Fields = list[tuple[str, str]]
 OWN: Fields = [
@@ -94,7 +95,7 @@ async def test_what_http_1_would_not_carry_is_not_served() -> None:
         for name, fields in REFUSED.items():
             client = await dial(house)
             number = await client.open("POST", "/events", [*OWN, *fields], end=False)
-            with trio.move_on_after(2) as waiting:
+            with trio.move_on_after(HANGS_S) as waiting:
                 while number not in client.reset and not client.ended and client.goaway is None:
                     try:
                         if client.h2.local_flow_control_window(number) >= len(EVENT):

@@ -14,6 +14,7 @@ from api.door.limits import LIMITS
 from api.door.places import STARTS, Place, Places, account_of
 from engine.model.errors import Refusal
 from tests.door.house import Client, House, open_house, post
+from tests.patience import HANGS_S
 
 GET = b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -187,7 +188,7 @@ async def connect_from(house: House, host: str) -> Client:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(HANGS_S):
         while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
             await trio.sleep(0.002)
 

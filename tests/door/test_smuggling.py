@@ -10,6 +10,7 @@ import trio
 
 from tests.door.house import Client, House, open_house, post
 from tests.door.smuggling import BODY, ONE_MEANING, REFUSED, Page
+from tests.patience import HANGS_S
 
 PATHS = (b"/events", b"/passed/on")
 
@@ -67,7 +68,7 @@ async def test_no_hidden_request_is_answered(book: dict[str, Page], path: bytes)
         for name, page in book.items():
             echo.bodies.clear()
             house.ingest.bodies.clear()
-            with trio.move_on_after(2) as waiting:
+            with trio.move_on_after(HANGS_S) as waiting:
                 found = await played(house, page, path)
             if waiting.cancelled_caught:
                 wrong.append(f"{name}: the connection stays open")

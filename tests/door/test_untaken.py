@@ -11,6 +11,7 @@ import trio
 from api.door.untaken import UntakenAnswers
 from engine.model.errors import Refusal
 from tests.door.house import QUICK, Client, House, open_house, post
+from tests.patience import HANGS_S
 
 MIB = 1024 * 1024
 SIZE = 8 * MIB  # more than the kernel keeps for a connection
@@ -72,7 +73,7 @@ async def slow_reader(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(HANGS_S):
         while not condition():  # noqa: ASYNC110 - sockets take real time, and have no event for nobody
             await trio.sleep(0.002)
 
