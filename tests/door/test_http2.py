@@ -19,6 +19,7 @@ from trio.testing import MockClock
 from api.budget import BodyBudget
 from api.door.framing import PREFACE
 from api.door.http2_protocol import STREAM_WINDOW
+from api.door.tls import CertificateError
 from tests.door.house import (
     EVENT,
     INGEST,
@@ -571,7 +572,7 @@ async def test_failed_handshakes_cost_nobody_else(
 def test_a_certificate_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "bad.pem").write_text("nonsense")
     for name in ("bad.pem", "missing.pem"):
-        with pytest.raises(ValueError, match="cannot be used"):
+        with pytest.raises(CertificateError, match="cannot be used"):
             House(tls=(tmp_path / name, tmp_path / name))
 
 
