@@ -11,7 +11,7 @@ from engine.actors.context import Context
 from engine.actors.errand import Errand
 from engine.actors.flight import Flight
 from engine.actors.ledger import Ledger
-from engine.actors.mailbox import Answered, Committed, Mailbox
+from engine.actors.mailbox import Answered, Mailbox
 from engine.actors.phase import Phase
 from engine.actors.reading import Beginning, Recollection, Restoration
 from engine.actors.reports import DestinationReport, report_of
@@ -119,11 +119,17 @@ class DestinationActor:
         """Learn that settlements are durable."""
         self._unrecorded -= len(settlements)
         self._context.attempts.recorded([each.delivery.id for each in settlements])
-        if self._context.dispatcher.at_once(self, self._absorb, settlements):
-            return
-        if self._machine is not None:
-            self._mailbox.messages.append(Committed(settlements))
-        self.wake()
+        if self._context.dispatcher.guarded(self, self._pass_commit_on, settlements):
+            self.wake()
+
+    def _pass_commit_on(self, settlements: list[Settlement]) -> bool:
+        """Tell the machine of a commit. Returns whether a turn is to follow."""
+        machine = self._machine
+        if machine is None:
+            return True
+        follows = machine.committed(settlements, self._context.now())
+        self._share.report(self._mailbox, machine)
+        return follows
 
     def refused(self, settlement: Settlement, error: Exception) -> None:
         """Crash over a settlement that the store refuses: a successor reads what the rows say."""
@@ -143,7 +149,7 @@ class DestinationActor:
         self._flush = True
         self.wake()
 
-    # --- without a turn, which is for what comes next: of most that is told nothing does
+    # --- the fast path of a lone delivery, which takes no turn
 
     def _unoccupied(self) -> DestinationMachine | None:
         """Return the machine where nothing is under way or told, and no culprit is looked for."""
@@ -153,13 +159,13 @@ class DestinationActor:
     def _begin(self, deliveries: list[Delivery]) -> bool:
         """Send a delivery that is alone. Returns whether that is done."""
         machine, context = self._unoccupied(), self._context
-        if machine is None or not machine.alone.unhindered(deliveries):
+        if machine is None or not machine.fast_path.admits(deliveries):
             return False
         if not context.attempts.plenty(self):
             return False
         self.last_active = context.now()
         self._mailbox.in_hand = deliveries[0]
-        machine.alone.begin(deliveries[0], self.last_active)
+        machine.fast_path.begin(deliveries[0], self.last_active)
         self._send(deliveries)
         self._mailbox.in_hand = None
         self._share.report(self._mailbox, machine)
@@ -168,7 +174,7 @@ class DestinationActor:
     def _judge(self, flight: Flight) -> bool:
         """Settle the success of a delivery that was alone. Returns whether that is done."""
         machine, outcome = self._unoccupied(), flight.outcome
-        if machine is None or outcome is None or not machine.alone.unmoved_by(outcome):
+        if machine is None or outcome is None or not machine.fast_path.settles(outcome):
             return False
         self.last_active = self._context.now()
         self._mailbox.judge(flight, machine, self.last_active)
@@ -176,15 +182,6 @@ class DestinationActor:
         settled = machine.settled()
         self._record(settled)
         self.ledger.mark(self.config, machine, len(settled), self.last_active)
-        return True
-
-    def _absorb(self, settlements: list[Settlement]) -> bool:
-        """Pass a commit on that nothing follows from. Returns whether that is done."""
-        machine = None if self._queued else self._machine
-        if machine is None or not machine.alone.unmoved(settlements):
-            return False
-        machine.committed(settlements, self.last_active)  # which nothing depends on
-        self._share.report(self._mailbox, machine)
         return True
 
     # --- its turn

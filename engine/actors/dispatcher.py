@@ -57,14 +57,19 @@ class Dispatcher:
             self._asleep = False
             self._wake.set()
 
-    def at_once(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Let `actor` do a small part of its work now, between two turns: what raises is its crash.
-        Returns whether that is done, as `part` does; else it is to ask for a turn."""
+    def guarded(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+        """Call `part(about)` outside a turn. Returns its answer, and True where it raised: that is a crash
+        of `actor`."""
         try:
             return part(about)
-        except Exception as error:  # the barrier of turns, where the actor needs no whole one
+        except Exception as error:  # the barrier of turns, for work that needs no turn
             self.give_up(actor, error)
             return True
+
+    def at_once(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
+        """Let `actor` take the fast path now, between two turns. Returns True if it did, as `part` does;
+        otherwise `actor` must ask for a turn."""
+        return self.guarded(actor, part, about)
 
     def in_passing(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
         """As `at_once`, but before nobody who waits for a turn."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from engine.actors.flight import Flight
 from engine.core.commands import AnyRequest, DeadRequest, DueRequest, Limits, ReadRequest
 from engine.core.machine import DestinationMachine
-from engine.core.records import Delivery, Settlement
+from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 from engine.ports import ReadBack
 
@@ -22,12 +22,6 @@ class Arrived(Struct, gc=False):
     """Deliveries that were just committed, in seq order."""
 
     deliveries: list[Delivery]
-
-
-class Committed(Struct, gc=False):
-    """Settlements that are durable now."""
-
-    settlements: list[Settlement]
 
 
 class Answered(Struct, gc=False):
@@ -45,7 +39,7 @@ class Spill(Struct, gc=False):
     count: int
 
 
-Message = Flight | Arrived | Committed | Answered
+Message = Flight | Arrived | Answered
 
 
 class Mailbox:
@@ -156,13 +150,6 @@ class Mailbox:
                 self.in_hand = message = self._cut(message, left)
                 machine.arrive(message.deliveries, now)
                 left -= len(message.deliveries)
-            elif type(message) is Committed:
-                settlements = message.settlements
-                if len(settlements) > left:
-                    messages.insert(0, Committed(settlements[left:]))
-                    settlements = settlements[:left]
-                machine.committed(settlements, now)
-                left -= len(settlements)
             elif type(message) is Answered:
                 left -= _answer(machine, message, now)
         if self.spills and not self.deliveries:

@@ -6,6 +6,7 @@ It places what arrives and what reads bring. It decides nothing about attempts.
 from collections.abc import Callable, Sequence
 
 from engine.core.commands import Limits
+from engine.core.destination import Destination
 from engine.core.lanes import Admission, Lanes
 from engine.core.queue import Queue
 from engine.core.reader import Outstanding, Reader
@@ -367,14 +368,14 @@ class Backlog:
 
     def empty(self) -> bool:
         """Tell whether nothing waits anywhere, as far as is known."""
-        reader = self.reader
-        return (
-            not self.window.held
-            and self.window.caught_up()
-            and reader.outstanding is None
-            and reader.earliest_due() is None
-            and (self.lanes is None or self.lanes.empty())
-        )
+        reader, lanes = self.reader, self.lanes
+        known = self.window.held or reader.outstanding or not self.window.caught_up()
+        return not known and (lanes is None or lanes.empty()) and reader.earliest_due() is None
+
+    def settled_by_commit(self, config: Destination) -> bool:
+        """Return True if nothing follows from the commit of a delivery's end."""
+        plain = self.accepting and self.lanes is None and config.ordering is self.ordering
+        return plain and self.reader.done()
 
     def _retrying_held(self) -> int:
         held = (*self._in_flight.values(), *self._uncommitted.values(), *self.queue.waiting())

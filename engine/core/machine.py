@@ -7,13 +7,13 @@ machine's life.
 
 from collections.abc import Callable, Sequence
 
-from engine.core.alone import Alone
 from engine.core.backlog import Backlog
 from engine.core.commands import AnyRequest, Commands, DeadRequest, DueRequest, Limits, ReadRequest
 from engine.core.counters import Counters
 from engine.core.destination import Destination
 from engine.core.discarder import Discarder
 from engine.core.dry_run import run_dry
+from engine.core.fast_path import FastPath
 from engine.core.gates import Gates
 from engine.core.health import Health
 from engine.core.heritage import adopt, take_out
@@ -25,6 +25,7 @@ from engine.core.snapshot import decode, encode
 from engine.core.verdict import (
     DeliverySignal,
     corrected_wait,
+    delivered,
     failed,
     settled_unsent,
     waiting_state,
@@ -60,7 +61,7 @@ class DestinationMachine:
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
         self.window = self._backlog.window  # what it holds in memory
-        self.alone = self._short_ways()
+        self.fast_path = FastPath(self._backlog, self._counters, self.in_flight)
         self._discarder = Discarder(self._backlog, *ways, self._end_unsent)
         self._settle: list[Settlement] = []
         self._sent_with: dict[str, int] = {}  # in flight, by an older version of the configuration
@@ -147,7 +148,11 @@ class DestinationMachine:
             return
         version = self._sent_with.pop(known.id, self.config.version)
         if outcome.success:
-            self._settle.append(self.alone.succeed(known, outcome, version, now))
+            self._settle.append(delivered(known, outcome, version, now))
+            known.attempt_count += 1
+            known.next_attempt_at = None
+            self.uncommitted[known.id] = known
+            self._counters.succeeded(outcome.duration_ms, now)
             self._gates.succeeded(known, outcome, now)
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
@@ -160,26 +165,31 @@ class DestinationMachine:
         self._counters.failed(outcome.duration_ms, outcome.message, now)
         self._gates.failed(known, outcome, self.config, now)
 
-    def committed(self, settlements: Sequence[Settlement], now: float) -> None:
-        """Take settlements that are durable now; ones of a predecessor too."""
+    def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
+        """Take settlements that are durable now; ones of a predecessor too. Returns True if `commands`
+        may have a decision to make after that."""
         uncommitted, backlog = self.uncommitted, self._backlog
         read = backlog.reader.outstanding
+        follows = not backlog.settled_by_commit(self.config)
         for settlement in settlements:
             identifier = settlement.delivery.id
             retrying = settlement.status is DeliveryStatus.RETRYING
             if retrying and settlement.attempt is None:
                 self._correcting.pop(identifier, None)
                 backlog.reader.corrected(settlement.next_attempt_at)
+                follows = True
                 continue  # the delivery is where it was
             if read is not None:
                 read.settled[identifier] = settlement.delivery.seq
             if retrying:
                 self._committed_retry(settlement.delivery, now)
+                follows = True
                 continue
             delivery = uncommitted.get(identifier)
             if delivery is not None and delivery.seq == settlement.delivery.seq:
                 del uncommitted[identifier]
                 backlog.ended(delivery, now)
+        return follows
 
     def _committed_retry(self, delivery: Delivery, now: float) -> None:
         known = self.uncommitted.pop(delivery.id, None)
@@ -262,7 +272,7 @@ class DestinationMachine:
             commands.disable = self._disable_asked = True
         commands.settle, self._settle = self._settle, commands.settle
         commands.snapshot, gates.changed = gates.changed, False
-        self.alone.look(self.config, backlog, gates)
+        self.fast_path.update(self.config, gates)
         return commands
 
     def _send(self, now: float, may_send: int) -> list[Delivery]:
@@ -344,12 +354,9 @@ class DestinationMachine:
 
     def dissolve(self) -> None:
         """End: its parts know each other, and would wait for the collector."""
-        del self._backlog.reader, self._backlog, self._discarder, self.alone
+        del self._backlog.reader, self._backlog, self._discarder, self.fast_path
 
     # --- inside
-
-    def _short_ways(self) -> Alone:
-        return Alone(self.window, self._counters, self.in_flight, self.uncommitted)
 
     def _archived(self) -> bool:
         return self.config.status == DestinationStatus.ARCHIVED

@@ -111,11 +111,11 @@ class Reader:
         due = self.earliest_due()
         return due is None or (due > now + FAR_S and self.beyond is None)
 
-    def content(self) -> bool:
-        """Tell whether nothing is to be read, and nobody waits, whatever ends and is durable."""
-        if self._lanes is not None or self.outstanding is not None:
+    def done(self) -> bool:
+        """Return True if nothing of an unordered destination is to be read, now or later."""
+        if self.outstanding is not None or self.next_due is not None or self.beyond is not None:
             return False
-        return self.next_due is None and self.beyond is None and self._window.caught_up()
+        return self._window.cursors == self._window.lasts
 
     def finish(self, request: AnyRequest) -> Outstanding | None:
         """Take the answered read; None when `request` is not the one that is under way."""

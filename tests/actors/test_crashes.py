@@ -44,9 +44,9 @@ class Brittle(DestinationMachine):
         super().judged(delivery, outcome, now)  # it breaks when half of the work is done
         self._step("judged", [delivery])
 
-    def committed(self, settlements: Sequence[Settlement], now: float) -> None:
+    def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
         self._step("committed", [each.delivery for each in settlements])
-        super().committed(settlements, now)
+        return super().committed(settlements, now)
 
     def commands(self, now: float, may_send: int) -> Commands:
         self._step("commands", [])

@@ -133,11 +133,11 @@ async def test_what_breaks_outside_of_a_turn_is_that_actors_crash(
     class Brittle(DestinationMachine):
         """One that breaks at its first commit."""
 
-        def committed(self, settlements: Sequence[Settlement], now: float) -> None:
+        def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
             if not broken:
                 broken.append(self.config.id)
                 raise ValueError("of this one alone")
-            super().committed(settlements, now)
+            return super().committed(settlements, now)
 
     async with running(make_machine=Brittle) as world:
         first, second = world.destination(1), world.destination(2)

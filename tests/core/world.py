@@ -103,7 +103,7 @@ class World:
         if not told:
             return
         self.awake()
-        if not spill and self._begins_alone(told):
+        if not spill and self._begins_fast(told):
             return
         if not spill:
             self.machine.arrive(told, self.now)
@@ -205,7 +205,7 @@ class World:
             most = longest_delay_s(self.config) or 60
             asked = self.now + min(most, outcome.retry_after_s)
             self.paused_until = max(self.paused_until, asked)
-        if self._ends_alone(delivery, outcome):
+        if self._ends_fast(delivery, outcome):
             return
         self.machine.judged(delivery, outcome, self.now)
         if outcome.retry_after_s is not None or self.gone:
@@ -236,19 +236,19 @@ class World:
         done, self.durable = self.durable[:count], self.durable[count:]
         if not done:
             return
-        before = self._turn_before(lambda: self.machine.alone.unmoved(done))
-        self.machine.committed(done, self.now)
-        self._nothing_follows(before)
+        before = self._turn_before(lambda: self.machine._backlog.settled_by_commit(self.config))
+        if not self.machine.committed(done, self.now):
+            self._nothing_follows(before)
 
-    # --- the short ways: a turn before, as an actor takes them when it has none to take
+    # --- the fast path: a turn before, as an actor takes it when it has no turn to take
 
-    def _turn_before(self, open_now: Callable[[], bool]) -> Commands | None:
-        """Let the machine decide, and return what it did, if a short way is open then; else None."""
-        before = self.turn(0) if not self.passing and open_now() else None
-        return before if open_now() else None  # still: the turn may have begun a read
+    def _turn_before(self, is_open: Callable[[], bool]) -> Commands | None:
+        """Let the machine decide, and return what it did, if the fast path is open then; else None."""
+        before = self.turn(0) if not self.passing and is_open() else None
+        return before if is_open() else None  # still: the turn may have begun a read
 
     def _nothing_follows(self, before: Commands | None) -> None:
-        """Check that after a short way there is nothing to decide."""
+        """Check that after the fast path there is nothing to decide."""
         if before is None:
             return
         after = self.turn(0)
@@ -257,21 +257,21 @@ class World:
         assert not wanted
         assert after.wake_at == before.wake_at
 
-    def _begins_alone(self, told: list[Delivery]) -> bool:
-        before = self._turn_before(lambda: self.machine.alone.unhindered(told))
+    def _begins_fast(self, told: list[Delivery]) -> bool:
+        before = self._turn_before(lambda: self.machine.fast_path.admits(told))
         if before is None:
             return False
         (delivery,) = told
-        self.machine.alone.begin(delivery, self.now)
+        self.machine.fast_path.begin(delivery, self.now)
         self._sent(delivery)
         self._nothing_follows(before)
         return True
 
-    def _ends_alone(self, delivery: Delivery, outcome: Outcome) -> bool:
+    def _ends_fast(self, delivery: Delivery, outcome: Outcome) -> bool:
         if self.in_flight:
             return False
         self.in_flight[delivery.id] = delivery  # as yet
-        before = self._turn_before(lambda: self.machine.alone.unmoved_by(outcome))
+        before = self._turn_before(lambda: self.machine.fast_path.settles(outcome))
         del self.in_flight[delivery.id]
         if before is None:
             return False

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import trio
 
 from engine.actors.dispatcher import Dispatcher, Turn
-from engine.core.alone import Alone
 from engine.core.commands import Commands
+from engine.core.fast_path import FastPath
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.runtime.timers import SLICE_S, Timers
@@ -135,8 +135,8 @@ def _breaking(
 def crashing(process: "Process") -> type[DestinationMachine]:
     """Return a machine that raises when the plan says so."""
 
-    class CrashingAlone(Alone):
-        """The short ways of one that may raise."""
+    class CrashingFastPath(FastPath):
+        """A fast path that may raise."""
 
         __slots__ = ("destination",)
         destination: str
@@ -150,10 +150,11 @@ def crashing(process: "Process") -> type[DestinationMachine]:
     class CrashingMachine(DestinationMachine):
         """One that may raise in each turn."""
 
-        def _short_ways(self) -> Alone:
-            alone = CrashingAlone(self.window, self._counters, self.in_flight, self.uncommitted)
-            alone.destination = self.config.id
-            return alone
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            path = CrashingFastPath(self._backlog, self._counters, self.in_flight)
+            path.destination = self.config.id
+            self.fast_path = path
 
         def commands(self, now: float, may_send: int) -> Commands:
             """Decide, or raise."""
@@ -167,10 +168,10 @@ def crashing(process: "Process") -> type[DestinationMachine]:
                 raise PlannedCrash
             super().judged(delivery, outcome, now)
 
-        def committed(self, settlements: Sequence[Settlement], now: float) -> None:
+        def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
             """Take them, or raise."""
             if process.turn_crashes(self.config.id):
                 raise PlannedCrash
-            super().committed(settlements, now)
+            return super().committed(settlements, now)
 
     return CrashingMachine

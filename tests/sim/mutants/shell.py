@@ -10,7 +10,7 @@ from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Mailbox
 from engine.actors.succession import Succession
 from engine.actors.waker import Waker
-from engine.core.alone import Alone
+from engine.core.fast_path import FastPath
 from engine.core.machine import DestinationMachine
 from tests.sim.mutants.planting import mutant
 
@@ -103,9 +103,9 @@ ACTORS = (
         "Settlements that are durable are not told.",
         (
             DestinationActor,
-            "committed",
-            "if self._machine is not None:",
-            "if len(settlements) > 1:",
+            "_pass_commit_on",
+            "if machine is None:",
+            "if machine is None or len(settlements) == 1:",
         ),
     ),
     mutant(
@@ -123,17 +123,17 @@ ACTORS = (
     mutant(
         "what a commit lets go on stands still",
         "No turn follows where a commit is heard of, whatever waited for it.",
-        (Alone, "unmoved", "self.content", "True"),
+        (DestinationActor, "_pass_commit_on", "return follows", "return False"),
     ),
     mutant(
-        "what is alone heeds no gate",
+        "the fast path heeds no gate",
         "A delivery that nothing waits beside is sent whatever its destination's gates say.",
-        (Alone, "look", "gates.calm", "True"),
+        (FastPath, "update", "gates.calm", "True"),
     ),
     mutant(
         "nobody is next after an end",
         "The end of the only attempt in flight lets nothing go that waits for it.",
-        (Alone, "look", "any(queue.ready)", "False"),
+        (FastPath, "update", "any(queue.ready)", "False"),
     ),
     mutant(
         "the next attempt has the same number",

@@ -36,13 +36,12 @@ def a_machine_at_rest(limits: Limits = LIMITS, **changes: Any) -> DestinationMac
 def the_short_way(
     machine: DestinationMachine, delivery: Delivery, outcome: Outcome, now: float
 ) -> None:
-    assert machine.alone.unhindered([delivery])
-    machine.alone.begin(delivery, now)
-    assert machine.alone.unmoved_by(outcome)
+    assert machine.fast_path.admits([delivery])
+    machine.fast_path.begin(delivery, now)
+    assert machine.fast_path.settles(outcome)
     machine.judged(delivery, outcome, now)
     settled = machine.settled()
-    assert machine.alone.unmoved(settled)
-    machine.committed(settled, now)
+    assert not machine.committed(settled, now)
 
 
 def the_long_way(
@@ -98,9 +97,9 @@ def test_both_ways_come_to_the_same(
 
 def test_they_are_shut_before_the_first_turn() -> None:
     machine = a_machine()
-    assert not machine.alone.unhindered([a_delivery(1)])
-    assert not machine.alone.unmoved_by(a_success())
-    assert not machine.alone.unmoved([])
+    assert not machine.fast_path.admits([a_delivery(1)])
+    assert not machine.fast_path.settles(a_success())
+    assert machine.fast_path.open is False
 
 
 @pytest.mark.parametrize(
@@ -118,59 +117,59 @@ def test_they_are_shut_before_the_first_turn() -> None:
 )
 def test_they_are_shut_where_more_is_to_be_decided(changes: dict[str, Any]) -> None:
     machine = a_machine_at_rest(**changes)
-    assert not machine.alone.unhindered([a_delivery(1)])
-    assert not machine.alone.unmoved_by(a_success())
+    assert not machine.fast_path.admits([a_delivery(1)])
+    assert not machine.fast_path.settles(a_success())
 
 
 def test_what_is_not_alone_goes_the_long_way() -> None:
     machine = a_machine_at_rest()
-    assert not machine.alone.unhindered([a_delivery(1), a_delivery(2)])
-    machine.alone.begin(a_delivery(1), NOW)
-    assert not machine.alone.unhindered([a_delivery(2)])
+    assert not machine.fast_path.admits([a_delivery(1), a_delivery(2)])
+    machine.fast_path.begin(a_delivery(1), NOW)
+    assert not machine.fast_path.admits([a_delivery(2)])
 
 
 def test_what_is_told_late_goes_the_long_way() -> None:
     machine = a_machine_at_rest()
     the_short_way(machine, a_delivery(5), a_success(), NOW)
-    assert not machine.alone.unhindered([a_delivery(4)])
-    assert machine.alone.unhindered([a_delivery(6)])
+    assert not machine.fast_path.admits([a_delivery(4)])
+    assert machine.fast_path.admits([a_delivery(6)])
 
 
 def test_what_comes_back_from_the_dead_goes_the_long_way() -> None:
     machine = a_machine_at_rest()
-    assert not machine.alone.unhindered([a_delivery(1, attempt_count=1)])
-    assert not machine.alone.unhindered([a_delivery(1, dlq_status=DlqStatus.RETRIED_FROM_DLQ)])
+    assert not machine.fast_path.admits([a_delivery(1, attempt_count=1)])
+    assert not machine.fast_path.admits([a_delivery(1, dlq_status=DlqStatus.RETRIED_FROM_DLQ)])
 
 
 def test_what_finds_no_room_goes_the_long_way() -> None:
     machine = a_machine_at_rest(Limits(64, 1_000))
     the_other = a_delivery(1, size=900)
-    assert machine.alone.unhindered([the_other])
-    machine.alone.begin(the_other, NOW)
+    assert machine.fast_path.admits([the_other])
+    machine.fast_path.begin(the_other, NOW)
     machine.judged(the_other, a_success(), NOW)
-    assert not machine.alone.unhindered([a_delivery(2, size=900)])  # while that is not durable
+    assert not machine.fast_path.admits([a_delivery(2, size=900)])  # while that is not durable
     commit(machine, step(machine))
-    assert machine.alone.unhindered([a_delivery(2, size=900)])
+    assert machine.fast_path.admits([a_delivery(2, size=900)])
 
 
 @pytest.mark.parametrize("outcome", [a_failure(), a_skip()], ids=["failure", "skip"])
 def test_an_end_that_is_no_plain_success_is_the_machines(outcome: Outcome) -> None:
     machine = a_machine_at_rest()
-    machine.alone.begin(a_delivery(1), NOW)
-    assert not machine.alone.unmoved_by(outcome)
+    machine.fast_path.begin(a_delivery(1), NOW)
+    assert not machine.fast_path.settles(outcome)
 
 
 def test_after_a_failure_they_are_shut_until_one_has_succeeded() -> None:
     machine = a_machine_at_rest()
     the_long_way_to_a_failure(machine)
-    assert not machine.alone.unhindered([a_delivery(2)])  # the first one waits for its retry
+    assert not machine.fast_path.admits([a_delivery(2)])  # the first one waits for its retry
     later = NOW + 60
     (again,) = step(machine, later).send
     assert seqs([again]) == [1]
     machine.judged(again, a_success(later), later)
     commit(machine, step(machine, later), later)
     step(machine, later)
-    assert machine.alone.unhindered([a_delivery(2)])
+    assert machine.fast_path.admits([a_delivery(2)])
 
 
 def the_long_way_to_a_failure(machine: DestinationMachine) -> None:
@@ -184,10 +183,10 @@ def the_long_way_to_a_failure(machine: DestinationMachine) -> None:
 def test_an_attempt_keeps_the_version_that_it_was_sent_by() -> None:
     machine = a_machine_at_rest()
     delivery = a_delivery(1)
-    machine.alone.begin(delivery, NOW)
+    machine.fast_path.begin(delivery, NOW)
     machine.configure(a_destination(version=2), NOW)
     step(machine)
-    assert machine.alone.unmoved_by(a_success())
+    assert machine.fast_path.settles(a_success())
     machine.judged(delivery, a_success(), NOW)
     (settlement,) = machine.settled()
     assert settlement.attempt is not None
@@ -198,7 +197,7 @@ def test_one_that_waits_for_a_place_shuts_the_end_of_the_other() -> None:
     machine = a_machine_at_rest(concurrency=1)
     machine.arrive([a_delivery(1), a_delivery(2)], NOW)
     (sent,) = step(machine).send
-    assert not machine.alone.unmoved_by(a_success())
+    assert not machine.fast_path.settles(a_success())
     machine.judged(sent, a_success(), NOW)
     assert seqs(step(machine).send) == [2]
-    assert machine.alone.unmoved_by(a_success())
+    assert machine.fast_path.settles(a_success())

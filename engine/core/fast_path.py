@@ -1,0 +1,52 @@
+"""The fast path of a lone delivery: it is sent as it arrives, and its success is settled as it ends.
+
+Most destinations have one delivery at a time, for which `DestinationMachine.commands` always decides the
+same. The fast path is open only where that is so; everything else is decided by `commands`.
+"""
+
+from collections.abc import Sequence
+
+from engine.core.backlog import Backlog
+from engine.core.counters import Counters
+from engine.core.destination import Destination
+from engine.core.gates import Gates
+from engine.core.records import Delivery, Outcome
+
+
+class FastPath:
+    """The fast path of one machine. Each call of `commands` opens or closes it. Between two such calls
+    the machine hears only of what takes the fast path, which leaves it open."""
+
+    __slots__ = ("_backlog", "_counters", "_in_flight", "open")
+
+    def __init__(
+        self, backlog: Backlog, counters: Counters, in_flight: dict[str, Delivery]
+    ) -> None:
+        self._backlog = backlog
+        self._counters = counters
+        self._in_flight = in_flight
+        self.open = False  # nothing waits, is to be read, or is held back by a gate
+
+    def update(self, config: Destination, gates: Gates) -> None:
+        """Open or close the fast path, by the state in which `commands` leaves the machine."""
+        backlog = self._backlog
+        queue = backlog.queue
+        waits = queue.waits or any(queue.ready) or config.dry_run
+        self.open = not waits and gates.calm and backlog.settled_by_commit(config)
+
+    def admits(self, deliveries: Sequence[Delivery]) -> bool:
+        """Return True if deliveries that were just committed are a single one that may `begin`."""
+        delivery = deliveries[0]
+        fresh = not delivery.attempt_count and delivery.dlq_status is None
+        alone = self.open and len(deliveries) == 1 and not self._in_flight
+        return alone and fresh and self._backlog.window.passes(delivery)
+
+    def begin(self, delivery: Delivery, now: float) -> None:
+        """Take a delivery that the path `admits`, and begin its attempt."""
+        self._counters.arrived(1, now)
+        self._backlog.window.let_pass(delivery)
+        self._in_flight[delivery.id] = delivery
+
+    def settles(self, outcome: Outcome) -> bool:
+        """Return True if the only attempt in flight ends so that it has only to be settled."""
+        return self.open and outcome.success and not outcome.skipped
