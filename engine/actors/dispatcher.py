@@ -58,8 +58,8 @@ class Dispatcher:
             self._wake.set()
 
     def guarded(self, actor: Turn, part: Callable[[T], bool], about: T) -> bool:
-        """Call `part(about)` outside a turn. Returns its answer, and True where it raised: that is a crash
-        of `actor`."""
+        """Call `part(about)` outside a turn. Returns its answer; True where it raised, which crashes
+        `actor`."""
         try:
             return part(about)
         except Exception as error:  # the barrier of turns, for work that needs no turn
