@@ -30,6 +30,7 @@ from api.door.front import FrontDoor
 from api.door.tls import watch
 from api.gate import Gate
 from api.ingestion import Ingestion
+from engine.actors.crowds import Crowds
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
@@ -130,6 +131,7 @@ class Server:
         self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
+        self.crowds = Crowds()
         self.outbound = outbound_of(self)
         settle = bridge.connection(SETTLE, self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
@@ -144,9 +146,8 @@ class Server:
             recorder=self.recorder,
             store=backlog,
             max_in_flight=settings.max_in_flight,
+            crowds=self.crowds,
         )
-        crowds = self.directory.attempts.crowds
-        self.outbound.came, self.outbound.went = crowds.came, crowds.went
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(INTAKE, self.ownership.renew_intake)
         self.intake = intakes_of(self, accept, box)

@@ -135,7 +135,9 @@ class Sending(Channel):
         if not self._streams:
             self._idle = self._instant() + self._limits.idle_s
             self.sooner(self._idle)
-            if self._door.closing or self._leaving:  # an application can end after its answer was sent
+            if (
+                self._door.closing or self._leaving
+            ):  # an application can end after its answer was sent
                 self.send_soon()
 
     def stalled(self, request: Answering) -> None:

@@ -36,10 +36,15 @@ class Attempts:
     """Owner of the number of attempts in flight, and of the ids that the API shows as DELIVERING."""
 
     def __init__(
-        self, limit: int, congested: Callable[[str], bool], *, portion: int = PORTION
+        self,
+        limit: int,
+        congested: Callable[[str], bool],
+        *,
+        portion: int = PORTION,
+        crowds: Crowds | None = None,
     ) -> None:
         """`congested`: whether so many outcomes of a workspace wait that it is to begin no attempt."""
-        self.crowds = Crowds()
+        self.crowds = crowds or Crowds()
         self._limit = limit
         self._portion = portion
         self._congested = congested

@@ -16,6 +16,7 @@ from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
 from engine.actors.awakening import Awakening
 from engine.actors.context import Context, Recording
+from engine.actors.crowds import Crowds
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.ledger import MARK_SETTLED
 from engine.actors.memory import Memory
@@ -66,6 +67,7 @@ class Directory:
         make_machine: Callable[..., DestinationMachine] = DestinationMachine,
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
+        crowds: Crowds | None = None,
     ) -> None:
         self._find = find
         self._now = now
@@ -87,7 +89,7 @@ class Directory:
         self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
-        self.attempts = Attempts(max_in_flight, recorder.holds)
+        self.attempts = Attempts(max_in_flight, recorder.holds, crowds=crowds)
         self.memory = Memory(Limits(settings.engine_deliveries, settings.engine_bytes))
         recorder.on_relief = self.attempts.pass_on
         self._context = Context(

@@ -8,6 +8,7 @@ from functools import partial
 
 import structlog
 
+from engine.actors.crowds import Crowds
 from engine.core.destination import Template
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -30,7 +31,6 @@ from engine.wire.body import outbound_body
 
 log = structlog.get_logger("angarium.outbound")
 Done = Callable[[Outcome], None]
-Heard = Callable[[str], None]  # of something of a workspace
 MOST_MADE = 1 << 20  # the most that a script returns: a run asks for room for it
 
 
@@ -46,7 +46,9 @@ class OutboundSender:
         templates: TemplateStage,
         timers: Timers,
         clock: Clock,
+        crowds: Crowds | None = None,
     ) -> None:
+        """`crowds` counts the attempts whose scripts have not run yet."""
         self.wire = wire
         self.files = files
         self.transforms = transforms
@@ -55,9 +57,7 @@ class OutboundSender:
         self.clock = clock
         self.held = HeldBytes()
         self.stopped = False
-        # Told of each attempt that is to have its script run, and that it had or never will.
-        self.came: Heard = _ignore
-        self.went: Heard = _ignore
+        self.crowds = crowds or Crowds()
 
     def stop(self) -> None:
         """Send and report nothing any more: the next process repeats the attempts under way."""
@@ -80,10 +80,6 @@ class OutboundSender:
     def forget(self, destination: str) -> None:
         """Pass on that an actor leaves: nothing here outlives an attempt."""
         self.wire.forget(destination)
-
-
-def _ignore(workspace: str) -> None:
-    """Nobody wants to know."""
 
 
 class Preparation:
@@ -145,7 +141,7 @@ class Preparation:
         if destination.transform is not None:
             self._held = MOST_MADE
             self._crowds = True
-            self._stages.came(destination.workspace)
+            self._stages.crowds.came(destination.workspace)
         elif destination.template is not None:
             self._held = len(self._body)
         else:
@@ -262,7 +258,7 @@ class Preparation:
     def _leave_crowd(self) -> None:
         if self._crowds:
             self._crowds = False
-            self._stages.went(self._transmission.destination.workspace)
+            self._stages.crowds.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
         """Hold so many bytes instead of those before."""

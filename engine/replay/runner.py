@@ -93,10 +93,8 @@ class ReplayRunner:
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
         self._wake = trio.Event()
 
-    # --- what it is told
-
     def nudge(self) -> None:
-        """Look at the store at once: a job was created or cancelled."""
+        """Look at the store at once."""
         self._look_at = 0.0
         self._wake.set()
 

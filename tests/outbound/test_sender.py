@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import trio
 
+from engine.actors.crowds import Crowds
 from engine.core.destination import Template, Transform
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -250,13 +251,26 @@ async def test_what_scripts_made_is_bounded_and_whoever_finds_no_room_waits(road
     assert all(outcome.success for outcome in road.outcomes)
 
 
+class Hearing(Crowds):
+    """Crowds that note each call."""
+
+    def __init__(self, heard: list[str]) -> None:
+        super().__init__()
+        self._heard = heard
+
+    def came(self, workspace: str) -> None:
+        self._heard.append(f"{workspace} came")
+
+    def went(self, workspace: str) -> None:
+        self._heard.append(f"{workspace} went")
+
+
 @pytest.mark.parametrize("stage", ["", "made", "run", "render"])
 async def test_who_wants_to_know_hears_of_each_that_waits_for_its_script(
     road: Road, stage: str
 ) -> None:
     heard: list[str] = []
-    road.sender.came = lambda workspace: heard.append(f"{workspace} came")
-    road.sender.went = lambda workspace: heard.append(f"{workspace} went")
+    road.sender.crowds = Hearing(heard)
     road.send(workspace="plain", template=TEMPLATE, attachments=b"[]")
     assert heard == []
     road.stages.broken = stage

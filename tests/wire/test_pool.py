@@ -9,7 +9,6 @@ from trio.testing import wait_all_tasks_blocked
 from engine.core.records import Outcome
 from engine.core.vocabulary import DeliveryOrigin
 from engine.core.vocabulary import ErrorCategory as Error
-from engine.runtime.loop_watch import MARK
 from engine.wire import connection as connection_module
 from engine.wire import idle as idle_module
 from engine.wire.target import parse_target
@@ -64,7 +63,6 @@ async def test_nothing_of_an_attempt_waits_for_the_garbage_collector(street: Str
     gone = await street.open(closing_after(b""))
     destinations = [a_destination(each.url) for each in (receiver, gone)]
     refused = a_destination("http://127.0.0.1:1/")
-    MARK.what = None  # the last handler of an earlier test's reactor
     gc.collect()
     gc.disable()
     try:
