@@ -1,25 +1,28 @@
-"""The control plane's application: every route of the table judged in the contract's order.
+"""The control plane's application: the view of each route, and the answers to its errors.
 
-Path 404, 405, 401, 429, 403, 415, 413, 400, then what the route itself says. The ingestion routes come
-as a blueprint, since the front door answers most of that traffic itself.
+`api.heads` judges the head of a request, `api.judgement` the rest. The ingestion routes come as a
+blueprint, because the front door answers most of that traffic itself.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import cast
+from typing import Any, cast
+from urllib.parse import quote
 
 import structlog
 from quart import Response, g, request
 from quart_trio import QuartTrio
-from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
-from werkzeug.routing import BaseConverter
+from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.routing import BaseConverter, Rule
 
-from api.answers import headers_of, no_such_path, not_allowed, refused
+from api.answers import headers_of, no_such_path, refused
 from api.call import Answer
+from api.entry import ENTRY
 from api.envelope import request_id_of
 from api.gate import Allowance, GateRefusal
+from api.heads import Heads, Told
 from api.judgement import Judge
 from api.routes import Route
-from api.routing import allowed_by_rule, allowed_of, allowed_of_server, by_path, pattern_of, rule_of
+from api.routing import by_path, pattern_of, rule_of
 from api.services import Services
 from api.streaming import Application, Outflow, Request
 from api.table import ROUTES
@@ -60,19 +63,13 @@ def make_app(services: Services, routes: Sequence[Route] = ROUTES) -> QuartTrio:
     paths = by_path(routes)
     templates = [pattern_of(path) for path in paths if "{" in path]
     for path, here in paths.items():
-        app.add_url_rule(
-            rule_of(path), f"OPTIONS {path}", _options(allowed_of(here)), methods=["OPTIONS"]
-        )
+        # Rules without a view: `api.heads` answers what matches them.
+        app.url_map.add(Rule(rule_of(path), endpoint=f"OPTIONS {path}", methods=["OPTIONS"]))
         # A template matches a path that is a route of its own: it must not lend that one its methods.
         if "{" not in path and any(template.fullmatch(path) for template in templates):
-            app.add_url_rule(
-                rule_of(path),
-                f"others {path}",
-                _not_allowed(allowed_of(here)),
-                methods=sorted(METHODS - {route.method for route in here}),
-                provide_automatic_options=False,
-            )
-    _register_endings(app, services, allowed_by_rule(routes))
+            others = METHODS - {route.method for route in here}
+            app.url_map.add(Rule(rule_of(path), endpoint=f"others {path}", methods=others))
+    _register_endings(app, services, Heads(services, app.url_map, routes))
     return app
 
 
@@ -83,26 +80,12 @@ class _EventType(BaseConverter):
     part_isolating = False
 
 
-def _not_allowed(allowed: str) -> Callable[..., Awaitable[Response]]:
-    async def not_allowed(**_: str) -> Response:
-        raise MethodNotAllowed(allowed.split(", "))
-
-    return not_allowed
-
-
 def _view(judge: Judge, route: Route, services: Services) -> Callable[..., Awaitable[Response]]:
     async def view(**path: str) -> Response:
         answer = await judge.answer(route, path)
         return _response(answer) if answer.chunks is None else _streamed(answer, services)
 
     return view
-
-
-def _options(allowed: str) -> Callable[..., Awaitable[Response]]:
-    async def options(**_: str) -> Response:
-        return Response(b"", 204, {"Allow": allowed})
-
-    return options
 
 
 def _response(answer: Answer) -> Response:
@@ -133,9 +116,25 @@ def _refused(refusal: Refusal) -> Response:
     return _response(refused(refusal, g.request_id))
 
 
-def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str]) -> None:
-    """Say what every request begins with, every answer ends with, and what errors become."""
-    every = allowed_of_server(allowed)
+def _judged(heads: Heads, request_id: str) -> Response | None:
+    """Judge a request that no door has judged. Return its answer; None where its view gives it."""
+    scope = cast("dict[str, Any]", request.scope)
+    state = scope.setdefault("state", {})
+    if ENTRY in state:
+        return None
+    method = scope["method"].encode()  # as it came: `get` is another one than GET
+    path = quote(scope["path"], safe="/*").encode()
+    fields = list(scope["headers"])
+    met = heads.meet(method, path, scope["query_string"], fields, request_id)
+    if not isinstance(met, Told):
+        state |= {} if met is None else {ENTRY: met}
+        return None
+    headers = {name.decode().title(): value.decode("latin-1") for name, value in met.headers}
+    return Response(met.body, met.status, headers)
+
+
+def _register_endings(app: QuartTrio, services: Services, heads: Heads) -> None:
+    """Register how every request begins, how every answer ends, and the answers to errors."""
 
     @app.before_request
     async def begin() -> Response | None:  # what is not async would cost a thread's hop
@@ -145,15 +144,12 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
         g.request_id = named or request_id_of(None if given is None else given.encode("latin-1"))
         g.allowance = None
         g.workspace = ""  # of the caller, once that is known
-        if request.scope["path"].startswith("//"):  # which the framework takes for one slash
-            raise Refusal("not_found", "no such path")
-        given_method: object = dict(request.scope).get("method")
-        if given_method != request.method and request.url_rule is not None:
-            # methods are in capitals, and `get` is another one than GET
-            raise MethodNotAllowed(allowed[request.url_rule.rule].split(", "))
-        if request.method == "OPTIONS" and request.scope["path"] == "*":  # of the server as a whole
-            return Response(b"", 204, {"Allow": every})
-        return None
+        error = request.routing_exception
+        if error is not None:
+            # The request holds this error, whose frames hold the request. Anybody can ask for a path that
+            # does not exist: such requests must not wait for the collector.
+            error.__traceback__ = error.__context__ = None
+        return _judged(heads, g.request_id)
 
     @app.after_request
     async def end(response: Response) -> Response:
@@ -195,9 +191,6 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
 
     @app.errorhandler(HTTPException)
     async def http(error: HTTPException) -> Response:
-        # The request keeps the error that its path was, and by the error's frames itself: what anybody
-        # may ask for without a key would wait for the collector, with its headers and all.
-        error.__traceback__ = error.__context__ = None
         return _http_error(error)
 
     @app.errorhandler(Exception)
@@ -208,9 +201,6 @@ def _register_endings(app: QuartTrio, services: Services, allowed: dict[str, str
 
 def _http_error(error: HTTPException) -> Response:
     """Return what the framework refuses in the API's words."""
-    if isinstance(error, MethodNotAllowed):
-        allowed = set(error.valid_methods or ()) - {"*"}
-        return _response(not_allowed(request.method, allowed, g.request_id))
     if isinstance(error, NotFound):
         return _response(no_such_path(g.request_id))
     return _refused(Refusal("invalid_request", error.description or "the request is malformed"))

@@ -7,6 +7,7 @@ import math
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, NoReturn
 
+from api.refusals import too_large
 from engine.model.documents import invalid
 from engine.model.errors import Refusal
 from engine.model.json_members import MAX_DEPTH, deepest, storable
@@ -15,11 +16,6 @@ from engine.model.json_members import MAX_DEPTH, deepest, storable
 # there is known from the text, which can hold a hundred thousand values.
 LOOKED_AT = 5_000
 BODY_BYTES = 256 * 1024  # a rule or destination at its limits has a tenth of it
-
-
-def too_large(most: int) -> Refusal:
-    """Return the refusal of a body of more than `most` bytes."""
-    return Refusal("payload_too_large", f"the body is larger than {most} bytes")
 
 
 async def counted(parts: AsyncIterator[bytes], most: int) -> AsyncIterator[bytes]:

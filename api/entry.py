@@ -13,6 +13,7 @@ from api.gate import Admission, Allowance
 from api.ingestion import at_gate
 from api.policy import check_route
 from api.queries import parameters
+from api.refusals import other_environment
 from api.routes import Embed, Route
 from api.services import Services
 from engine.core.vocabulary import Environment
@@ -97,7 +98,7 @@ def check_named(admission: Admission | None, name: object) -> None:
     """Refuse with 403 when the request names another environment than the key's own."""
     own = None if admission is None else admission.environment
     if own is not None and name in Environment.__members__ and name != own.name.name:
-        raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+        raise other_environment(own.name.name)
 
 
 def _readable(query: bytes) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from api.cors import Cors, foreign_origin
 from api.envelope import CHALLENGE, envelope
 from api.gate import Admission, Allowance, Gate, GateRefusal, named_environment
 from api.queries import MAX_PARAMETERS
+from api.refusals import encoded, no_room, other_environment, too_large, wrong_type
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.ingest.ingest import Done, Reply
 from engine.model.errors import Refusal
@@ -26,7 +27,6 @@ PATHS = {b"/events": False, b"/events/batch": True}  # path: whether it takes a 
 EVENT_BYTES = 256 * 1024
 BATCH_BYTES = 5 * 1024 * 1024
 SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
-OVERLOADED_RETRY_S = 1  # bodies are answered within a second or so, and then there is room again
 
 Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value
 
@@ -190,23 +190,6 @@ def at_gate(refusal: Refusal, allowance: Allowance) -> GateRefusal:
     return gated
 
 
-def too_large(limit: int) -> Refusal:
-    """Return the refusal of a body of more than `limit` bytes."""
-    return Refusal("payload_too_large", f"the body is larger than {limit} bytes")
-
-
-def no_room() -> Refusal:
-    """Return the refusal of a body that the budgets have no room for."""
-    return Refusal(
-        "overloaded", "too many request bodies at once", retry_after_s=OVERLOADED_RETRY_S
-    )
-
-
-def body_late() -> Refusal:
-    """Return the refusal of a body that did not arrive in time."""
-    return Refusal("request_timeout", "the body did not arrive in time")
-
-
 def _named(query: bytes, fields: Fields) -> list[str]:
     """Every environment that the request names, as it names it."""
     header = fields.get(b"x-environment")
@@ -238,7 +221,7 @@ def _check_environment(admission: Admission, named: list[str]) -> None:
         return
     for name in named:
         if name != own.name.name and name in Environment.__members__:
-            raise Refusal("forbidden", f"this key belongs to {own.name.name}")
+            raise other_environment(own.name.name)
 
 
 def _check_type(fields: Fields) -> None:
@@ -246,6 +229,6 @@ def _check_type(fields: Fields) -> None:
     if given != b"application/json":
         essence = given.partition(b";")[0].strip(b" \t").lower()
         if essence != b"application/json":
-            raise Refusal("unsupported_media_type", "the body must be application/json")
+            raise wrong_type("application/json")
     if b"content-encoding" in fields:
-        raise Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
+        raise encoded()

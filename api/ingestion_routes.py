@@ -5,16 +5,8 @@ from quart import Blueprint, Response, request
 
 from api.envelope import request_id_of
 from api.gate import GateRefusal
-from api.ingestion import (
-    Admitted,
-    Answer,
-    Ingestion,
-    answer_of,
-    body_late,
-    no_room,
-    refusal_of,
-    too_large,
-)
+from api.ingestion import Admitted, Answer, Ingestion, answer_of, refusal_of
+from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 

@@ -7,12 +7,13 @@ import trio
 from pydantic import BaseModel
 from quart import g, request
 
-from api.bodies import counted, nothing, read_object, too_large
+from api.bodies import counted, nothing, read_object
 from api.call import Answer, Call
-from api.entry import ENTRY, Entry, check_named, enter, held_to
+from api.entry import ENTRY, Entry, check_named, held_to
 from api.gate import Admission, named_environment
 from api.policy import check_fields, withheld
 from api.queries import Query, parameters, read_query
+from api.refusals import body_late, encoded, too_large, wrong_type
 from api.routes import ANY_TYPE, Handler, Route
 from api.services import Services
 from api.shares import KEYS
@@ -93,11 +94,9 @@ class Judge:
             return await handler(call)
 
     def _entry(self, route: Route) -> Entry:
-        """Return how the request came in: as the door judged its head, or judged here. Raises Refusal."""
-        entry: Entry | None = request.scope.get("state", {}).get(ENTRY)
-        if entry is None or entry.route is not route:
-            headers = list(request.scope["headers"])
-            entry = enter(self._services, route, request.query_string, headers)
+        """Return how the request came in, as `api.heads` judged its head."""
+        entry: Entry = request.scope["state"][ENTRY]
+        assert entry.route is route
         g.allowance, g.workspace = entry.allowance, entry.workspace
         return entry
 
@@ -108,10 +107,8 @@ class Judge:
         if route.body is None and not route.action and not route.streams:
             return b""
         if "Content-Encoding" in request.headers:
-            raise Refusal("unsupported_media_type", "the body must not have a Content-Encoding")
-        unsupported = Refusal(
-            "unsupported_media_type", f"the body must be {' or '.join(route.content_types)}"
-        )
+            raise encoded()
+        unsupported = wrong_type(*route.content_types)
         essence = request.headers.get("Content-Type", "").partition(";")[0].strip(" \t").lower()
         known = essence in route.content_types or ANY_TYPE in route.content_types
         # What an action does not have is of no type: many a client names a form's for an empty body.
@@ -134,7 +131,7 @@ class Judge:
                     if len(body) > route.body_bytes:
                         raise too_large(route.body_bytes)
         except trio.TooSlowError:
-            raise Refusal("request_timeout", "the body did not arrive in time") from None
+            raise body_late() from None
         if body.strip() and not known:
             raise unsupported
         return bytes(body)

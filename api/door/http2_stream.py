@@ -18,7 +18,8 @@ from api.door.progress import Progress
 from api.entry import Entry
 from api.gate import GateRefusal
 from api.heads import Told
-from api.ingestion import PATHS, Admitted, answer_of, body_late, no_room, too_large
+from api.ingestion import PATHS, Admitted, answer_of
+from api.refusals import body_late, no_room, too_large
 from engine.ingest.ingest import Reply
 from engine.model.errors import Refusal
 

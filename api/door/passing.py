@@ -12,7 +12,7 @@ from api.door.limits import NO_WORKSPACE
 from api.door.progress import Progress
 from api.entry import Entry
 from api.heads import Told
-from api.ingestion import no_room
+from api.refusals import no_room
 from engine.model.errors import Refusal
 
 

@@ -580,4 +580,10 @@ async def running(house: House) -> AsyncIterator[None]:
     house.reactor.shut()
 
 
+def example_of(method: str, path: str) -> Any:
+    """Return the document's example of an operation's JSON body."""
+    content = DOCUMENT["paths"][path][method.lower()]["requestBody"]["content"]
+    return content["application/json"]["example"]
+
+
 ALL_PATHS = [(route.method, route.path) for route in ROUTES]

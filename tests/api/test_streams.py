@@ -120,8 +120,9 @@ class Routes:
 async def opened(bridge: Bridge) -> AsyncIterator[tuple[House, Routes, Caller]]:
     house, routes = House(bridge), Routes()
     services = house.services()
-    app = make_app(services, routes.table())
-    heads = Heads(services, app.url_map, routes.table())
+    table = routes.table()
+    app = make_app(services, table)
+    heads = Heads(services, app.url_map, table)
     settings = Settings(bind="127.0.0.1:0")
     house.door = FrontDoor(
         settings,

@@ -26,9 +26,10 @@ async def test_a_request_is_gone_once_it_was_answered(house: House, api: Caller)
     seen: list[weakref.ref[Any]] = []
     house.door.heads = None  # the application answers all of them, as it does over HTTP/2
 
-    @house.app.before_request
     async def look() -> None:
         seen.append(weakref.ref(request._get_current_object()))  # type: ignore[attr-defined]  # a proxy's
+
+    house.app.before_request_funcs[None].insert(0, look)  # before the head is judged
 
     async def gone() -> bool:
         return seen[-1]() is None
