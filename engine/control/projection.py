@@ -109,7 +109,7 @@ class ModelProjection(Projection):
         self._models.remove_rule(rule)
 
     def schema(self, environment: int, event_type: str, active: ActiveSchema | None) -> None:
-        """Hold events of a type to this version."""
+        """Check events of a type against this version."""
         self._schemas.put(environment, event_type, active)
 
     def settings(self, settings: WorkspaceSettings) -> None:

@@ -68,7 +68,7 @@ class ReplayDraft(Document):
     )  # fmt: skip
 
     def selection(self) -> ReplaySelection:
-        """Return it as the engine knows it. Raises Refusal 400 where it is too wide or says nothing."""
+        """Return the selection of the draft. Raises Refusal 400 for one that is too wide, or empty."""
         bounds = (self.destination_id, self.customer_account_id, self.delivery_ids, self.from_)
         if all(bound is None for bound in bounds):
             raise Refusal(

@@ -47,6 +47,6 @@ def read_base64(text: bytes) -> bytes:
         content = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         raise ValueError("is not base64, with padding and without line breaks") from None
-    if base64.b64encode(content) != text:  # bits that nobody reads could hide a second reading
+    if base64.b64encode(content) != text:  # bits that decoders ignore could hide a second reading
         raise ValueError("is not base64 in its one form")
     return content

@@ -9,8 +9,8 @@ from typing import Any
 
 import cel
 
-from engine.filters.checking import FUNCTIONS
 from engine.filters.errors import NO_OVERLOAD, EvaluationError, FilterError
+from engine.filters.functions import FUNCTIONS
 from engine.filters.macros import Evaluate
 from engine.filters.patterns import TEXT, translated
 from engine.filters.scope import Facts

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from weakref import WeakValueDictionary
 
-from engine.filters.checking import check
 from engine.filters.compiler import FilterCompiler
 from engine.filters.errors import EvaluationError, FilterError
+from engine.filters.functions import check
 from engine.filters.macros import Evaluate
 from engine.filters.parser import parse
 from engine.filters.scope import Facts

@@ -31,7 +31,9 @@ class Sign(BaseModel):
     model_config = _ENTRY
 
     status: list[int] = []
-    header: str | None = None  # is there; with `among`, has one of these values
+    header: str | None = (
+        None  # a header that must be there; with `among` it must have one of these values
+    )
     json_: str | None = Field(None, alias="json")
     text: str | None = None  # the whole body, trimmed
     among: list[str | int | bool] = []  # allowed values of the header or member; empty: any

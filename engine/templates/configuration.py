@@ -49,7 +49,7 @@ class ConfigurationSchema:
             raise ValueError(f"{'.'.join(['config', *place])}: {error.message}") from error
 
     def check(self, config: object) -> None:
-        """Raise Refusal `invalid_request` naming each field that is wrong. A null is as nothing."""
+        """Raise Refusal `invalid_request` naming each wrong field. A null counts as absent."""
         if not isinstance(config, dict):
             raise invalid("config", "must be an object")
         given = {name: value for name, value in config.items() if value is not None}

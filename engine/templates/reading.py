@@ -86,7 +86,7 @@ class _TemplateFile(BaseModel):
 
 
 def read_template(path: Path, added: frozenset[str]) -> Definition:
-    """Return the template of a file; `added` are hosts that the operator allows it. Raises
+    """Return the template of a file; `added` are further hosts that the operator allows. Raises
     TemplateFileError."""
     if ID.fullmatch(path.stem) is None:
         raise TemplateFileError(

@@ -168,7 +168,7 @@ class JobQueue:
                 break
             ring.rotate(-1)
         else:
-            # All have had their turn. Give as many turns as it takes at once: none gains by it.
+            # All have had their turn. All get equally many new turns, until one of them may go.
             turns = int(-max(tenant.credit_s for tenant in ring) / TURN_S) + 1
             for tenant in ring:
                 tenant.credit_s = min(TURN_S, tenant.credit_s + turns * TURN_S)
