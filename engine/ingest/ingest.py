@@ -1,7 +1,7 @@
 """Ingestion: a request's bytes become checked, routed events on their way to a commit.
 
-One door for both lanes: the front door and the Quart routes call `submit` and write what it replies.
-A single event is worked through at once; a batch in slices, so that nobody waits for a large one.
+The front door and the Quart routes both call `submit`, and write its reply. A single event is checked at
+once. A batch is checked in slices, so that no other request waits for a large one.
 """
 
 from collections.abc import Awaitable, Callable
@@ -65,7 +65,7 @@ class Spawn(Protocol):
 
 
 class Ingest:
-    """Checks, routes and submits. It owns nothing but the batches under way."""
+    """Checks, routes and submits events. Owner of the batches under way."""
 
     def __init__(
         self,
@@ -96,58 +96,37 @@ class Ingest:
         if batch:
             self._spawn(self._guard, self._batch, done, environment.number, (body, hops))
             return
+        entry: Accepted | Unfinished
         try:
-            self._single(environment.number, body, done, hops)
+            entry = self._accept(environment.number, body, MAX_DEPTH, hops)
         except KeyedRefusal as refusal:
-            self._spawn(self._guard, self._refused_single, done, environment.number, refusal)
+            self._spawn(self._guard, self._refused, done, environment.number, refusal)
+            return
         except Refusal as refusal:
             done(refused(refusal))
+            return
         except Unfinished as unfinished:
-            given = unfinished, len(body)
-            self._spawn(self._guard, self._judged_single, done, environment.number, given)
+            entry = unfinished
+        else:
+            if self._attaching is None or entry.event.attachments is None:
+                self._submit_single(entry, len(body), done, NOTHING_ATTACHED)
+                return
+        self._spawn(self._guard, self._finish, done, environment.number, (entry, len(body)))
 
-    def _single(self, environment: int, body: bytes, done: Done, hops: int) -> None:
-        accepted = self._accept(environment, body, MAX_DEPTH, hops)
-        self._submit_single(environment, accepted, len(body), done)
-
-    async def _judged_single(
-        self, environment: int, given: tuple[Unfinished, int], done: Done
+    async def _finish(
+        self, environment: int, given: tuple[Accepted | Unfinished, int], done: Done
     ) -> None:
-        """Finish an event's judgement, then submit it."""
-        unfinished, size = given
-        try:
-            choices = await self.judge.finish(unfinished)
-        except KeyedRefusal as refusal:
-            await self._refused_single(environment, refusal, done)
-            return
-        self._submit_single(environment, _accepted(unfinished.event, choices), size, done)
+        """Finish an event's judgement and make its attachments files, where it needs that; submit it."""
+        del environment
+        entry, size = given
+        if isinstance(entry, Unfinished):
+            entry = _accepted(entry.event, await self.judge.finish(entry))
+        attached = NOTHING_ATTACHED
+        if self._attaching is not None and entry.event.attachments is not None:
+            attached = await self._attaching.attach(entry)
+        self._submit_single(entry, size, done, attached)
 
-    def _submit_single(self, environment: int, accepted: Accepted, size: int, done: Done) -> None:
-        if accepted.event.attachments is not None and self._attaching is not None:
-            given = accepted, size
-            self._spawn(self._guard, self._attached_single, done, environment, given)
-            return
-        self._submit(
-            Submission(
-                [accepted.event],
-                accepted.deliveries,
-                [accepted.claim] if accepted.claim is not None else [],
-                size,
-                lambda fate: done(receipt(accepted, fate)),
-            )
-        )
-
-    async def _attached_single(
-        self, environment: int, given: tuple[Accepted, int], done: Done
-    ) -> None:
-        """Make an event's attachments files, then submit it with them."""
-        assert self._attaching is not None
-        accepted, size = given
-        try:
-            attached = await self._attaching.attach(accepted)
-        except KeyedRefusal as refusal:
-            await self._refused_single(environment, refusal, done)
-            return
+    def _submit_single(self, accepted: Accepted, size: int, done: Done, attached: Attached) -> None:
         self._submit(
             Submission(
                 [accepted.event],
@@ -175,10 +154,13 @@ class Ingest:
     async def _guard(
         self, work: Callable[..., Awaitable[None]], done: Done, environment: int, given: object
     ) -> None:
-        """Run what answers one request, and answer it where that does not come to its end."""
+        """Run the work that answers one request. Where the work breaks, answer the request here."""
         TASK_MARK.set((work.__name__, environment))
         try:
-            await work(environment, given, done)
+            try:
+                await work(environment, given, done)
+            except KeyedRefusal as keyed:
+                await self._refused(environment, keyed, done)
         except Refusal as refusal:
             done(refused(refusal))
         except trio.Cancelled:
@@ -188,8 +170,8 @@ class Ingest:
             log.exception("request failed")
             done(failed("internal"))
 
-    async def _refused_single(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
-        """Answer an event that its schema refuses: its key comes first."""
+    async def _refused(self, environment: int, refusal: KeyedRefusal, done: Done) -> None:
+        """Answer an event that was refused: its key, where it was accepted before, comes first."""
         known = await self._known(environment, [refusal])
         fate = Fate(lost=known)
         done(receipt(refusal.accepted, fate) if known else refused(refusal))
@@ -198,13 +180,11 @@ class Ingest:
         body, hops = given
         entries = await self._read(environment, body, hops)
         if self._attaching is None or not any(map(_brings_files, entries)):
-            known = await self._known(environment, entries)
-            self._submit_batch(entries, known, len(body), done, NOTHING_ATTACHED)
+            await self._submit_batch(environment, entries, len(body), done, NOTHING_ATTACHED)
             return
         attached = await self._attaching.attach_all(entries)
         async with self._attaching.let_go_unless_done(attached):
-            known = await self._known(environment, entries)
-            self._submit_batch(entries, known, len(body), done, attached)
+            await self._submit_batch(environment, entries, len(body), done, attached)
 
     async def _known(
         self, environment: int, entries: list[Accepted | Refusal]
@@ -247,15 +227,16 @@ class Ingest:
                 entries.append(refusal)
         return entries
 
-    def _submit_batch(
+    async def _submit_batch(
         self,
+        environment: int,
         entries: list[Accepted | Refusal],
-        known: dict[str, Claimed],
         size: int,
         done: Done,
         attached: Attached,
     ) -> None:
-        """Submit what was accepted. `known` has what turned out to be a duplicate before its commit."""
+        """Submit the accepted events of a batch, without those that are known to be duplicates."""
+        known = await self._known(environment, entries)
         accepted = [
             entry
             for entry in entries

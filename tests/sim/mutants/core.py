@@ -187,7 +187,7 @@ BACKLOG = (
         "What was read as due and found no room is not read again.",
         (Backlog, "due", "self.reader.leaves(due)", "pass"),
         (Reader, "leaves_more", "self.leaves(min(last_due, latest))", "pass"),
-        needs="small NO_ENVIRONMENTS",
+        needs="small NONE",
     ),
     mutant(
         "what is in flight is read back",
