@@ -1,8 +1,8 @@
-"""Reads events from request bodies, strictly and without ever re-serialising a payload.
+"""The reader of events in request bodies: strict, and it never serialises a payload again.
 
-msgspec does the ordinary case in a microsecond. What it cannot see (duplicate keys, depth,
-surrogates that only a payload may hold) is first excluded by cheap counts; a body that they cannot clear
-is held to the exact counts of `engine.model.json_members`. No step here is made for each token of a body.
+msgspec decodes an ordinary body in a microsecond. It does not see duplicate keys, depth, and surrogates
+outside the payload. Cheap counts exclude these for most bodies; the exact counts of
+`engine.model.json_members` decide the rest. Nothing here works token by token.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""What a caller says of a file, whichever form it comes in, with every rule about it."""
+"""The description of a file that a caller sends, in each of its forms, with the rules for its fields."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -27,14 +27,14 @@ ContentType = Annotated[
 
 
 class FileSource(Document):
-    """Where a file is: at a URL, from which it is fetched, or in a `data:` URI."""
+    """The source of a file: a URL that the service fetches, or a `data:` URI."""
 
     kind: Literal["URL", "INLINE"]
     uri: str = Field(min_length=1)
 
 
 class FileFields(Document):
-    """What is said of a file beside its content."""
+    """The description of a file without its content."""
 
     file_name: FileName | None = None
     content_type: ContentType | None = None
@@ -57,7 +57,7 @@ class FileFields(Document):
         return text
 
     def check(self) -> None:
-        """Refuse what the types of the fields do not tell."""
+        """Check the rules that the types of the fields do not express. Raises Refusal."""
         check_type(self.event_type)
 
 

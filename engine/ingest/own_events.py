@@ -1,8 +1,8 @@
-"""The service's own events on their way in: announced at any moment, entered like any other event.
+"""The queue of the service's own events: any part announces them, and they enter like any other event.
 
-What is announced waits in memory, in order, until the intake has made it durable, however long the
-database is away. The queue is bounded; what does not fit is dropped, counted and logged. Nothing here
-raises into whoever announces.
+An announcement waits in memory, in order, until the intake has made it durable, however long the database
+is away. The queue is bounded. Announcements that do not fit are dropped, counted and logged. No
+announcement raises into its caller.
 """
 
 from collections import Counter, deque
@@ -61,7 +61,7 @@ class OwnEventStatistics(Struct, frozen=True):
 
 
 class OwnEvents:
-    """Owner of what is announced and not yet durable."""
+    """Owner of the announcements that are not durable yet."""
 
     def __init__(
         self,

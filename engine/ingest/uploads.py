@@ -1,7 +1,7 @@
-"""Uploads: a file that is kept, or is to be fetched, becomes an event with its deliveries.
+"""Uploads: a file that is stored, or a URL to fetch, becomes an event with its deliveries.
 
-File and event become durable in one commit, like any event. The content is held until the fate of that
-commit is known, also when nobody waits for it any more.
+File and event become durable in one commit, like any event. The content is held until the result of that
+commit is known, even if the client no longer waits for it.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ log = structlog.get_logger("angarium.files")
 
 
 class Content(Struct, frozen=True):
-    """What a file is to consist of: `kept`, or what is at `url`."""
+    """The content of a file: either `kept`, or at `url`."""
 
     source: SourceKind
     kept: Kept | None = None
@@ -40,7 +40,7 @@ class Content(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True):
-    """What came of an upload. Of a duplicate `file` is the first one's."""
+    """The result of an upload. For a duplicate, `file` is the file of the first upload."""
 
     file: FileRecord
     deliveries: int
@@ -48,7 +48,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Uploads:
-    """Makes events of files. Owner of nothing but what waits for its fate."""
+    """Makes events of files. Owner of the uploads whose commit is not decided."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
-"""The second way in: deliveries that are requeued or replayed draw their seq between groups of events.
+"""The entry queue: requeued and replayed deliveries that wait for the intake to write them.
 
-The intake's loop alone calls `admit_next`, one entry after each of its groups: of one environment
-statements that draw a seq never overlap, and live events wait for one entry at most.
+Only the intake's loop calls `admit_next`, for one entry after each group. So statements that draw a seq
+for one environment never overlap, and live events wait for one entry at most.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ from engine.ports import (
 
 
 class Entry(Protocol):
-    """Deliveries that are to enter together: so few that their statement takes some milliseconds."""
+    """Deliveries that are written together: so few that their statement takes some milliseconds."""
 
     destinations: Sequence[tuple[int, str]]  # (environment, id) of all that may get one
 
@@ -59,7 +59,7 @@ log = structlog.get_logger("angarium.intake")
 
 
 class _Waiting:
-    """An entry and what came of it."""
+    """An entry that waits, and its result."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
@@ -93,11 +93,11 @@ class EntryQueue:
 
     @property
     def ready(self) -> bool:
-        """Whether there is one that may be admitted now."""
+        """Return whether an entry can be admitted now."""
         return self._first() is not None
 
     def concerns(self, environment: int) -> bool:
-        """Whether one that waits is of an environment."""
+        """Return whether an entry of this environment waits."""
         return any(environment in each.environments for each in self._waiting)
 
     async def enter(self, entry: Entry, within_s: float = inf) -> list[Delivery]:
@@ -130,17 +130,17 @@ class EntryQueue:
         return mine.deliveries
 
     def close(self) -> None:
-        """Take no more, and give back what waits."""
+        """Accept no more entries, and refuse those that wait."""
         self._closed = True
         self.refuse(_not_begun("the server is stopping"))
 
     def refuse(self, error: StoreError) -> None:
-        """Give back what waits: it was surely not written."""
+        """Refuse the entries that wait: they were surely not written."""
         while self._waiting:
             self._end(self._waiting.popleft(), error)
 
     def abandon(self) -> None:
-        """Give back what was being written when the loop broke: nobody knows what became of it."""
+        """End the entry that was being written when the loop broke: its outcome is unknown."""
         if self._open is not None:
             self._end(self._open, StoreAwayError("the intake broke"))
             self._open = None

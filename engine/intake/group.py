@@ -1,7 +1,7 @@
-"""One group of submissions: what its statement is to write, and what that means for equal claims.
+"""A group of submissions: the rows that one statement writes, and the claims of idempotency keys.
 
-Of equal idempotency keys the first claim goes into the statement. The others are its twins, whose fate
-follows from its own.
+If several submissions claim the same key, the statement has the first claim. The others are twins of it:
+their result follows from the result of the first.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,7 +31,7 @@ class IntakeStatistics(Struct, frozen=True):
 
 
 def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup, Twins]:
-    """Make one group of submissions; whose customers and destinations are new is not looked for."""
+    """Make one group of submissions. New customers and destinations are not filled in."""
     group = IntakeGroup([], [], [], [], [], now_ms=now_ms)
     first: dict[tuple[int, str], KeyClaim] = {}
     twins: Twins = {}
@@ -54,7 +54,7 @@ def grouped(submissions: Iterable[Submission], now_ms: int) -> tuple[IntakeGroup
 
 
 def with_twins(acceptance: Acceptance, twins: Twins) -> tuple[dict[str, Claimed], frozenset[str]]:
-    """Return what was `lost` and `unheld`, twins included."""
+    """Return the `lost` and `unheld` events of a group, twins included."""
     lost, unheld = acceptance.lost, acceptance.unheld
     if twins:
         lost = lost | {

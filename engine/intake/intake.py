@@ -1,7 +1,7 @@
-"""The intake: what is waiting becomes durable in one group commit, then its waiters are told.
+"""The intake: submissions that wait become durable in one group commit, then their callers are told.
 
-One group is open at a time; while it commits, the next one gathers. Of one environment statements that
-draw a seq never overlap, and the deletion of backlog rows takes its turn between two groups.
+One group is open at a time. While it commits, the next group gathers. Statements that draw a seq for one
+environment never overlap, and backlog rows are deleted between two groups.
 """
 
 from collections import deque
@@ -61,7 +61,7 @@ class Destinations(Directory, Protocol):
 
 
 class Intake:
-    """Owner of everything between acceptance and commit. `submit` never blocks."""
+    """Owner of the submissions between acceptance and commit. `submit` never blocks."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class Intake:
         self._wake.set()
 
     def refuse(self, environments: Collection[int]) -> None:
-        """Refuse what waits of these environments: it was surely not accepted."""
+        """Refuse the submissions of these environments that wait: they were surely not accepted."""
         self._fail(self._waiting.take_all(environments), OVERLOADED)
 
     def close(self) -> None:
@@ -178,14 +178,14 @@ class Intake:
                 return
 
     def _anything_waits(self) -> bool:
-        """Whether something waits that may be begun."""
+        """Return whether a submission waits that can be written now."""
         locks = self.locks
         locks.request(lambda each: each in self._waiting or self.entries.concerns(each))
         return self._waiting.others(locks.barred)
 
     def _gather(self) -> list[Submission]:
-        """Take whole submissions in hand until the group is full; while deliveries go first, only of
-        those environments that are not held up by it."""
+        """Take whole submissions until the group is full, and hold their environments. While deliveries
+        go first, the environments that caused the load are passed over."""
         settings, pace, barred = self._settings, self._pace, self.locks.barred
         passed_over = pace.passed_over
         group = self._waiting.gather(

@@ -1,4 +1,4 @@
-"""What was committed and is still to be told to the directory of actors. It is kept until it is told.
+"""The committed deliveries that the directory of actors was not told of yet.
 
 A call to the directory that raises ends the intake's loop; the next run of the loop tells it again.
 """

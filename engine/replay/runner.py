@@ -39,9 +39,7 @@ LIVE_CHUNK = 32
 LIVE_REST = 2.0  # times as long as the chunk took
 LIVE_REST_MOST_S = 0.05
 LIVE_S = 1.0  # so long after the last event
-# Legs of one environment's jobs in memory, some 10 MB. A job beyond them waits until others have ended
-# before its counting begins.
-LEGS_MOST = 20_000
+LEGS_MOST = 20_000  # of an environment's jobs in memory, some 10 MB: beyond them a new job waits
 # A round that took this long and found nothing to do is followed by a rest: there are very many jobs.
 LONG_ROUND_S = 0.02
 ROUND_REST = 4.0  # times as long as the round took

@@ -1,8 +1,8 @@
-"""Judges events by the rules, schema and filters of their types; what takes long in slices, in turns.
+"""The evaluation of events by the schema and the rules of their types, in slices where it takes long.
 
-Most are judged within microseconds. A filter that looks at thousands of things, and a search among
-patterns that are made to be alike, give way after half a millisecond and go on when other tasks have
-run: one event of an environment at a time, and slice by slice the environments in turn.
+Most events take microseconds. A filter that looks at thousands of items, or a search among patterns that
+are made to be alike, pauses after half a millisecond and goes on when other tasks have run. One event of
+an environment is evaluated at a time, and environments take turns slice by slice.
 """
 
 from collections import Counter
@@ -145,7 +145,7 @@ class Judge:
             slices.give_up()  # who is refused, or not waited for, must hold nothing any more
 
     def _in_turn(self, environment: int) -> bool:
-        """Whether an event is not to be begun before its turn."""
+        """Return whether an event has to wait for its turn before it is begun."""
         half_way = self._half_way
         if half_way[environment] >= HALF_WAY_EACH or half_way.total() >= HALF_WAY:
             return True

@@ -1,8 +1,8 @@
-"""How long schemas and filters may hold the loop for one environment's events, by the CPU's clock.
+"""The CPU time that schemas and filters of one environment can take of the loop, as a leaky bucket.
 
-Each event's judgement has a bound; what a tenant sends one after another has none but this. Only what
-takes longer than ordinary schemas and filters ever do is counted, so that whoever writes those never
-hears of it. Nothing here awaits.
+The evaluation of one event has its own bound; this is the bound for all events of a tenant together. Only
+time beyond what ordinary schemas and filters need is counted, so their authors never notice the limit.
+Nothing here awaits.
 """
 
 import math
@@ -36,7 +36,7 @@ class _Debt(Struct):
 
 
 class JudgingTime:
-    """Owner of what environments owe: the trio thread. Most owe nothing, and are not in it."""
+    """Owner of the debts of environments. Used on the trio thread. Most environments owe nothing."""
 
     def __init__(
         self,

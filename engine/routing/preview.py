@@ -1,7 +1,7 @@
-"""What would become of an event: which rules name its type, what each says of it, and where it would go.
+"""The preview of an event: the rules that name its type, the result of each, and the destinations.
 
-It decides by the same functions as the router does, and changes nothing. Nothing here awaits: who asks
-for a preview works it off in slices, as events are judged.
+It uses the same functions as the router, and changes nothing. Nothing here awaits: the caller runs a
+preview in slices, as events are evaluated.
 """
 
 from collections import defaultdict
@@ -27,7 +27,7 @@ _ALL_FIELDS = ("payload", "metadata", "occurredAt")  # that are decoded where a 
 
 
 class Reason(Enum):
-    """Why a rule chooses its destination for an event, or does not."""
+    """The reason why a rule chooses its destination for an event, or does not."""
 
     MATCHES = "it matches"
     OTHER_TYPE = "no pattern of it names the type"
@@ -59,7 +59,7 @@ class Reached(Struct, frozen=True):
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """What would become of an event. `refusal`: the active schema's, for which it reaches nothing."""
+    """The preview of an event. `refusal`: the active schema's; then the event reaches no destination."""
 
     refusal: Refusal | None
     reached: list[Reached]

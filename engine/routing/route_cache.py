@@ -1,6 +1,6 @@
-"""Compiled routes by environment, event type and customer: a bounded number of them, and of their rules.
+"""The cache of compiled routes by environment, event type and customer, bounded by routes and rules.
 
-Clients choose event types. An environment that fills its share displaces its own oldest routes. Nothing
+Clients choose event types, so an environment that fills its share evicts its own oldest routes. Nothing
 here awaits.
 """
 

@@ -1,7 +1,8 @@
-"""Where an event goes: rules compiled per environment, event type and customer, looked up in memory.
+"""The router: it finds the destinations of an event by rules that are compiled and looked up in memory.
 
-A compiled route is not used again once anything changed that it was made of. It is made of the rules
-that an index finds for the type, in steps that pause. Nothing here awaits.
+There is a compiled route for each environment, event type and customer. A route is compiled anew once a
+rule, schema or destination that it was made of has changed. An index finds the rules for a type, in steps
+that pause. Nothing here awaits.
 """
 
 from collections.abc import Callable, Iterable, Iterator

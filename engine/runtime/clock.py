@@ -1,4 +1,4 @@
-"""Time for the engine: seconds since the epoch that never go back while the process lives.
+"""The engine's clock: seconds since the epoch that never go back while the process lives.
 
 The wall clock is read once and then advanced by trio's clock, so that a clock that jumps moves no due
 time, and so that tests under `MockClock` move it too.

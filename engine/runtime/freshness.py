@@ -1,7 +1,7 @@
-"""The age of what is in memory of the configuration: time in which the loop stood still is no part of it.
+"""The age of the configuration in memory, without the time in which the loop stood still.
 
-While one long step holds the loop, nobody can confirm anything, and nobody could have been served either.
-Judged by the clock alone, every tenant would be refused once the step has ended.
+While one long step holds the loop, no task can confirm the configuration, and no request is served. By
+the clock alone, every tenant would be refused once the step has ended.
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
-"""How long the loop had nothing to do: what tells a process that is busy from one that waits for others.
+"""The idle time of the loop: it tells a process that is busy from one that waits for others.
 
-How late a task is woken does not tell: a turn of the loop that never rests may take a millisecond.
+The delay of a timer does not tell them apart: a round of a loop that never rests can take a millisecond.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Idleness(trio.abc.Instrument):
             trio.lowlevel.remove_instrument(self)
 
     def part(self) -> float:
-        """Return for which part of the time the loop waited, since the last call."""
+        """Return the fraction of time that the loop waited since the last call."""
         now, waited = trio.current_time(), self._waited
         took = now - self._looked
         self._looked, self._waited = now, 0.0

@@ -1,6 +1,6 @@
-"""Says in the log what is waited for, while it lasts: shares, descriptors, names, turns.
+"""The pressure log: a line for each resource that tasks wait for, while it lasts.
 
-It only looks. Whoever waits for a moment is not worth a line; who still waits at the next look is.
+It only reads gauges. A wait is logged once it has lasted from one look to the next.
 """
 
 from collections.abc import Callable, Mapping

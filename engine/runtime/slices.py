@@ -1,7 +1,7 @@
-"""Work in slices: what is deep in calls when its time is up goes on later, on a stack of its own.
+"""Work in slices: a call that takes long pauses when its time is up, and goes on later on its own stack.
 
-An evaluation cannot be left and taken up again by what Python has: generators would cost each of its
-steps as much as the step itself. Only `worked_off` awaits.
+Generators would allow that too, and cost each step of an evaluation as much as the step itself. Only
+`worked_off` awaits.
 """
 
 from collections.abc import Callable

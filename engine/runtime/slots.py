@@ -1,4 +1,4 @@
-"""Bounds what callers have under way at once: of all, of each workspace, and of each of its customers."""
+"""The bounds on operations under way at once: in all, for a workspace, and for one of its customers."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

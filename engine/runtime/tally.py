@@ -1,4 +1,4 @@
-"""How many of something each workspace has, and all of them together. Whose limit that is, others say."""
+"""A count of something by workspace, and in all. Its owner sets the limits."""
 
 
 class Tally:
@@ -11,7 +11,7 @@ class Tally:
         self.total = 0
 
     def __len__(self) -> int:
-        """How many workspaces have any."""
+        """The number of workspaces that have any."""
         return len(self._of)
 
     def of(self, workspace: str) -> int:
@@ -20,7 +20,7 @@ class Tally:
 
     @property
     def most(self) -> int:
-        """How many the workspace that has most of them has."""
+        """The largest count of a workspace."""
         return max(self._of.values(), default=0)
 
     def add(self, workspace: str) -> None:

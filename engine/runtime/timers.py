@@ -1,4 +1,4 @@
-"""Deadlines: one heap for all of them, served by one task.
+"""The timers: one heap of deadlines, served by one task.
 
 Callbacks are synchronous. One that raises is reported and costs only itself. Most deadlines are
 cancelled, so these leave the heap in bulk as soon as they are its larger part, and wake nobody.

@@ -1,4 +1,4 @@
-"""Files that the operator writes, in TOML: read strictly, and what is wrong is told with its place."""
+"""The strict reader of TOML files that the operator writes: an error names its place in the file."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What an event claims of an idempotency key: the key, for a day, for the very content that it has."""
+"""The claim of an idempotency key: an event holds its key for a day, for exactly its own content."""
 
 import hashlib
 

@@ -1,7 +1,7 @@
-"""Looks up idempotency keys ahead of a commit: of events that their schema refuses, and of no others.
+"""The look-up of idempotency keys before a commit, for events that their schema refuses.
 
-A key that was accepted answers as it did before, whatever the schema says by now. What passes its
-schema never comes here: its commit looks the key up.
+A key that was accepted is answered as before, whatever the schema says by now. An event that passes its
+schema is not looked up here: its commit does that.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class KeyedRefusal(Refusal):
 
 
 class KeyLookup:
-    """Asks the store, a few at a time. Owner of nothing but the number of those who wait."""
+    """Asks the store, a few keys at a time. Owner of the number of callers that wait."""
 
     def __init__(self, reader: ClaimReader, now: Callable[[], float]) -> None:
         self._reader = reader

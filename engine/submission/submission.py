@@ -1,4 +1,4 @@
-"""A submission: the events of one request on their way to a commit, and what came of them."""
+"""A submission: the events of one request on their way to a commit, and the result of that commit."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ KEY_HELD_MS = 24 * 3600 * 1000  # how long an idempotency key is held, as the AP
 
 
 class Fate(Struct, frozen=True):
-    """What came of a submission.
+    """The result of a submission.
 
     `refusal` is None when its events are durable; `lost` then has, by event id, who held the
     idempotency keys of those that were not written. Otherwise it is the code of an error:
@@ -24,7 +24,7 @@ class Fate(Struct, frozen=True):
 
 
 class Submission:
-    """What one request wants to have committed together. Its owner is the intake until `settle`."""
+    """The rows that one request commits together. The intake owns it until it calls `settle`."""
 
     __slots__ = ("claims", "deliveries", "events", "files", "settle", "size", "weight")
 
