@@ -69,6 +69,11 @@ class Settings(BaseModel):
         description="private networks (CIDRs, separated by commas) that Angarium can deliver to. None "
         "by default, because tenants choose the addresses",
     )
+    egress_ca: Path | None = Field(
+        None,
+        description="certificates (PEM) of authorities that receivers' certificates may be of, beside the"
+        " system's",
+    )
     shutdown_grace: float = Field(
         25.0,
         ge=0,

@@ -5,6 +5,7 @@ from engine.actors.supervisor import GivenUpError
 from engine.plans.file import PlansFileError
 from engine.settings import PREFIX
 from engine.templates.reading import TemplateFileError
+from engine.wire.tls import AuthoritiesError
 from storage.database.errors import OwnershipLostError, StoreError
 from storage.embedded.server import EmbeddedError
 from storage.encryption.secretbox import SecretBoxError
@@ -28,6 +29,7 @@ _CODES: dict[type[Exception], int] = {  # the first that fits counts
     SecretBoxError: EXIT_SETTINGS,
     ListenError: EXIT_SETTINGS,
     CertificateError: EXIT_SETTINGS,
+    AuthoritiesError: EXIT_SETTINGS,
     PlansFileError: EXIT_SETTINGS,
     TemplateFileError: EXIT_SETTINGS,
     FileStoreError: EXIT_SETTINGS,

@@ -12,15 +12,17 @@ from api.composition import Server
 from api.composition.core_dumps import forbid_core_dumps
 from api.door.listener import see_that_free
 from api.door.tls import Certificate, server_context
+from engine.files.ports import BlobsAwayError
 from engine.plans.file import plans_of
 from engine.settings import Settings
 from engine.templates.catalog import catalog_of
+from engine.wire.tls import shared_context
 from storage.database.bridge import open_bridge
 from storage.database.errors import StoreAwayError
 from storage.embedded.server import HOLD, EmbeddedError, EmbeddedServer
 from storage.encryption.key_file import open_secret_box
 from storage.encryption.secretbox import SecretBox
-from storage.files.blobs import open_blobs
+from storage.files.blobs import open_blobs, try_store
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Reads the certificate again. In a terminal it means that the terminal is gone: the server stops.
@@ -63,10 +65,15 @@ def read_declared(settings: Settings) -> None:
     a slip in there makes no data folder, no key and no database before it says so."""
     plans_of(settings)
     catalog_of(settings)
+    shared_context(settings.egress_ca)
     if settings.tls_cert is not None:
         server_context(settings.tls_cert, settings.tls_key)
     if settings.file_store is not None:
         open_blobs(settings.file_store, settings.data_dir)
+        try:
+            try_store(settings.file_store)
+        except BlobsAwayError as error:  # it may come back; events need it only for their files
+            log.warning("file_store.away", error=str(error))
 
 
 def see_that_addresses_are_free(settings: Settings) -> None:

@@ -75,7 +75,7 @@ class WireClient:
         lookup: Lookup = system_lookup,
         hops: Hops | None = None,
     ) -> None:
-        """Called within trio. `tls` None: the system's authorities. `lookup` runs in threads."""
+        """Called within trio. `tls` None: by the settings. `lookup` runs in threads."""
         idle = IdleConnections(timers, clock)
         limit = descriptor_limit(settings.descriptor_share_outbound)
         self._wiring = Wiring(
@@ -88,7 +88,7 @@ class WireClient:
             openings=Openings(settings.openings),
             handshakes=Handshakes(timers),
             idle=idle,
-            tls=tls or shared_context(),
+            tls=tls or shared_context(settings.egress_ca),
             openings_destination=settings.openings_destination,
             hops=hops,
         )

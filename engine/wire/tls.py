@@ -6,6 +6,7 @@ Certificates and host names are always checked. Errors come out as `WireError` o
 import ssl
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 from engine.core.vocabulary import ErrorCategory
 from engine.wire.failure import WireError
@@ -16,18 +17,34 @@ READ_BYTES = 65536
 SILENT_LIMIT = 256 * 1024
 
 
-def client_context() -> ssl.SSLContext:
-    """Return the context of all outbound connections: the system's authorities, TLS 1.2 or later."""
+class AuthoritiesError(Exception):
+    """The file of further authorities cannot be used. The message names it and what to do."""
+
+
+def client_context(authorities: Path | None = None) -> ssl.SSLContext:
+    """Return the context of all outbound connections: TLS 1.2 or later, the system's authorities, and
+    those in a PEM file beside them. Raises AuthoritiesError."""
     context = ssl.create_default_context()
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # RFC 9110, 4.3.4: the names are those in subjectAltName; a common name may be anything.
+    context.hostname_checks_common_name = False
     context.set_alpn_protocols(["http/1.1"])
+    if authorities is not None:
+        try:
+            context.load_verify_locations(authorities)
+        except OSError as error:  # ssl.SSLError is one
+            reason = error.strerror or error
+            raise AuthoritiesError(
+                f"the authorities in {authorities} cannot be used: {reason}."
+                " Name a PEM file of certificates with ANGARIUM_EGRESS_CA"
+            ) from error
     return context
 
 
 @cache
-def shared_context() -> ssl.SSLContext:
+def shared_context(authorities: Path | None = None) -> ssl.SSLContext:
     """Return the one of this process: to read the system's authorities takes some 20 ms."""
-    return client_context()
+    return client_context(authorities)
 
 
 class TlsChannel:

@@ -10,10 +10,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import obstore
 import trio
-from obstore.exceptions import BaseError, NotFoundError
+from obstore.exceptions import (
+    BaseError,
+    NotFoundError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import LocalStore, S3Store
 
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
@@ -28,12 +34,13 @@ THREADS = 16  # a piece is read in less than a millisecond here, and in some 50 
 _RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 _CONNECT_S = 5
 _TIMEOUT_S = 30  # for 25 MiB to a store that is slow
+_TRIED = "tried"  # what a trial writes begins so: one that a crash left there can be told
 _OPTIONS = frozenset({"region", "endpoint", "allow_http", "virtual_hosted_style"})
 T = TypeVar("T")
 
 
 class FileStoreError(Exception):
-    """The setting of the file store means nothing; the message says what."""
+    """The file store cannot be used as it is set up. The message says why, and what to change."""
 
 
 class ObjectBlobs:
@@ -180,7 +187,40 @@ def open_blobs(setting: str | None, folder: Path) -> ObjectBlobs:
         raise FileStoreError(f"the file store's address cannot be used: {error}") from error
 
 
+def try_store(setting: str) -> None:
+    """Write a few bytes to the store of a setting, and remove them. Blocks for some seconds at most.
+
+    Raises FileStoreError where the store refuses them, BlobsAwayError where it does not answer.
+    """
+    store = _s3_store(setting, retries={"max_retries": 0}, timeout_s=_CONNECT_S)
+    key = f"{_TRIED}-{uuid4()}"
+    try:
+        obstore.put(store, key, b"angarium", use_multipart=False)
+        obstore.delete(store, key)
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        remedy = (
+            "see AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what this key may do in the bucket"
+        )
+        raise FileStoreError(f"the file store refuses: {_first_line(error)}; {remedy}") from None
+    except (NotFoundError, FileNotFoundError) as error:
+        remedy = "see the bucket, the region and the endpoint in ANGARIUM_FILE_STORE"
+        raise FileStoreError(
+            f"the file store has no such bucket: {_first_line(error)}; {remedy}"
+        ) from None
+    except BaseError as error:
+        raise BlobsAwayError(f"the file store: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    """Return what an error says, without what the library adds for its developers."""
+    return str(error).partition("\n")[0][:SAID]
+
+
 def _s3(setting: str) -> ObjectBlobs:
+    return ObjectBlobs(_s3_store(setting, _RETRIES, _TIMEOUT_S))
+
+
+def _s3_store(setting: str, retries: "RetryConfig", timeout_s: float) -> S3Store:
     parts = urlsplit(setting)
     if parts.scheme != "s3" or not parts.netloc:
         raise FileStoreError("the file store must be s3://bucket/prefix")
@@ -197,13 +237,15 @@ def _s3(setting: str) -> ObjectBlobs:
         config["virtual_hosted_style_request"] = given["virtual_hosted_style"] == "true"
     client: ClientConfig = {
         "connect_timeout": timedelta(seconds=_CONNECT_S),
-        "timeout": timedelta(seconds=_TIMEOUT_S),
+        "timeout": timedelta(seconds=timeout_s),
     }
     if given.get("allow_http") == "true":
         client["allow_http"] = True
-    prefix = parts.path.strip("/") or None
-    return ObjectBlobs(
-        S3Store(
-            parts.netloc, prefix=prefix, config=config, client_options=client, retry_config=_RETRIES
+    elif given.get("endpoint", "").startswith("http:"):
+        raise FileStoreError(
+            "the file store's endpoint is http, not https: add &allow_http=true to ANGARIUM_FILE_STORE"
         )
+    prefix = parts.path.strip("/") or None
+    return S3Store(
+        parts.netloc, prefix=prefix, config=config, client_options=client, retry_config=retries
     )

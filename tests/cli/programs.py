@@ -62,6 +62,15 @@ async def angarium(
     return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+async def manage_key(env: Mapping[str, str]) -> str:
+    """Make a key of scope manage; return its secret."""
+    made = await angarium(
+        *["keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage"], env=env
+    )
+    assert made.code == 0, made.err
+    return made.out.strip()
+
+
 @dataclass(slots=True)
 class Program:
     """A program that goes on running, and what it has printed until now."""

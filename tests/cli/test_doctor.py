@@ -25,7 +25,7 @@ from api.cli.doctor.finding import Finding, Level
 from api.cli.failures import EXIT_SETTINGS
 from api.composition import serving
 from engine.settings import Settings
-from tests.cli.programs import MASTER_KEY, ROOT, angarium, environment, server
+from tests.cli.programs import MASTER_KEY, ROOT, angarium, environment, manage_key, server
 
 VARIABLE = re.compile(r"\bANGARIUM_[A-Z_]*[A-Z]\b")
 OK, WARNING, FAILURE = Level.OK, Level.WARNING, Level.FAILURE
@@ -219,9 +219,7 @@ def test_templates_that_a_server_would_refuse_are_in_the_way(tmp_path: Path) -> 
 def test_plans_templates_and_a_file_store_that_a_server_takes_are_fine(tmp_path: Path) -> None:
     plans = tmp_path / "plans.toml"
     plans.write_text(GOLD + "destinations = 1")
-    settings = Settings(
-        plans_file=plans, template_hosts=(("slack", "a.b"),), file_store="s3://bucket/files"
-    )
+    settings = Settings(plans_file=plans, template_hosts=(("slack", "a.b"),))
     assert "gold" in declared.check_plans(settings).message
     assert declared.check_plans(settings).level is OK
     assert declared.check_templates(settings).level is OK
@@ -304,9 +302,8 @@ async def test_a_master_key_that_does_not_open_the_database_is_in_the_way(
     database_url: str, tmp_path: Path
 ) -> None:
     env = environment(database_url, tmp_path)
-    async with server(env) as (program, url):
-        words = program.printed.split()
-        manage = words[words.index("manage") + 1]
+    async with server(env) as (_, url):
+        manage = await manage_key(env)
         async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
             client.headers["authorization"] = f"Bearer {manage}"
             body = {"name": "Orders", "url": "https://example.com/hooks"}

@@ -53,6 +53,8 @@ def open_bucket() -> Iterator[Bucket]:
                 self.answer(503)
             elif bucket.refusing or not signed:
                 self.answer(403, bucket.said)
+            elif not self.path.startswith("/bucket/"):
+                self.answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
             else:
                 return True
             return False

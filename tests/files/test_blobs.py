@@ -10,10 +10,15 @@ import trio
 import trio.testing
 from obstore.store import MemoryStore
 
+from api.cli.doctor.declared import check_file_store
+from api.cli.doctor.finding import Level
+from api.composition.serving import read_declared
+from bench.service import free_port
 from engine.files.ports import PIECE_BYTES, BlobMissingError, BlobsAwayError
+from engine.settings import Settings
 from storage.database.bridge import Bridge
 from storage.files import blobs as storage_blobs
-from storage.files.blobs import FileStoreError, FolderBlobs, ObjectBlobs, open_blobs
+from storage.files.blobs import FileStoreError, FolderBlobs, ObjectBlobs, open_blobs, try_store
 from tests.files.s3 import Bucket, open_bucket
 from tests.files.sending import CONTENT, raw
 from tests.service.house import open_service
@@ -158,6 +163,51 @@ async def test_a_folder_that_cannot_be_written_is_away(tmp_path: Path) -> None:
 def test_a_setting_that_means_nothing_is_refused(tmp_path: Path, setting: str) -> None:
     with pytest.raises(FileStoreError, match="file store"):
         open_blobs(setting, tmp_path)
+
+
+def test_a_store_that_takes_objects_is_tried_without_a_trace(bucket: Bucket) -> None:
+    try_store(setting_of(bucket))
+    assert [method for method, _ in bucket.requests] == ["PUT", "DELETE"]
+    assert bucket.objects == {}
+
+
+def test_a_store_that_refuses_says_what_to_change(bucket: Bucket) -> None:
+    bucket.refusing, bucket.said = True, b"<Error><Code>SignatureDoesNotMatch</Code></Error>"
+    with pytest.raises(FileStoreError, match=r"SignatureDoesNotMatch.*AWS_SECRET_ACCESS_KEY"):
+        try_store(setting_of(bucket))
+    bucket.refusing = False
+    with pytest.raises(FileStoreError, match=r"no such bucket.*NoSuchBucket.*ANGARIUM_FILE_STORE"):
+        try_store(setting_of(bucket).replace("s3://bucket/", "s3://other/"))
+    with pytest.raises(FileStoreError, match="add &allow_http=true"):
+        try_store(setting_of(bucket).replace("&allow_http=true", ""))
+
+
+def test_a_store_that_does_not_answer_is_away(bucket: Bucket) -> None:
+    bucket.failing = True
+    with pytest.raises(BlobsAwayError, match="503"):
+        try_store(setting_of(bucket))
+    with pytest.raises(BlobsAwayError):
+        try_store(f"s3://bucket?region=x&endpoint=http://127.0.0.1:{free_port()}&allow_http=true")
+
+
+def test_the_doctor_tries_the_store(bucket: Bucket) -> None:
+    settings = Settings(file_store=setting_of(bucket))
+    assert check_file_store(settings).level is Level.OK
+    bucket.refusing = True
+    assert check_file_store(settings).level is Level.FAILURE
+    bucket.refusing, bucket.failing = False, True
+    assert check_file_store(settings).level is Level.FAILURE
+
+
+def test_a_start_is_refused_by_a_store_that_refuses_and_not_by_one_that_is_away(
+    bucket: Bucket,
+) -> None:
+    settings = Settings(file_store=setting_of(bucket))
+    bucket.failing = True
+    read_declared(settings)
+    bucket.failing, bucket.refusing = False, True
+    with pytest.raises(FileStoreError):
+        read_declared(settings)
 
 
 async def test_a_server_keeps_files_in_an_s3_store_and_takes_none_while_it_is_away(

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from bench.service import free_port
-from tests.cli.programs import Program, angarium, environment, running
+from tests.cli.programs import Program, environment, manage_key, running
 from tests.packages.tools import ROOT, tool
 from tests.postgres import eventually
 
@@ -89,10 +89,7 @@ async def test_a_proxy_passes_requests_and_tells_the_clients_address(
 ) -> None:
     env = environment(database_url, tmp_path)
     async with behind(name, env, tmp_path) as (server, port, through):
-        made = await angarium(
-            "keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage", env=env
-        )
-        key = made.out.strip()
+        key = await manage_key(env)
 
         async def open_for_business() -> bool:
             first = Ask(through, key)

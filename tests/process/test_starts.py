@@ -8,6 +8,7 @@ import ssl
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 import trio
 
@@ -73,7 +74,7 @@ async def test_a_hang_up_reads_the_certificate_again(database_url: str, tmp_path
             await ask()
 
 
-async def test_a_server_ends_in_order_with_its_terminal(tmp_path: Path) -> None:
+async def test_a_server_in_a_terminal_shows_its_keys_and_ends_with_it(tmp_path: Path) -> None:
     """A terminal that is closed left the embedded database behind."""
     ours, theirs = pty.openpty()
     env = settings(tmp_path, ANGARIUM_BIND=f"127.0.0.1:{free_port()}")
@@ -91,7 +92,15 @@ async def test_a_server_ends_in_order_with_its_terminal(tmp_path: Path) -> None:
         printed = b""
         while b"Next, in another terminal" not in printed:
             printed += await trio.to_thread.run_sync(os.read, ours, 4096)
-        assert printed.count(b" ang_dev_") == 3, "a key per scope, for whoever sits there"
+        words = printed.decode().split()
+        url = words[words.index("on", words.index("listens")) + 1]
+        scopes = set()
+        async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
+            for secret in (word for word in words if word.startswith("ang_dev_")):
+                headers = {"authorization": f"Bearer {secret}"}
+                told = await client.get("/auth/context", headers=headers)
+                scopes.add(told.json()["scope"])
+        assert scopes == {"ingest", "manage", "read"}
         started = tree(process.pid)
         assert len(started) > 1, "PostgreSQL is among what it started"
         os.close(ours)

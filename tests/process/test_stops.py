@@ -11,7 +11,7 @@ import trio
 
 from storage.database.bridge import Bridge
 from storage.embedded.postmaster import read_postmaster
-from tests.cli.programs import START_S, environment, running, server
+from tests.cli.programs import START_S, environment, manage_key, running, server
 from tests.postgres import eventually
 from tests.process import verdict
 from tests.process.house import House, until
@@ -138,8 +138,8 @@ async def test_a_stop_does_not_wait_for_a_database_that_does_not_answer(
     grace_s = "60" if again else "1"
     env = environment(database_url, tmp_path, ANGARIUM_SHUTDOWN_GRACE=grace_s)
     async with server(env) as (program, url), bridge.pool.transaction() as busy:
+        key = await manage_key(env)
         await busy.execute("LOCK TABLE destination_snapshots")
-        key = program.printed.split("manage ")[1].split()[0]
         await _post_for_a_new_destination(url, key)
 
         async def waiting() -> bool:

@@ -4,15 +4,21 @@ import datetime
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import trio
 import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory as Error
 from engine.wire.connection import OutboundConnection
-from engine.wire.tls import TlsChannel, client_context
+from engine.wire.tls import AuthoritiesError, TlsChannel, client_context
 from tests.wire.street import (
     OK,
     Serve,
@@ -371,3 +377,61 @@ async def test_one_that_says_farewell_with_its_answer_is_left_to_nobody(
     assert all(outcome.success for outcome in outcomes)
     found = street.client.statistics()
     assert (found.opened, found.reused, found.idle) == (2, 0, 0)
+
+
+async def test_authorities_of_ones_own_are_trusted_beside_the_systems(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(file)
+    context = client_context(file)
+    systems = client_context().cert_store_stats()["x509_ca"]
+    assert context.cert_store_stats()["x509_ca"] == systems + 1
+    async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
+        receiver = await street.open(answer_ok, server(authority.issue_cert(HOST)), HOST)
+        outcome = await street.attempt(a_destination(receiver.url))
+        assert outcome.success, outcome.message
+
+
+def test_authorities_that_cannot_be_read_say_what_to_do(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pem"
+    empty.touch()
+    for file in (empty, tmp_path / "none.pem"):
+        with pytest.raises(AuthoritiesError, match=f"{file.name} cannot.*ANGARIUM_EGRESS_CA"):
+            client_context(file)
+
+
+async def test_a_certificate_without_alternative_names_is_refused(tmp_path: Path) -> None:
+    """Of such a one a common name was taken for the host's."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    write_nameless(certificate, key)
+    context = client_context(certificate)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # so that nothing but the name is in the way
+    named = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    named.load_cert_chain(certificate, key)
+    async with open_street(tls=context, allow="127.0.0.0/8,::1/128") as street:
+        receiver = await street.open(answer_ok, named, HOST)
+        outcome = await street.attempt(a_destination(receiver.url))
+        assert outcome.category is Error.TLS
+        assert "not valid for 'localhost'" in (outcome.message or "")
+
+
+def write_nameless(certificate: Path, key: Path) -> None:
+    """Write a certificate that names its host by its common name alone."""
+    secret = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, HOST)])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(secret.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(secret, hashes.SHA256())
+    )
+    certificate.write_bytes(made.public_bytes(Encoding.PEM))
+    key.write_bytes(
+        secret.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    )

@@ -92,6 +92,7 @@ def _of_settings(settings: Settings) -> list[Finding]:
         *security.check_tls(settings),
         declared.check_plans(settings),
         declared.check_templates(settings),
+        declared.check_authorities(settings),
         declared.check_file_store(settings),
         *trio.run(check_database, settings),
     ]
