@@ -15,7 +15,6 @@ from engine.core.destination import SigningKey
 from engine.core.vocabulary import SigningAlgorithm
 
 HMAC_KEY_BYTES = 32  # of a key that we make; Standard Webhooks allows 24 to 64
-HMAC_KEY_LENGTHS = range(24, 65)
 ED25519_KEY_BYTES = 32
 _BLOCK = 64  # of SHA-256, bytes
 _encode = binascii.b2a_base64
@@ -105,23 +104,3 @@ def public_key_text(key: SigningKey) -> str | None:
         return None
     public = Ed25519PrivateKey.from_private_bytes(key.key).public_key().public_bytes_raw()
     return "whpk_" + base64.b64encode(public).decode()
-
-
-def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
-    """Return a fresh key and the text form of its secret."""
-    key = SigningKey(algorithm=algorithm, key=new_key(algorithm))
-    return key, secret_text(key)
-
-
-def parse_secret(text: str) -> SigningKey:
-    """Read `whsec_...` or `whsk_...`. Raises ValueError where it is neither, or of a wrong length."""
-    prefix, _, encoded = text.partition("_")
-    try:
-        key = base64.b64decode(encoded, validate=True)
-    except binascii.Error:
-        raise ValueError("a signing secret is base64 after its prefix") from None
-    if prefix == "whsec" and len(key) in HMAC_KEY_LENGTHS:
-        return SigningKey(algorithm=SigningAlgorithm.HMAC_SHA256, key=key)
-    if prefix == "whsk" and len(key) == ED25519_KEY_BYTES:
-        return SigningKey(algorithm=SigningAlgorithm.ED25519, key=key)
-    raise ValueError("a signing secret is whsec_ (24 to 64 bytes) or whsk_ (32 bytes)")

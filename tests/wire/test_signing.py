@@ -13,8 +13,7 @@ from engine.core.destination import SigningKey
 from engine.core.vocabulary import SigningAlgorithm
 from engine.wire.signing import (
     Signer,
-    new_secret,
-    parse_secret,
+    new_key,
     public_key_text,
     secret_text,
 )
@@ -22,6 +21,12 @@ from engine.wire.signing import (
 HMAC, ED25519 = SigningAlgorithm.HMAC_SHA256, SigningAlgorithm.ED25519
 NOW = 1_790_000_000.0
 BODY = '{"type":"order.created","data":{"n":1,"é":"✓"}}'.encode()
+
+
+def new_secret(algorithm: SigningAlgorithm) -> tuple[SigningKey, str]:
+    """Return a fresh key and the text form of its secret."""
+    key = SigningKey(algorithm=algorithm, key=new_key(algorithm))
+    return key, secret_text(key)
 
 
 class Frozen(datetime):
@@ -122,19 +127,12 @@ def test_a_damaged_key_is_noticed_when_it_is_prepared(key: SigningKey) -> None:
         Signer([key])
 
 
-@pytest.mark.parametrize("algorithm", [HMAC, ED25519])
-def test_the_text_of_a_secret_is_read_back(algorithm: SigningAlgorithm) -> None:
+@pytest.mark.parametrize(("algorithm", "prefix"), [(HMAC, "whsec_"), (ED25519, "whsk_")])
+def test_the_text_of_a_secret_is_its_key(algorithm: SigningAlgorithm, prefix: str) -> None:
     key, text = new_secret(algorithm)
-    assert parse_secret(text) == key
+    assert text.startswith(prefix)
+    assert base64.b64decode(text.removeprefix(prefix), validate=True) == key.key
 
 
 def test_an_hmac_key_has_no_public_half() -> None:
     assert public_key_text(new_secret(HMAC)[0]) is None
-
-
-@pytest.mark.parametrize(
-    "text", ["", "whsec_", "whsec_AAAA", "whsec_!!!", "whsk_AAAA", "sk_" + "A" * 44]
-)
-def test_what_is_no_secret_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="secret"):
-        parse_secret(text)
