@@ -181,3 +181,14 @@ def test_every_field_of_a_body_can_be_given(name: str, operation: str, form: int
     for field, hint in ours.items():
         given, taken = kinds.opened(kinds.of_hint(hint)), kinds.opened(told(theirs[field]))
         assert given - kinds.NOTHING == taken - kinds.NOTHING, field
+
+
+@pytest.mark.parametrize("route", [route for route in OPERATIONS.values() if route.command])
+def test_every_column_of_a_command_is_a_field_of_the_answer(route: Route) -> None:
+    assert route.command is not None
+    for title, path in route.command.columns:
+        schema = answer_of(route)
+        for name in path.split("."):
+            fields = resolved(schema)["properties"]
+            assert name in fields, f"{route.command.name}: {title}"
+            schema = fields[name]
