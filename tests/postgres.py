@@ -22,6 +22,7 @@ from storage.embedded.postmaster import read_postmaster
 from storage.embedded.server import EmbeddedServer, running_url
 from storage.log.partitions import make_partitions
 from storage.migrations.migrate import migrate
+from tests.patience import HANGS_S
 
 TEMPLATE = "angarium_template"
 DRAFT = "angarium_draft"  # until the template is whole
@@ -119,7 +120,7 @@ def _with_database(url: str, database: str) -> str:
     return url.replace("/postgres?", f"/{database}?", 1)
 
 
-async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = 5.0) -> None:
+async def eventually(condition: Callable[[], Awaitable[bool]], within_s: float = HANGS_S) -> None:
     """Wait for what another process does and nothing announces. Fails after `within_s` seconds."""
     with trio.fail_after(within_s):
         while not await condition():  # noqa: ASYNC110 - PostgreSQL sets no event of ours

@@ -93,6 +93,7 @@ from tests.api.issued import Issued, logged
 from tests.api.no_files import no_files
 from tests.door.house import Client
 from tests.outbound.fakes import Unchanged
+from tests.patience import HANGS_S
 
 DOCUMENT = json.loads(openapi_json())
 CATALOG = read_catalog()
@@ -571,7 +572,7 @@ async def running(house: House) -> AsyncIterator[None]:
         await nursery.start(house.commands.serve)
         await nursery.start(house.door.run)
         try:
-            with trio.fail_after(30):
+            with trio.fail_after(HANGS_S):
                 yield
         finally:
             for stream in house.streams:

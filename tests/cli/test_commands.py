@@ -10,6 +10,7 @@ import httpx
 import trio
 
 from tests.cli.programs import START_S, angarium, environment, running, server
+from tests.patience import HANGS_S
 
 EXAMPLE_KEY = ("keys", "create", "--environment", "DEVELOPMENT", "--scope", "manage")
 
@@ -28,8 +29,8 @@ async def as_json(*arguments: str, env: dict[str, str]) -> Any:
 
 
 async def becomes(url: str, secret: str, status: int) -> None:
-    """Wait for the status of a key, a second and what a busy machine adds."""
-    with trio.fail_after(5):
+    """Wait for the status of a key."""
+    with trio.fail_after(HANGS_S):
         for _ in count():
             if (await whoami(url, secret)).status_code == status:
                 return

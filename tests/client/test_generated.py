@@ -15,6 +15,7 @@ import trio
 from api.table import openapi_json
 from engine.core.vocabulary import Environment, Scope
 from storage.database.bridge import Bridge
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, open_service
 from tests.service.receiver import Receiver, open_receiver
 
@@ -91,7 +92,7 @@ async def generated(package: str, house: ServiceHouse) -> AsyncIterator[Generate
 
 async def eventually(ask: Callable[[], Awaitable[Any]], condition: Callable[[Any], bool]) -> Any:
     """Ask until the answer is as expected; return it. For what nobody announces."""
-    with trio.fail_after(10):
+    with trio.fail_after(HANGS_S):
         while not condition(found := await ask()):  # noqa: ASYNC110 - a server sets no event here
             await trio.sleep(0.01)
     return found

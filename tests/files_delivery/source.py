@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import trio
 
+from tests.patience import HANGS_S
+
 Answering = Callable[[trio.SocketStream], Awaitable[None]]
 
 
@@ -41,7 +43,7 @@ class Origin:
 
     async def was_asked(self, path: str, times: int = 1) -> None:
         """Wait for a path to have been asked for."""
-        with trio.fail_after(30):
+        with trio.fail_after(HANGS_S):
             while self.times(path) < times:
                 await self._grew.wait()
 

@@ -10,6 +10,7 @@ from engine.files.attachments import ATTACHMENTS_MOST
 from tests.api.house import Caller
 from tests.files.sending import Places
 from tests.files_delivery.source import Origin, whole
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination
 from tests.service.receiver import Receiver
 
@@ -32,7 +33,7 @@ def at(kind: str, uri: str) -> dict[str, Any]:
 async def only(house: ServiceHouse, blobs: int, files: int) -> None:
     """Wait until nothing is in suspense, then count what there is."""
     places = Places(house)
-    with trio.fail_after(15):
+    with trio.fail_after(HANGS_S):
         while not await places.clean():
             await house.server.bridge.pool.fetch_value("SELECT 1")
     assert (len(places.blobs()), await places.count("files")) == (blobs, files)

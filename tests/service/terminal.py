@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from api.cli import main
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse
 
 
@@ -72,7 +73,7 @@ class Terminal:
                 raise done.exception
             return Ended(done.exit_code, done.stdout, done.stderr)
 
-        with trio.fail_after(20), server_logs_apart():
+        with trio.fail_after(HANGS_S), server_logs_apart():
             done = await trio.to_thread.run_sync(run)
         assert self.secret not in done.out + done.err
         return done

@@ -12,6 +12,7 @@ import angarium
 from engine.core.vocabulary import Environment, Scope
 from engine.model.configuration import Tenant
 from tests.api.house import Caller
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination
 from tests.service.receiver import Received, Receiver
 
@@ -31,7 +32,7 @@ class Program:
             with angarium.Client(self.url, self.secret, trust_env=False) as client:
                 return use(client)
 
-        with trio.fail_after(20):
+        with trio.fail_after(HANGS_S):
             return await trio.to_thread.run_sync(work)
 
 
@@ -51,7 +52,7 @@ async def test_the_readmes_examples_run_as_they_stand(
     script = script.replace("ang_dev_...", program.secret)
     script = script.replace("https://example.com/hooks", receiver.url())
     names: dict[str, Any] = {"print": lambda *_: None}
-    with trio.fail_after(30):
+    with trio.fail_after(HANGS_S):
         await trio.to_thread.run_sync(exec, compile(script, str(README), "exec"), names)
     assert await names["count_failed"]() == 0
     requests = await receiver.reaches(1)

@@ -12,6 +12,7 @@ from engine.core.vocabulary import Environment, Scope
 from engine.model.errors import STATUS_OF_CODE
 from storage.database.bridge import Bridge
 from tests.api.house import Caller, Response
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, open_service, post
 from tests.service.receiver import Received, Receiver
 from tests.service.statuses import (
@@ -250,7 +251,7 @@ async def test_every_endpoint_answers_with_each_of_its_statuses(
         world = World(house, await house.caller(await house.tenant("acme")), receiver)
         await world.build()
         for case in all_cases():
-            with trio.fail_after(10):
+            with trio.fail_after(HANGS_S):
                 answer = await world.ask(case)
                 while case.until and not as_told(case, answer):
                     answer = await world.ask(case)

@@ -23,6 +23,7 @@ from storage.encryption.secretbox import SecretBox, key_id
 from tests.api.house import Caller
 from tests.cli.programs import angarium as run
 from tests.cli.programs import environment
+from tests.patience import HANGS_S
 from tests.service.house import ServiceHouse, destination, open_with, post
 from tests.service.receiver import Receiver
 
@@ -236,7 +237,7 @@ async def test_a_former_key_goes_when_nothing_needs_it(
     code, out = await there.command("drop", old)
     assert code == 0, out
     assert there.ids() == [new]
-    with trio.fail_after(10):
+    with trio.fail_after(HANGS_S):
         while len(there.house.server.keyring.ids) != 1:
             await there.house.server.keyring.changed.wait()
     assert [key["id"] for key in (await there.ok("status"))["keys"]] == [new]

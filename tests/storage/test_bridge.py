@@ -23,6 +23,7 @@ from storage.database.errors import (
 )
 from storage.database.profiles import POOL, UPKEEP, Profile, hot
 from storage.embedded.server import EmbeddedServer
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 PATIENT = Profile("test", statement_timeout_s=20.0, command_timeout_s=20.0)
@@ -89,9 +90,9 @@ async def test_a_cancelled_statement_runs_to_its_end(bridge: Bridge) -> None:
 
 async def test_upkeep_is_given_up_when_cancelled(bridge: Bridge) -> None:
     connection = bridge.connection(UPKEEP)
-    with trio.CancelScope() as scope, trio.fail_after(5):
+    with trio.CancelScope() as scope, trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(connection.fetch, "SELECT pg_sleep(30) AS idle_work")
+            nursery.start_soon(connection.fetch, "SELECT pg_sleep(3600) AS idle_work")
             await wait_running(bridge, "AS idle_work")
             scope.cancel()
     assert scope.cancelled_caught
@@ -351,7 +352,7 @@ async def test_whoever_waits_is_told_once_the_database_is_back(data_dir: Path) -
             with pytest.raises(StoreAwayError):
                 await bridge.pool.fetch("SELECT 1")
             await trio.to_thread.run_sync(server.start)
-            with trio.fail_after(10):
+            with trio.fail_after(HANGS_S):
                 for event in back:
                     await event.wait()
         assert await bridge.pool.fetch_value("SELECT 1") == 1

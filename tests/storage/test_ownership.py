@@ -19,6 +19,7 @@ from storage.database.errors import (
 )
 from storage.database.profiles import INTAKE, SETTLE, UPKEEP
 from storage.ownership import INTAKE_OWNER, SETTLE_OWNER, Ownership
+from tests.patience import HANGS_S
 from tests.postgres import eventually
 
 _INTAKE = f"""
@@ -212,7 +213,7 @@ async def test_an_idle_process_notices_that_it_was_replaced(bridge: Bridge) -> N
         with pytest.raises(OwnershipLostError):
             await first.ownership.watch(bridge.pool, every_s=0.01)
 
-    with trio.fail_after(5):
+    with trio.fail_after(HANGS_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch)
             await second.start()

@@ -23,6 +23,7 @@ from engine.settings import Settings
 from storage.database.bridge import open_bridge
 from storage.replays.running import REPLAYING, PostgresReplays
 from tests.core.making import a_destination
+from tests.patience import HANGS_S
 from tests.storage.test_replays import Jobs, jobs
 from tests.storage.world import ENVIRONMENT, World, event, failure, settle_group, success
 
@@ -214,7 +215,7 @@ async def test_each_is_replayed_once_whenever_the_process_dies(
     for (_, lane), ids in lanes.items():
         if lane not in faults.broken:
             faults.awaited.update(ids)
-    with trio.fail_after(30):
+    with trio.fail_after(HANGS_S):
         while not await one_life(jobs.world.bridge.url, faults, destinations):
             lives += 1
     assert lives > 2

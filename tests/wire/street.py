@@ -30,6 +30,7 @@ from engine.settings import Settings
 from engine.wire.client import WireClient
 from engine.wire.resolver import Lookup, system_lookup
 from engine.wire.target import parse_target
+from tests.patience import HANGS_S
 
 KEY = SigningKey(algorithm=SigningAlgorithm.HMAC_SHA256, key=b"k" * 32)
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -199,7 +200,7 @@ class Street:
         """Send, and wait for the outcome."""
         send, receive = trio.open_memory_channel[Outcome](10)
         self.begin(destination, send.send_nowait, **more)  # type: ignore[arg-type]  # passed on
-        with trio.fail_after(15):
+        with trio.fail_after(HANGS_S):
             outcome = await receive.receive()
         try:
             receive.receive_nowait()
@@ -308,6 +309,6 @@ async def open_street(
 
 async def until(condition: Callable[[], object]) -> None:
     """Let everything run until a condition holds."""
-    with trio.fail_after(15):
+    with trio.fail_after(HANGS_S):
         while not condition():
             await wait_all_tasks_blocked(0.001)
