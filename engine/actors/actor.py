@@ -11,8 +11,8 @@ from engine.actors.context import Context
 from engine.actors.errand import Errand
 from engine.actors.flight import Flight
 from engine.actors.ledger import Ledger
+from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
 from engine.actors.mailbox import Answered, Mailbox
-from engine.actors.phase import Phase
 from engine.actors.reading import Beginning, Recollection, Restoration
 from engine.actors.reports import DestinationReport, report_of
 from engine.actors.share import Share
@@ -22,6 +22,7 @@ from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
 from engine.ports import ReadBack, Transmission
+from engine.runtime.timers import Timer
 
 READ_AGAIN_S = 1.0  # after the store refused to say what a machine begins with
 
@@ -32,10 +33,9 @@ class DestinationActor:
     store begins; `empty`: there is none but what it is about to be told."""
 
     __slots__ = (
-        "_alarm", "_backed_off", "_beginning", "_context", "_empty", "_errand", "_flush", "_machine",
-        "_mailbox", "_queued", "_reconfigured", "_retire", "_share", "_unrecorded", "config",
-        "environment", "generation", "id", "in_flight", "last_active", "ledger", "phase", "started_at",
-        "succession",
+        "_alarm", "_backoff", "_beginning", "_context", "_errand", "_leave", "_machine", "_mailbox",
+        "_queued", "_share", "_unrecorded", "config", "environment", "generation", "id", "in_flight",
+        "last_active", "ledger", "started_at", "state", "succession",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -43,13 +43,12 @@ class DestinationActor:
         self.id = config.id
         self.environment = config.environment
         self.config = config
-        self.phase = Phase.STARTING
+        self.state = ActorState.FRESH if empty else ActorState.STARTING
         self.generation = 0  # raised whenever what was asked of the store is void
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
         known, after = context.snapshots.take(self.id), context.mark_after
         self.ledger = Ledger(context.recorder, low_seq, known, new=empty, after=after)
-        self._empty = empty
         self._machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)
         self.succession = Succession()
@@ -57,8 +56,9 @@ class DestinationActor:
         self._beginning: Beginning | None = None
         self._share = Share(context.memory, config.workspace)
         self._errand = Errand()
-        self._queued = self._reconfigured = self._retire = self._flush = False
-        self._backed_off = True
+        self._backoff: Timer | None = None
+        self._leave: Leave | None = None
+        self._queued = False  # a turn is asked for
 
     # --- what it is told
 
@@ -71,9 +71,9 @@ class DestinationActor:
     def tell_arrived(self, deliveries: list[Delivery], *, few: bool = False) -> None:
         """Take deliveries that were just committed, in seq order; what does not fit stays stored.
         `few`: no more are told together than may be sent without anybody's having a turn between."""
-        if self.phase is Phase.RESTARTING:
+        if self.state.is_restarting:
             return  # the successor will read them
-        if self._machine is None and not self._empty:
+        if self._machine is None and self.state is not ActorState.FRESH:
             self._mailbox.note(deliveries)
             return
         if self._context.memory.full(self.config.workspace):
@@ -87,7 +87,7 @@ class DestinationActor:
     def tell_untold(self, low_seq: int) -> None:
         """Begin anew from the store, from `low_seq` on at the latest."""
         self.ledger.low_seq = min(self.ledger.low_seq, low_seq)
-        self._let_go()
+        self._let_go(ActorSignal.RESTART)
         self.wake()
 
     def tell_config(self, config: Destination) -> None:
@@ -96,8 +96,7 @@ class DestinationActor:
             return
         relaned = config.ordering is not self.config.ordering
         self.config = config
-        self._reconfigured = True
-        if relaned and self.phase is Phase.STARTING:
+        if relaned and self._machine is None and not self.state.is_restarting:
             self.start()  # what is being read was asked for in the other order
         self.wake()
 
@@ -141,12 +140,12 @@ class DestinationActor:
 
     def retire(self) -> None:
         """Leave memory, if there is nothing to do after all that it was told."""
-        self._retire = True
+        self._leave = self._leave or Leave.RETIRE
         self.wake()
 
     def flush(self) -> None:
         """Write backlog row and snapshot: the process is about to end."""
-        self._flush = True
+        self._leave = Leave.FLUSH
         self.wake()
 
     # --- the fast path of a lone delivery, which takes no turn
@@ -194,8 +193,7 @@ class DestinationActor:
         machine = self._machine or self._succeed(now)
         if machine is None:
             return
-        if self._reconfigured:
-            self._reconfigured = False
+        if machine.config is not self.config:
             self._errand.give_up(machine, now)
             machine.configure(self.config, now)
         handled = self.succession.handle(self._mailbox, machine, now)
@@ -215,7 +213,7 @@ class DestinationActor:
             self._rebuild(machine, now)
         elif again or self._mailbox.messages:
             self.wake()
-        elif self._retire or self._flush:
+        elif self._leave is not None:
             self._take_leave(machine, now)
 
     def _perform(self, machine: DestinationMachine, commands: Commands, now: float) -> None:
@@ -253,14 +251,14 @@ class DestinationActor:
         mailbox, errand = self._mailbox, self._errand
         told = mailbox.messages or mailbox.spills
         busy = told or errand.waits or errand.under_way or self.in_flight or self._unrecorded
-        retire, flush = self._retire and not busy and machine.idle(now), self._flush
-        self._retire = self._flush = False
-        if not (retire or flush):
+        leave, self._leave = self._leave, None
+        retire = leave is Leave.RETIRE and not busy and machine.idle(now)
+        if not (retire or leave is Leave.FLUSH):
             return
         departure = self.ledger.close(self.config, machine, now)
         if retire:
             self._machine = None
-            self.phase = Phase.RETIRED
+            self.state = next_state(self.state, ActorSignal.RETIRE)
             self.generation += 1
             self._alarm.end()
             machine.dissolve()
@@ -275,7 +273,7 @@ class DestinationActor:
     def start(self) -> None:
         """Bring a machine about, by what is known or by what the store holds."""
         readers, known = self._context.readers, self.ledger.snapshot
-        if not self._empty:
+        if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())
         elif known is None:
             readers.submit_snapshot(Recollection(self))
@@ -284,7 +282,7 @@ class DestinationActor:
 
     def restoration(self) -> Restoration:
         """Return the reading that the next machine needs; any earlier one is void."""
-        self.phase = Phase.STARTING
+        self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None
         return Restoration(self, self.ledger.low_seq)
@@ -307,7 +305,7 @@ class DestinationActor:
 
     def _succeed(self, now: float) -> DestinationMachine | None:
         """Bring a machine about, as far as that can be done now."""
-        if self.phase is Phase.RESTARTING:
+        if self.state.is_restarting:
             self._settle_estate(now)
             return None
         beginning, self._beginning = self._beginning, None
@@ -316,8 +314,7 @@ class DestinationActor:
         machine = self._make(beginning, now)
         self.generation += 1
         self._machine = machine
-        self._empty = self._reconfigured = False
-        self.phase = Phase.RUNNING
+        self.state = next_state(self.state, ActorSignal.BEGIN)
         return machine
 
     def _make(self, beginning: Beginning, now: float) -> DestinationMachine:
@@ -335,30 +332,31 @@ class DestinationActor:
         """Give the machine up; a successor comes when all that it had under way has ended."""
         subject, now = self._mailbox.in_hand, self._context.now()
         backoff_s = self.succession.crashed(self.id, subject, now, error)
-        self._let_go()
-        self._backed_off = False
-        self._context.timers.call_later(backoff_s, self._back_off_over)
+        self._let_go(ActorSignal.CRASH)
+        if self._backoff is not None:
+            self._backoff.cancel()
+        self._backoff = self._context.timers.call_later(backoff_s, self._back_off_over)
 
     def _back_off_over(self) -> None:
-        self._backed_off = True
+        self._backoff = None
+        self.state = next_state(self.state, ActorSignal.BACKOFF_OVER)
         self.wake()
 
     def _rebuild(self, machine: DestinationMachine, now: float) -> None:
         """Begin anew from the store, since the order of what waits has changed."""
         self.ledger.low_seq = machine.low_seq()
         self.ledger.save(self.config, machine.snapshot(), now)
-        self._let_go()
+        self._let_go(ActorSignal.RESTART)
         self.wake()
 
-    def _let_go(self) -> None:
+    def _let_go(self, signal: ActorSignal) -> None:
         """Let the machine go; keep the outcomes that nobody has settled."""
         self.succession.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
         self._errand = Errand()
         self._machine = self._beginning = None
-        self._empty = False
         self.generation += 1
-        self.phase = Phase.RESTARTING
+        self.state = next_state(self.state, signal)
         self._alarm.cancel()
         self._context.attempts.leave(self)
         self._share.report(self._mailbox, self._machine)
@@ -366,7 +364,7 @@ class DestinationActor:
     def _settle_estate(self, now: float) -> None:
         """Once nothing is under way, let a passing machine judge the late outcomes and quarantine
         whom the crashes are due to; once that is durable, begin anew from the store."""
-        if self.in_flight or self._unrecorded or not self._backed_off:
+        if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
         context, succession, mailbox = self._context, self.succession, self._mailbox
         succession.late += mailbox.flights()

@@ -8,8 +8,8 @@ from msgspec import structs
 
 from engine.actors.attempts import Attempts
 from engine.actors.dispatcher import Dispatcher
+from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
-from engine.actors.phase import Departure
 from engine.actors.readers import Readers
 from engine.core.commands import Limits
 from engine.core.destination import Destination

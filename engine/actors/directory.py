@@ -19,8 +19,8 @@ from engine.actors.context import Context, Recording
 from engine.actors.crowds import Crowds
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.ledger import MARK_SETTLED
+from engine.actors.lifecycle import ActorState, Departure, Dormant
 from engine.actors.memory import Memory
-from engine.actors.phase import Departure, Dormant, Phase
 from engine.actors.readers import Readers
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
 from engine.core.commands import Limits
@@ -246,7 +246,11 @@ class Directory:
         """Let actors leave that have done nothing for long enough."""
         before = self._now() - self._passivate_after_s
         for number, actor in enumerate(list(self._actors.values()), 1):
-            if actor.last_active <= before and actor.phase is Phase.RUNNING and not actor.in_flight:
+            if (
+                actor.last_active <= before
+                and actor.state is ActorState.RUNNING
+                and not actor.in_flight
+            ):
                 actor.retire()
             if number % RETIRE_AT_ONCE == 0:
                 await trio.lowlevel.checkpoint()

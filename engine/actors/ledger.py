@@ -1,7 +1,7 @@
 """What a destination's actor keeps in the store beside its settlements: backlog row and snapshot."""
 
 from engine.actors.context import Recording
-from engine.actors.phase import Departure
+from engine.actors.lifecycle import Departure
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DestinationStatus

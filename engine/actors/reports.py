@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.actors.ledger import Ledger
-from engine.actors.phase import Phase
+from engine.actors.lifecycle import ActorState
 from engine.actors.succession import Succession
 from engine.core.destination import Destination
 from engine.core.health import Health
@@ -42,7 +42,7 @@ class Reporting(Protocol):
     """Of whom is told."""
 
     config: Destination
-    phase: Phase
+    state: ActorState
     succession: Succession
     started_at: float
     ledger: Ledger
@@ -64,7 +64,7 @@ def report_of(
         pending=pending,
         in_flight=health.in_flight if machine is not None else actor.in_flight,
         actor=ActorReport(
-            state=actor.phase.name,
+            state=actor.state.shown,
             restarts=actor.succession.restarts,
             mailbox=mailbox,
             started_at=actor.started_at,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from engine.actors import lifecycle
 from engine.core import circuit, verdict
 from engine.core.health import CircuitState
 from engine.core.vocabulary import DeliveryStatus
@@ -25,6 +26,14 @@ CIRCUIT_HEAD = """
 A circuit opens after {failures} consecutive failures of at least {deliveries} deliveries. TRANSFORM and
 INTERNAL failures do not count, and they do not interrupt the sequence. An open circuit sends only a
 probe, which is the next eligible delivery, after {waits} s. After a restart, a HALF_OPEN circuit is OPEN.
+
+"""
+ACTOR_HEAD = """
+## A destination's actor
+
+A FRESH actor has nothing unsettled in the store. BACKING_OFF and RESTARTING actors have no machine, but
+attempts or outcomes of one may be under way. The health report shows both as RESTARTING, and FRESH as
+STARTING.
 
 """
 
@@ -52,12 +61,21 @@ def circuit_diagram() -> list[str]:
     return [*lines, "```"]
 
 
+def actor_diagram() -> list[str]:
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> FRESH", "    [*] --> STARTING"]
+    for (state, signal), after in lifecycle.TRANSITIONS.items():
+        if after is not None:
+            lines.append(f"    {state.name} --> {after.name}: {words(signal.name)}")
+    return [*lines, f"    {lifecycle.ActorState.RETIRED.name} --> [*]", "```"]
+
+
 def document() -> str:
     waits = ", ".join(f"{circuit.probe_delay_s(k):g}" for k in range(7))
     head = CIRCUIT_HEAD.format(
         failures=circuit.FAILURES_TO_OPEN, deliveries=circuit.DELIVERIES_TO_OPEN, waits=waits
     )
-    return HEAD + "\n".join(delivery_diagram()) + "\n" + head + "\n".join(circuit_diagram()) + "\n"
+    parts = [HEAD, delivery_diagram(), head, circuit_diagram(), ACTOR_HEAD, actor_diagram()]
+    return "".join(part if isinstance(part, str) else "\n".join(part) + "\n" for part in parts)
 
 
 if __name__ == "__main__":

@@ -87,8 +87,8 @@ ACTORS = (
         (
             DestinationActor,
             "_settle_estate",
-            "if self.in_flight or self._unrecorded or not self._backed_off:",
-            "if not self._backed_off:",
+            "self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF",
+            "self.state is ActorState.BACKING_OFF",
         ),
         needs="crash",
     ),

@@ -1,0 +1,116 @@
+"""The lifecycle of a destination's actor: its states, and what it leaves behind when it retires.
+
+Every (state, signal) pair is decided in `TRANSITIONS`; the diagram in docs/states.md is made from it.
+"""
+
+from enum import Enum, IntEnum, auto
+
+from msgspec import Struct
+
+
+class ActorState(IntEnum):
+    """Where an actor is between activation and passivation."""
+
+    FRESH = 0  # the store holds nothing for it: only its snapshot is read
+    STARTING = 1  # the store is being read for its machine
+    RUNNING = 2  # it has a machine
+    BACKING_OFF = 3  # it crashed, and waits before it restarts
+    RESTARTING = 4  # its machine is gone, but not all that the machine had under way
+    RETIRED = 5  # it left memory
+
+    @property
+    def shown(self) -> str:
+        """The word for it in reports."""
+        return _SHOWN.get(self, self).name
+
+    @property
+    def is_restarting(self) -> bool:
+        """Whether the store will be read again before the next machine: it shows what arrives now."""
+        return self is _A.BACKING_OFF or self is _A.RESTARTING
+
+
+class ActorSignal(IntEnum):
+    """What happens to an actor."""
+
+    READ = 0  # it asks the store for what its machine begins with
+    BEGIN = 1  # its machine is made
+    RESTART = 2  # its machine is given up: another order, or deliveries that nobody told it of
+    CRASH = 3
+    BACKOFF_OVER = 4
+    RETIRE = 5
+
+
+class Leave(Enum):
+    """What an actor is to do once all that it was told is handled."""
+
+    RETIRE = auto()  # leave memory, if there is nothing to do
+    FLUSH = auto()  # write backlog row and snapshot: the process is about to end
+
+
+_A, _S = ActorState, ActorSignal
+_SHOWN = {_A.FRESH: _A.STARTING, _A.BACKING_OFF: _A.RESTARTING}
+TRANSITIONS: dict[tuple[ActorState, ActorSignal], ActorState | None] = {
+    (_A.FRESH, _S.READ): None,  # None: cannot happen
+    (_A.FRESH, _S.BEGIN): _A.RUNNING,
+    (_A.FRESH, _S.RESTART): _A.RESTARTING,
+    (_A.FRESH, _S.CRASH): _A.BACKING_OFF,
+    (_A.FRESH, _S.BACKOFF_OVER): None,
+    (_A.FRESH, _S.RETIRE): None,
+    (_A.STARTING, _S.READ): _A.STARTING,  # again: the read failed, or the order changed
+    (_A.STARTING, _S.BEGIN): _A.RUNNING,
+    (_A.STARTING, _S.RESTART): _A.RESTARTING,
+    (_A.STARTING, _S.CRASH): _A.BACKING_OFF,
+    (_A.STARTING, _S.BACKOFF_OVER): None,
+    (_A.STARTING, _S.RETIRE): None,
+    (_A.RUNNING, _S.READ): None,
+    (_A.RUNNING, _S.BEGIN): None,
+    (_A.RUNNING, _S.RESTART): _A.RESTARTING,
+    (_A.RUNNING, _S.CRASH): _A.BACKING_OFF,
+    (_A.RUNNING, _S.BACKOFF_OVER): None,
+    (_A.RUNNING, _S.RETIRE): _A.RETIRED,
+    (_A.BACKING_OFF, _S.READ): None,
+    (_A.BACKING_OFF, _S.BEGIN): None,
+    (_A.BACKING_OFF, _S.RESTART): _A.BACKING_OFF,
+    (_A.BACKING_OFF, _S.CRASH): _A.BACKING_OFF,  # an outcome was refused
+    (_A.BACKING_OFF, _S.BACKOFF_OVER): _A.RESTARTING,
+    (_A.BACKING_OFF, _S.RETIRE): None,
+    (_A.RESTARTING, _S.READ): _A.STARTING,  # nothing is under way any more
+    (_A.RESTARTING, _S.BEGIN): None,
+    (_A.RESTARTING, _S.RESTART): _A.RESTARTING,
+    (_A.RESTARTING, _S.CRASH): _A.BACKING_OFF,
+    (_A.RESTARTING, _S.BACKOFF_OVER): None,
+    (_A.RESTARTING, _S.RETIRE): None,
+    (_A.RETIRED, _S.READ): None,
+    (_A.RETIRED, _S.BEGIN): None,
+    (_A.RETIRED, _S.RESTART): None,
+    (_A.RETIRED, _S.CRASH): _A.BACKING_OFF,  # the directory could not let it go
+    (_A.RETIRED, _S.BACKOFF_OVER): None,
+    (_A.RETIRED, _S.RETIRE): None,
+}
+
+
+def next_state(state: ActorState, signal: ActorSignal) -> ActorState:
+    """Return where `signal` leads from `state`. Raises AssertionError for what cannot happen."""
+    after = TRANSITIONS[state, signal]
+    if after is None:
+        raise AssertionError(f"a {state.name} actor cannot meet {signal.name}")
+    return after
+
+
+class Departure(Struct, frozen=True):
+    """What an idle actor leaves behind. `clean`: nothing is unsettled; `sleeping`: its backlog row says
+    when it is to be activated again."""
+
+    clean: bool
+    sleeping: bool
+    low_seq: int
+    waiting: int
+
+
+class Dormant(Struct, gc=False):
+    """A destination without an actor whose backlog row says that something is unsettled."""
+
+    environment: int
+    low_seq: int
+    waiting: int  # as far as is known
+    sleeping: bool = False  # a retry is due some day, and its row says when
