@@ -10,9 +10,10 @@ from engine.core.vocabulary import DeliveryStatus
 PATH = Path(__file__).parents[2] / "docs" / "states.md"
 HEAD = """# States
 
-This page is for contributors: the states of deliveries, circuits and actors. `python -m tests.core.diagrams`
-draws it from the tables that the code runs by (`TRANSITIONS` in `engine/core/verdict.py`,
-`engine/core/circuit.py` and `engine/actors/lifecycle.py`). A test checks that it is current.
+This page is for contributors: the states of deliveries, circuits and actors. `python -m
+tests.core.diagrams` draws it from the tables that the code runs by (`TRANSITIONS` in
+`engine/core/verdict.py`, `engine/core/circuit.py` and `engine/actors/lifecycle.py`). A test checks that
+it is current.
 
 ## A delivery
 
