@@ -207,7 +207,7 @@ class TemplateDestinationDraft(_Options, _Templated):
     `config`; its defaults stand where `delivery` says nothing."""
 
 
-class NewDestination(
+class AnyDestinationDraft(
     RootModel[
         Annotated[
             Annotated[DestinationDraft, Tag("direct")]

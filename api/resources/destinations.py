@@ -9,7 +9,7 @@ from api.pages import page, portioned_page, position
 from api.queries import DestinationQuery
 from api.routes import MANAGE, READ, Command, Embed, Method, Route
 from engine.control.views import destination_view
-from engine.drafts import DestinationPatch, NewDestination
+from engine.drafts import AnyDestinationDraft, DestinationPatch
 from engine.model.configuration import DestinationRecord
 from engine.model.errors import Refusal
 from engine.model.workspace_settings import Ability
@@ -60,7 +60,7 @@ async def must_exist(call: Call, destination: str) -> None:
 
 async def create(call: Call) -> Answer:
     """Make a destination; its secret is in this answer and nowhere else."""
-    draft = call.body_as(NewDestination).root
+    draft = call.body_as(AnyDestinationDraft).root
     record, secret = await call.services.destinations.create(call.actor, call.number, draft)
     return Answer(201, {**view(call, record), "secret": secret})
 
@@ -135,7 +135,7 @@ ROUTES = (
         ability=Ability.CREATE_DESTINATIONS,
         field_abilities=OPTIONS,
         handler=create,
-        body=NewDestination,
+        body=AnyDestinationDraft,
         responses={201: shapes.DestinationWithSecret},
         refusals=(402, 404),
         example=EXAMPLE,

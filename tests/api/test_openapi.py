@@ -200,3 +200,9 @@ def test_a_rejected_event_of_a_batch_looks_as_the_document_says() -> None:
     jsonschema.validate(error, model)
     details = [{"path": "payload", "message": "must be an object"}]
     jsonschema.validate({**error, "details": details}, model)
+
+
+def test_no_schema_has_the_name_of_anothers_constructor() -> None:
+    """A generated client of Go makes `NewThing` for each `Thing`."""
+    names = set(DOCUMENT["components"]["schemas"])
+    assert not {f"New{name}" for name in names} & names

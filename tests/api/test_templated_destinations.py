@@ -11,7 +11,7 @@ from engine.control.projection import NOWHERE, engine_view
 from engine.control.shaping import drafted, patched, receiver_of
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import DestinationStatus, SigningAlgorithm
-from engine.drafts import NewDestination, TemplateDestinationDraft
+from engine.drafts import AnyDestinationDraft, TemplateDestinationDraft
 from engine.model.configuration import DestinationRecord
 from engine.model.documents import read
 from engine.model.errors import Refusal
@@ -259,7 +259,7 @@ async def test_customers_make_them_and_see_their_own_alone(api: Caller, house: H
 
 def record_of(template: str, config: dict[str, Any]) -> DestinationRecord:
     document = {"templateId": template, "name": "n", "config": config}
-    draft = read(NewDestination, document).root
+    draft = read(AnyDestinationDraft, document).root
     assert isinstance(draft, TemplateDestinationDraft)
     return drafted(
         draft,

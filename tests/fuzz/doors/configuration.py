@@ -11,7 +11,7 @@ from engine.control.shaping import drafted, patched, receiver_of
 from engine.control.views import destination_document, destination_view
 from engine.core.destination import SigningKey
 from engine.core.vocabulary import DestinationStatus, Environment, SigningAlgorithm
-from engine.drafts import DestinationPatch, NewDestination
+from engine.drafts import AnyDestinationDraft, DestinationPatch
 from engine.model.configuration import DestinationRecord
 from engine.model.documents import read
 from engine.model.errors import Refusal
@@ -54,7 +54,7 @@ def _told(refusal: Refusal) -> None:
 
 
 def _destination(document: dict[str, Any]) -> None:
-    _shown(_record(read(NewDestination, document).root))
+    _shown(_record(read(AnyDestinationDraft, document).root))
 
 
 def _record(draft: Any) -> DestinationRecord:
@@ -76,7 +76,7 @@ def _record(draft: Any) -> DestinationRecord:
 
 PRESENT = _record(
     read(
-        NewDestination,
+        AnyDestinationDraft,
         {"name": "a", "url": "https://a.example/b", "headers": {"X-Key": "k", "X-A": "b"}},
     ).root
 )

@@ -48,7 +48,7 @@ class FileReceipt(TypedDict):
 
 
 class FileSource(TypedDict):
-    """Where a file is: at a URL, from which it is fetched, or in a `data:` URI."""
+    """The source of a file: a URL that the service fetches, or a `data:` URI."""
 
     kind: Literal["URL", "INLINE"]
     uri: str
