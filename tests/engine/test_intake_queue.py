@@ -44,6 +44,13 @@ def test_a_batch_that_fills_a_group_holds_up_no_single_event_and_comes_next() ->
     assert queue.gather(100, 1_000_000) == [batches[2]]
 
 
+def test_a_group_ends_before_it_has_more_bytes_than_it_may_have() -> None:
+    submissions = [make(environment, size=100) for environment in (1, 2, 3, 4)]
+    queue = filled(*submissions)
+    assert queue.gather(100, 300) == submissions[:3]
+    assert queue.gather(100, 99) == submissions[3:], "the first of a group may be larger by itself"
+
+
 def test_lines_that_are_held_up_stay() -> None:
     heavy, light = make(1, 10), make(2)
     queue = filled(heavy, light)
