@@ -53,7 +53,7 @@ class Directory(Hearer, Protocol):
         """Take committed deliveries, in seq order."""
 
 
-Pause = Callable[[], Awaitable[None]]
+Pause = Callable[[StoreAwayError], Awaitable[None]]
 
 log = structlog.get_logger("angarium.intake")
 
@@ -203,7 +203,7 @@ class EntryQueue:
                     error.maybe_written = False
                     raise
                 again = True
-                await pause()
+                await pause(error)
 
     def _dirtied(self, destinations: Iterable[tuple[int, str]]) -> list[DirtyDestination]:
         known = self._directory.dirty

@@ -31,6 +31,7 @@ from engine.ports import (
     PoisonError,
     StoreAwayError,
 )
+from engine.ports.outage import Outage
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
@@ -85,7 +86,7 @@ class Intake:
         self.locks = EnvironmentLocks(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.locks, destinations.progress, settings.group_events)
         self._wake = trio.Event()
-        self._away = False
+        self._outage = Outage("events", meanwhile=self._turn_away)
         self._closed = False
         # Environments for which backlog rows were left, maybe: the other intake holds them.
         self._left_out: Collection[int] = NO_ENVIRONMENTS
@@ -101,7 +102,7 @@ class Intake:
 
     def submit(self, submission: Submission) -> None:
         """Queue a submission for the next group, or refuse it at once."""
-        if self._away or self._closed or not self._waiting.put(submission):
+        if self._outage.under_way or self._closed or not self._waiting.put(submission):
             self._refused += 1
             submission.settle(OVERLOADED)
             return
@@ -124,7 +125,7 @@ class Intake:
     @property
     def away(self) -> bool:
         """Whether the database is away, as far as the intake knows."""
-        return self._away
+        return self._outage.under_way
 
     def statistics(self) -> IntakeStatistics:
         """Return a record of what happened so far."""
@@ -135,7 +136,7 @@ class Intake:
             waiting_events=self._waiting.events,
             waiting_bytes=self._waiting.size,
             refused=self._refused,
-            away=self._away,
+            away=self._outage.under_way,
         )
 
     # --- the loop
@@ -209,7 +210,7 @@ class Intake:
             if pending and trio.current_time() - began >= PATIENCE_S:
                 self._fail(pending, UNKNOWN if group.again else OVERLOADED)
                 if not group.again:  # a lock on a whole table, say: those behind it wait as long
-                    self._turn_away("a table is locked for long, refusing events")
+                    self._outage.began(StoreAwayError("a table has been locked for seconds"))
                     return
             try:
                 acceptance = await self._store.accept(group)
@@ -229,13 +230,13 @@ class Intake:
             except StoreAwayError as error:
                 if pending and not error.maybe_written and not group.again:
                     self._fail(pending, OVERLOADED)
-                    self._turn_away()
+                    self._outage.began(error)
                     return
                 group.again = True
-                await self._wait_out()
+                await self._wait_out(error)
                 continue
             break
-        self._away = False
+        self._outage.ended()
         deliveries = written(group, acceptance)
         try:
             self._account(group, acceptance)
@@ -331,28 +332,29 @@ class Intake:
         self._behind = behind
         await self._commit(submissions[middle:], told=told)
 
-    def _turn_away(self, why: str = "database away, refusing events") -> None:
-        """Refuse what waits: it was surely not accepted."""
-        if not self._away:
-            self._away = True
-            log.warning(why)
+    def _turn_away(self) -> None:
+        """Refuse the submissions that wait: they were surely not accepted."""
         self._fail(self._waiting.clear(), OVERLOADED)
 
-    async def _wait_out(self) -> None:
+    async def _wait_out(self, error: StoreAwayError) -> None:
         """Refuse what waits, for this and for what is in hand, and pause before the next try."""
-        self._turn_away()
+        self._outage.began(error)
+        await self._pause()
+
+    async def _pause(self) -> None:
         self.locks.refuse_waiting()
         await trio.sleep(RETRY_S)
 
     async def _wait_back(self) -> None:
         """Return when the database answers again; nothing is under way or in hand meanwhile."""
-        while self._away:
-            await self._wait_out()
+        while self._outage.under_way:
+            await self._pause()
             try:
                 await self._store.check()
-            except StoreAwayError:
-                continue
-            self._away = False
+            except StoreAwayError as error:
+                self._outage.began(error)
+            else:
+                self._outage.ended()
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
         """Tell submissions that they were not accepted, and take each off the list first."""
@@ -364,7 +366,7 @@ class Intake:
     async def _admit(self) -> None:
         """Let in one entry of those that come otherwise than by ingestion."""
         await self.entries.admit_next(self._wait_out)
-        self._away = False
+        self._outage.ended()
         if self.entries.ready:
             self._wake.set()
 
@@ -382,14 +384,14 @@ class Intake:
             except StoreAwayError as error:
                 if not again and not error.maybe_written:
                     self._untold.spare(DirtyDestination.each_of(rows))
-                    self._turn_away()
+                    self._outage.began(error)
                     break
                 # A row too many costs one look at the next start; but the next group must not run
                 # beside a deletion that may still be under way, so this one is tried until it is done.
                 again = True
-                await self._wait_out()
+                await self._wait_out(error)
             else:
-                self._away = False
+                self._outage.ended()
                 break
         self.locks.release()
         await self._wait_back()

@@ -193,7 +193,7 @@ class Place:
             await self._called.wait()
             while self.entries.ready:
                 await trio.sleep(0.001)
-                await self.entries.admit_next(trio.lowlevel.checkpoint)
+                await self.entries.admit_next(lambda _: trio.lowlevel.checkpoint())
 
     def destination(self, name: str, count: int, lane: str | None = None, **changes: Any) -> str:
         self.destinations[name] = a_destination(id=name, **changes)
