@@ -54,7 +54,6 @@ from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
-from engine.ports.outage import Outage
 from engine.recording.recorder import Recorder
 from engine.recording.throughput import Throughput
 from engine.routing.router import Router
@@ -75,6 +74,7 @@ from storage.backlog.reading import BACKLOG, BACKLOG_READERS, PostgresBacklog
 from storage.configuration.store import ConfigurationTables
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError, StoreError
+from storage.database.pooling import require_sessions
 from storage.database.profiles import INTAKE, SETTLE, UPKEEP
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.embedded.server import EmbeddedServer
@@ -86,7 +86,7 @@ from storage.log.partitions import Range
 from storage.migrations.migrate import migrate
 from storage.ownership import Ownership
 from storage.recording.settle import PostgresSettle
-from storage.retention.housekeeping import INTERVAL_S, Housekeeping
+from storage.retention.housekeeping import Housekeeping
 
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
 OWN_EVENTS_S = 0.5  # of these, at the least, for what the service has to say of itself
@@ -217,9 +217,11 @@ class Server:
     async def prepare(self) -> None:
         """Bring the database up to date and take it over; given up when it is to stop."""
         with self._preparing:
-            await self.upkeep.ensure()
+            async with self.bridge.pool.connection() as other:
+                await require_sessions(self.upkeep, other)
             await migrate(self.upkeep)
             taken = await self.ownership.take(self.upkeep)
+            await self.bridge.connect()
             self.filing.alone = not taken.live_writers
             await self.housekeeping.run_once()
             await self.changes.begin()  # reads them
@@ -274,7 +276,7 @@ class Server:
             child("files", self.filing.run, restarts=ALWAYS),
             child("unrouted files", self.carrying.unrouted.run, restarts=ALWAYS),
             child("pressure", self.sharing.pressure.run, restarts=ALWAYS),
-            child("housekeeping", self._keep_house, restarts=ALWAYS),
+            child("housekeeping", self.housekeeping.run, restarts=ALWAYS),
             child("database", self._keep_database, restart=Restart.TRANSIENT),
             child("ownership", self._watch_ownership),
             child("operations", partial(operate, self), restart=Restart.TRANSIENT),
@@ -357,9 +359,6 @@ class Server:
     async def _keep_database(self) -> None:
         if self.embedded is not None:
             await keep_running(self.embedded)
-
-    async def _keep_house(self) -> None:
-        await Outage("housekeeping").every(INTERVAL_S, self.housekeeping.run_once)
 
     async def _watch_ownership(self) -> None:
         await self.ownership.watch(self.bridge.pool)

@@ -125,6 +125,11 @@ class Bridge:
         self._dedicated.append(connection)
         return connection
 
+    async def connect(self) -> None:
+        """Connect what has a connection of its own. Raises StoreError: then nothing could be written."""
+        for connection in self._dedicated:
+            await connection.ensure()
+
     def make_pool(self, profile: Profile, size: int) -> Pool:
         """Return a pool for queries of one kind, closed with the bridge."""
         pool = Pool(self._loop, self.url, profile, size)

@@ -9,8 +9,7 @@ import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from math import inf
-from typing import Any, Literal, Protocol, TypeVar
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, Protocol, TypeVar
 
 import asyncpg
 import structlog
@@ -39,6 +38,12 @@ MAX_PREPARED = (
     200  # lists with filters have many texts; a prepared one costs the server some 50 KiB
 )
 OLDEST_SERVER = 150_000  # PostgreSQL 15: what we test; `server_version_num`
+# Settings of the session before anything else runs in it, and the process that really serves it.
+_GREETING = """
+    SELECT pg_backend_pid() FROM (
+        SELECT count(set_config(name, value, false)) FROM unnest($1::text[], $2::text[]) s (name, value)
+    ) settings
+"""
 # What a lost connection's backend still runs must have ended before its successor writes.
 _END_PREDECESSOR = """
     SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -71,6 +76,9 @@ class Connection:
         self._limit_s = inf if profile.command_timeout_s is None else profile.command_timeout_s
         self.on_connect = on_connect
         self.connects = 0  # how often it has connected
+        self.pooled = (
+            False  # whether a pooler answers in the server's place, as of the last connection
+        )
         self._loop = loop
         self._url = url
         self._raw: asyncpg.Connection[Record] | None = None
@@ -250,15 +258,22 @@ class Connection:
         # Never cancelled half way: an abandoned attempt would leave its socket to the collector.
         with trio.CancelScope(shield=True):
             try:
-                raw = await self._loop.run_aio_coroutine(self._open())
+                raw, backend = await self._loop.run_aio_coroutine(self._open())
+            except TimeoutError as error:
+                raise StoreAwayError(
+                    f"no connection for `{self.profile.purpose}` within {CONNECT_TIMEOUT_S:g} s: the"
+                    " database does not answer, or all its connections are taken (max_connections of"
+                    " PostgreSQL, default_pool_size of PgBouncer; a server needs 30)"
+                ) from error
+            except StoreError:
+                raise
             except Exception as error:
                 raise translated(error, closed=True) from error
             self._raw = raw
-            predecessor, self._pid = self._pid, raw.get_server_pid()
             self.connects += 1
             try:
                 self._require_open()  # it may have been shut meanwhile
-                await self._greet(raw, predecessor)
+                await self._greet(raw, backend)
             except BaseException:
                 self._discard()
                 raise
@@ -267,8 +282,9 @@ class Connection:
         if self._shut:
             raise StoreAwayError("the connection is closed")
 
-    async def _greet(self, raw: "asyncpg.Connection[Record]", predecessor: int | None) -> None:
-        self._check(raw)
+    async def _greet(self, raw: "asyncpg.Connection[Record]", backend: int) -> None:
+        predecessor, self._pid = self._pid, backend
+        self.pooled = backend != raw.get_server_pid()
         lean = self.profile.lean and not crosses_tls(raw)
         try:
             self._crossing = Crossing(self._loop, raw, self._limit_s) if lean else None
@@ -280,16 +296,27 @@ class Connection:
         if self.on_connect is not None:
             await self.on_connect(self)
 
-    async def _open(self) -> "asyncpg.Connection[Record]":
-        return await asyncpg.connect(
+    async def _open(self) -> tuple["asyncpg.Connection[Record]", int]:
+        """Connect, and set up the session; return the process that serves it too."""
+        raw = await asyncpg.connect(
             self._url,
             timeout=CONNECT_TIMEOUT_S,
             # No time limit of the driver's, here or for a statement: `_shielded` says why.
             # Our own dictionary holds the statements; asyncpg's drops them every 5 minutes.
             statement_cache_size=0,
-            server_settings=self.profile.server_settings(),
-            ssl=tls_of(self._url),
+            # The other settings come with the first statement: a pooler refuses them here.
+            server_settings={"application_name": f"angarium {self.profile.purpose}"},
         )
+
+        names, values = zip(*self.profile.session_settings().items(), strict=True)
+        try:
+            self._check(raw)
+            # A pooler without a connection left lets its client in, and its first statement waits.
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                return raw, int(await raw.fetchval(_GREETING, names, values))
+        except BaseException:
+            raw.terminate()
+            raise
 
     @staticmethod
     def _check(raw: "asyncpg.Connection[Record]") -> None:
@@ -358,12 +385,3 @@ class Connection:
             # Also where it is closed: what the driver closes for a fault of the protocol it tells nobody,
             # and the crossing would keep its descriptor and its tasks.
             raw.terminate()
-
-
-def tls_of(url: str) -> Literal["disable"] | None:
-    """Return what is said of TLS to asyncpg: nothing where the URL says it, else that there is none.
-
-    Left alone asyncpg turns it on wherever it is offered: 10-15 % of all CPU for a neighbour.
-    """
-    asked = parse_qs(urlsplit(url).query)
-    return None if any(name.startswith("ssl") for name in asked) else "disable"

@@ -43,6 +43,12 @@ class PartitionMissingError(StoreAwayError):
     """A row's instant has no partition. It is not the row's fault, so the writer waits for one."""
 
 
+TRANSACTION_POOLING = (
+    "the pooler in front of the database gives a session's transactions to any of its connections:"
+    " set pool_mode = session for this database in PgBouncer, or connect to PostgreSQL directly"
+)
+
+
 class UnsuitableDatabaseError(StoreError):
     """The database cannot be used as it is: too old, another encoding, a schema not ours."""
 
@@ -61,6 +67,9 @@ _LOCKED = "55P03"  # lock not available
 # migration), or for a row that our own sessions lock for each other, is no fault of a group.
 _AT_A_ROW = re.compile(r"\(\d+,\d+\)")
 _OURS = re.compile(r"\b(?:destination_backlog|processes|shard_leases)(?:_pkey)?\b")
+# A prepared statement is not there, or there already. Names are ours alone in a session: transactions of
+# several sessions share this one.
+_SHARED = frozenset({"26000", "42P05"})
 _DENIED_CLASSES = frozenset({"28", "3D"})  # authorisation, unknown database
 # Connection, resources, operator's intervention, system; read-only: the server became a replica.
 _AWAY_CLASSES = frozenset({"08", "53", "57", "58"})
@@ -95,6 +104,8 @@ def _of_server(error: asyncpg.PostgresError) -> StoreError:
         return PartitionMissingError(text)
     if state[:2] in _POISON_CLASSES:
         return PoisonError(text)
+    if state in _SHARED:
+        return UnsuitableDatabaseError(TRANSACTION_POOLING)
     if state[:2] in _DENIED_CLASSES:
         return AccessDeniedError(text)
     if state == _CANCELLED:

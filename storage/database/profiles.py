@@ -23,13 +23,12 @@ class Profile:
     # whatever a tenant may ask for as fast as it can, whose every turn of the loop is taken from others.
     lean: bool = False
 
-    def server_settings(self) -> dict[str, str]:
-        """Return what goes into the startup packet, so that nothing can run before it holds."""
+    def session_settings(self) -> dict[str, str]:
+        """Return the settings of a session, which hold before any other statement runs in it."""
         milliseconds = (
             0 if self.statement_timeout_s is None else int(self.statement_timeout_s * 1000)
         )
         return {
-            "application_name": f"angarium {self.purpose}",
             "statement_timeout": str(milliseconds),
             # A client that died within a transaction holds its locks no longer than this.
             "idle_in_transaction_session_timeout": "30000",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from engine.ports.outage import Outage
 from storage.counters.removal import delete_old_minutes
 from storage.database.connection import Connection
 from storage.log.partitions import Range, make_partitions
@@ -47,6 +48,10 @@ class Housekeeping:
         self._retention_days = retention_days
         self._now_ms = now_ms
         self._on_range = on_range
+
+    async def run(self) -> None:
+        """Do what is due again and again, until cancelled."""
+        await Outage("housekeeping").every(INTERVAL_S, self.run_once)
 
     async def run_once(self) -> Housework:
         """Do what is due. Raises StoreError; whatever was left undone is done by the next run."""

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from storage.database import bridge as bridge_module
 from storage.database.bridge import Bridge, open_bridge
-from storage.database.connection import Connection, tls_of
+from storage.database.connection import Connection
 from storage.database.errors import (
     AccessDeniedError,
     ContentionError,
@@ -385,19 +385,6 @@ async def test_an_error_leaves_the_bridge_as_it_is(database_url: str) -> None:
     with pytest.raises(StoreError, match="bare"):
         async with open_bridge(database_url):
             raise StoreError("bare")
-
-
-@pytest.mark.parametrize(
-    ("url", "tls"),
-    [
-        ("postgresql://u@h/d", "disable"),
-        ("postgresql://u:sslmode=x@h/d", "disable"),
-        ("postgresql://u@h/d?sslmode=require", None),
-        ("postgresql://u@h/d?host=/tmp&sslrootcert=/ca.pem", None),
-    ],
-)
-def test_tls_is_spoken_only_where_the_url_asks(url: str, tls: str | None) -> None:
-    assert tls_of(url) == tls
 
 
 async def test_hundreds_of_texts_do_not_pile_up_on_the_server(bridge: Bridge) -> None:

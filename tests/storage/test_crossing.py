@@ -172,11 +172,11 @@ async def test_one_that_is_lost_the_moment_it_is_made_is_away(
 ) -> None:
     whole = Connection._open
 
-    async def lost(self: Connection) -> "asyncpg.Connection[asyncpg.Record]":
-        raw = await whole(self)
+    async def lost(self: Connection) -> "tuple[asyncpg.Connection[asyncpg.Record], int]":
+        raw, backend = await whole(self)
         raw._transport.abort()  # type: ignore[attr-defined]  # as when the server ends the session
         await asyncio.sleep(0.01)
-        return raw
+        return raw, backend
 
     monkeypatch.setattr(Connection, "_open", lost)
     connection = bridge.connection(LEAN)

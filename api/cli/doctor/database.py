@@ -10,6 +10,7 @@ from engine.ports import StoreAwayError, StoreError
 from engine.settings import PREFIX, Settings
 from storage.configuration.destinations import Destinations
 from storage.database.bridge import Pool, open_bridge
+from storage.database.pooling import require_sessions
 from storage.embedded.server import EmbeddedError, running_url
 from storage.encryption.key_file import KEY_FILE, open_secret_box
 from storage.encryption.secretbox import SecretBoxError
@@ -34,7 +35,12 @@ async def check_database(settings: Settings) -> list[Finding]:
     try:
         with trio.fail_after(ANSWER_S):
             async with open_bridge(url) as bridge:
-                return [*await _ask(bridge.pool), *await _secrets(bridge.pool, settings)]
+                async with bridge.pool.connection() as one, bridge.pool.connection() as other:
+                    pooled = await require_sessions(one, other)
+                answers = await _ask(bridge.pool)
+                if pooled:
+                    answers.append(ok("database", "behind a pooler in session mode"))
+                return [*answers, *await _secrets(bridge.pool, settings)]
     except (trio.TooSlowError, StoreAwayError) as error:
         what = str(error) or f"no answer within {ANSWER_S:g} s"
         remedy = f"see address, name, password and firewall of {PREFIX}DATABASE_URL"

@@ -1,0 +1,37 @@
+"""The pooler (PgBouncer, for one) in front of a database: noticed at the start, and its mode found out.
+
+Leases, advisory locks, LISTEN and prepared statements belong to a session. A pooler that gives a server's
+connection to another client after each transaction breaks all of them.
+"""
+
+import structlog
+
+from storage.database.connection import Connection
+from storage.database.errors import TRANSACTION_POOLING, UnsuitableDatabaseError
+
+log = structlog.get_logger("angarium.storage")
+
+_BACKEND = "SELECT pg_backend_pid()"
+
+
+async def require_sessions(first: Connection, second: Connection) -> bool:
+    """Raise UnsuitableDatabaseError unless the database keeps a session for each of two connections.
+
+    Returns whether there is a pooler. Raises StoreAwayError where one of them gets no connection.
+    """
+    await first.ensure()
+    await second.ensure()
+    if not (first.pooled or second.pooled):
+        return False
+    # Both hold a server's connection at once, so these are two. Whichever the pooler lends first
+    # afterwards, the last one returned or the one that rested longest, one of the two gets another.
+    async with first.transaction():
+        mine = await first.fetch_value(_BACKEND)
+        async with second.transaction():
+            others = await second.fetch_value(_BACKEND)
+    for connection, backend in ((first, mine), (second, others)):
+        async with connection.transaction():
+            if await connection.fetch_value(_BACKEND) != backend:
+                raise UnsuitableDatabaseError(TRANSACTION_POOLING)
+    log.info("database.pooled", mode="session")
+    return True
