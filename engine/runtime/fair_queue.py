@@ -112,14 +112,22 @@ class FairQueue(Generic[K, T]):
                 if line and may(line.key):
                     return line.key, self._take(place)
             return None
-        while not turns[0]:
+        line = turns[0]
+        while not line:
             turns.popleft()
-        return turns[0].key, self._take(0)
+            line = turns[0]
+        if len(turns) > 1:
+            return line.key, self._take(0)
+        self.count -= 1
+        return line.key, line.popleft()
 
     def take_of(self, key: K) -> T:
         """Take the first item of a key, which must have items. Its next turn comes after all others'."""
         line, turns = self._lines[key], self._turns
         if turns[-1] is line:
+            if len(line) > 1:  # it stays where it is
+                self.count -= 1
+                return line.popleft()
             return self._take(len(turns) - 1)
         return self._take(next(place for place, each in enumerate(turns) if each is line))
 
