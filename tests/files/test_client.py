@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import trio
+from structlog.testing import capture_logs
 
 import angarium
 from api.cli.remote.files import guessed
@@ -100,7 +101,8 @@ async def test_the_commands_do_the_same(
         return result.exit_code, result.output
 
     async def ask(*arguments: str) -> tuple[int, str]:
-        return await trio.to_thread.run_sync(run, *arguments)
+        with capture_logs():  # the server is in this process: its log is not the command's output
+            return await trio.to_thread.run_sync(run, *arguments)
 
     code, output = await ask("upload", str(source), "--file-type", "scan", "--output", "json")
     assert code == 0, output
