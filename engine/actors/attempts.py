@@ -92,7 +92,7 @@ class Attempts:
         self.in_flight -= 1
         self._held.remove(workspace)
         self.total += 1
-        if self._lines:
+        if self._lines.count:
             self.pass_on()
 
     @property

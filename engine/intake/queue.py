@@ -80,7 +80,7 @@ class IntakeQueue:
                     continue
                 group.append(self._take(environment))
                 events, size = more, larger
-                if environment in lines:
+                if environment in self._of:
                     going.append(environment)
             turn = going
         return group
@@ -100,7 +100,7 @@ class IntakeQueue:
     def _take(self, environment: int) -> Submission:
         taken = self._lines.take_of(environment)
         weight, size = self._of[environment]
-        if environment in self._lines:
+        if weight > taken.weight:  # else it was the last: each weighs something
             self._of[environment] = weight - taken.weight, size - taken.size
         else:
             del self._of[environment]

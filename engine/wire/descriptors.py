@@ -68,7 +68,7 @@ class Descriptors:
 
     def wanted(self, workspace: str) -> bool:
         """Return True if a race waits for the descriptor that a connection of this workspace has."""
-        return bool(self._lines) and (self.used >= self.limit or workspace in self._lines)
+        return self._lines.count > 0 and (self.used >= self.limit or workspace in self._lines)
 
     def take(self, workspace: str) -> bool:
         """Take a descriptor, if one is free or can be freed and no race of the workspace waits."""
