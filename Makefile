@@ -96,6 +96,18 @@ sim: $(VENV)/.dev  ## run simulated histories and report broken promises (SEEDS=
 fuzz: $(VENV)/.dev  ## fuzz one input, guided by coverage (DOOR=request MINUTES=5); needs atheris
 	@$(BIN)/python -m tests.fuzz $(DOOR) --minutes $(or $(MINUTES),5) $(ARGS)
 
+tools: .tools/.made  ## build what judges deploy/ (helm, kubeconform, compose); needs Go
+
+.tools/.made: deploy/tools/go.mod deploy/tools/go.sum deploy/tools/schemas.py $(VENV)/.made
+	@command -v go >/dev/null || { echo "make tools needs Go: install it, then run make tools again" >&2; exit 1; }
+	@echo "Building helm, kubeconform and compose into .tools (once, some minutes)"
+	@mkdir -p .tools/bin
+	@cd deploy/tools && go build -mod=readonly -o ../../.tools/bin/helm helm.sh/helm/v3/cmd/helm
+	@cd deploy/tools && go build -mod=readonly -o ../../.tools/bin/kubeconform github.com/yannh/kubeconform/cmd/kubeconform
+	@cd deploy/tools && go build -mod=readonly -o ../../.tools/bin/compose github.com/compose-spec/compose-go/v2/cmd
+	@$(BIN)/python deploy/tools/schemas.py .tools/schemas
+	@touch $@
+
 lock:  ## pin the dependencies again; needs uv
 	@command -v uv >/dev/null || { echo "make lock needs uv: install it, then run make lock again" >&2; exit 1; }
 	$(LOCK) --upgrade requirements/runtime.in --output-file requirements/runtime.lock
