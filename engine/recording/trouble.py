@@ -11,12 +11,11 @@ from typing import Any
 import structlog
 import trio
 from msgspec import Struct
+from pydantic.alias_generators import to_snake
 
 from engine.recording.witness import (
     CIRCUIT_CLOSED,
-    CIRCUIT_OPENED,
     DEAD_LETTERED,
-    DISABLED,
     AnnounceOnce,
 )
 
@@ -25,7 +24,7 @@ LINES = 60  # between two sums, and in a sum: a line a second at the most
 DESTINATIONS = (
     10_000  # whose dead letters are told apart, some MB; those of others are only counted
 )
-_LEVELS = {CIRCUIT_OPENED: "warning", CIRCUIT_CLOSED: "info", DISABLED: "warning"}
+_ABOUT = ("destinationId", "destinationName")  # which each line has first
 
 log = structlog.get_logger("angarium.trouble")
 
@@ -34,7 +33,6 @@ class DeadLetters(Struct):
     """Dead letters of one destination since the last sum."""
 
     environment: int
-    name: str | None
     count: int
     last: Mapping[str, Any]  # what was announced of the last one
 
@@ -82,7 +80,7 @@ class TroubleLog:
             log.warning(
                 "deliveries.dead_lettered",
                 destination=destination,
-                name=letters.name,
+                name=letters.last["destinationName"],
                 environment=letters.environment,
                 count=letters.count,
                 last_delivery=letters.last["deliveryId"],
@@ -103,9 +101,7 @@ class TroubleLog:
             letters.count += 1
             letters.last = payload
         elif len(self._dead) < DESTINATIONS:
-            self._dead[destination] = DeadLetters(
-                environment, payload["destinationName"], 1, payload
-            )
+            self._dead[destination] = DeadLetters(environment, 1, payload)
         else:
             self._others += 1
 
@@ -114,20 +110,11 @@ class TroubleLog:
             self._untold += 1
             return
         self._lines += 1
-        about = {
-            name: value
-            for name, value in payload.items()
-            if name not in ("destinationId", "destinationName")
-        }
-        write = log.info if _LEVELS.get(event_type) == "info" else log.warning
+        write = log.info if event_type == CIRCUIT_CLOSED else log.warning
         write(
             event_type.removeprefix("angarium."),
             destination=payload["destinationId"],
             name=payload["destinationName"],
             environment=environment,
-            **{_snake(name): value for name, value in about.items()},
+            **{to_snake(name): value for name, value in payload.items() if name not in _ABOUT},
         )
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
