@@ -30,8 +30,8 @@ from api.door.front import FrontDoor
 from api.door.tls import watch
 from api.gate import Gate
 from api.ingestion import Ingestion
-from engine.actors.crowds import Crowds
 from engine.actors.directory import Directory
+from engine.actors.script_limit import ScriptLimit
 from engine.actors.supervisor import Child, Restart, Supervisor
 from engine.actors.waker import Waker
 from engine.control.commands import CommandQueue
@@ -131,7 +131,7 @@ class Server:
         self.transforms = TransformPool(self.reactor, self.timers, settings.transform_workers)
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
-        self.crowds = Crowds()
+        self.script_limit = ScriptLimit()
         self.outbound = outbound_of(self)
         settle = bridge.connection(SETTLE, self.ownership.renew_settle)
         self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
@@ -146,7 +146,7 @@ class Server:
             recorder=self.recorder,
             store=backlog,
             max_in_flight=settings.max_in_flight,
-            crowds=self.crowds,
+            script_limit=self.script_limit,
         )
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(INTAKE, self.ownership.renew_intake)

@@ -17,5 +17,5 @@ def outbound_of(server: "Server") -> OutboundSender:
         server.templates,
         server.timers,
         server.clock,
-        server.crowds,
+        server.script_limit,
     )

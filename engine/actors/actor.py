@@ -7,16 +7,16 @@ recorded), so that a machine is replaced only when nothing of it is under way.
 from functools import partial
 
 from engine.actors.alarm import Alarm
+from engine.actors.checkpoint import Checkpoint
 from engine.actors.context import Context
-from engine.actors.errand import Errand
+from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.flight import Flight
-from engine.actors.ledger import Ledger
 from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
 from engine.actors.mailbox import Answered, Mailbox
-from engine.actors.reading import Beginning, Recollection, Restoration
+from engine.actors.pending_read import PendingRead
+from engine.actors.reading import Beginning, Restoration, SnapshotReading
 from engine.actors.reports import DestinationReport, report_of
 from engine.actors.share import Share
-from engine.actors.succession import Succession
 from engine.core.commands import AnyRequest, Commands
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
@@ -33,9 +33,9 @@ class DestinationActor:
     store begins; `empty`: there is none but what it is about to be told."""
 
     __slots__ = (
-        "_alarm", "_backoff", "_beginning", "_context", "_errand", "_leave", "_machine", "_mailbox",
-        "_queued", "_share", "_unrecorded", "config", "environment", "generation", "id", "in_flight",
-        "last_active", "ledger", "started_at", "state", "succession",
+        "_alarm", "_backoff", "_beginning", "_context", "_leave", "_machine", "_mailbox",
+        "_pending_read", "_queued", "_share", "_unrecorded", "checkpoint", "config", "environment",
+        "generation", "id", "in_flight", "last_active", "recovery", "started_at", "state",
     )  # fmt: skip
 
     def __init__(self, context: Context, config: Destination, low_seq: int, empty: bool) -> None:
@@ -48,14 +48,14 @@ class DestinationActor:
         self.in_flight = self._unrecorded = 0  # attempts, and settlements that are not durable
         self.last_active = self.started_at = context.now()
         known, after = context.snapshots.take(self.id), context.mark_after
-        self.ledger = Ledger(context.recorder, low_seq, known, new=empty, after=after)
+        self.checkpoint = Checkpoint(context.recorder, low_seq, known, new=empty, after=after)
         self._machine: DestinationMachine | None = None
         self._mailbox = Mailbox(context.limits)
-        self.succession = Succession()
+        self.recovery = CrashRecovery()
         self._alarm = Alarm(context.timers, self.wake)
         self._beginning: Beginning | None = None
         self._share = Share(context.memory, config.workspace)
-        self._errand = Errand()
+        self._pending_read = PendingRead()
         self._backoff: Timer | None = None
         self._leave: Leave | None = None
         self._queued = False  # a turn is asked for
@@ -86,7 +86,7 @@ class DestinationActor:
 
     def tell_untold(self, low_seq: int) -> None:
         """Begin anew from the store, from `low_seq` on at the latest."""
-        self.ledger.low_seq = min(self.ledger.low_seq, low_seq)
+        self.checkpoint.low_seq = min(self.checkpoint.low_seq, low_seq)
         self._let_go(ActorSignal.RESTART)
         self.wake()
 
@@ -102,7 +102,7 @@ class DestinationActor:
 
     def tell_answer(self, request: AnyRequest, answer: ReadBack | list[Delivery] | None) -> None:
         """Take the store's answer to a request of the present machine."""
-        self._errand.under_way = False
+        self._pending_read.under_way = False
         self._mailbox.messages.append(Answered(request, answer))
         self.wake()
 
@@ -152,7 +152,7 @@ class DestinationActor:
 
     def _unoccupied(self) -> DestinationMachine | None:
         """Return the machine where nothing is under way or told, and no culprit is looked for."""
-        occupied = self._queued or self.in_flight or self.succession.careful
+        occupied = self._queued or self.in_flight or self.recovery.careful
         return None if occupied else self._machine
 
     def _begin(self, deliveries: list[Delivery]) -> bool:
@@ -180,7 +180,7 @@ class DestinationActor:
         self._mailbox.in_hand = None
         settled = machine.settled()
         self._record(settled)
-        self.ledger.mark(self.config, machine, len(settled), self.last_active)
+        self.checkpoint.mark(self.config, machine, len(settled), self.last_active)
         return True
 
     # --- its turn
@@ -194,21 +194,21 @@ class DestinationActor:
         if machine is None:
             return
         if machine.config is not self.config:
-            self._errand.give_up(machine, now)
+            self._pending_read.give_up(machine, now)
             machine.configure(self.config, now)
-        handled = self.succession.handle(self._mailbox, machine, now)
+        handled = self.recovery.handle(self._mailbox, machine, now)
         allowed = context.attempts.allowance(self) if machine.wants(now) else None
         commands = machine.commands(now, allowed or 0)
         self._perform(machine, commands, now)
         self._mailbox.in_hand = None
         again = context.attempts.used(self, allowed, len(commands.send))
         self._share.report(self._mailbox, self._machine)
-        if self._errand.waits and self._share.may_read:
-            singly = self.succession.careful > 0
-            context.readers.submit(self._errand.go(self, context.memory, singly=singly))
+        if self._pending_read.waits and self._share.may_read:
+            singly = self.recovery.careful > 0
+            context.readers.submit(self._pending_read.go(self, context.memory, singly=singly))
         if handled or commands.send or commands.settle:
             self.last_active = now
-            self.ledger.mark(self.config, machine, len(commands.settle), now)
+            self.checkpoint.mark(self.config, machine, len(commands.settle), now)
         if commands.rebuild:
             self._rebuild(machine, now)
         elif again or self._mailbox.messages:
@@ -221,11 +221,11 @@ class DestinationActor:
         if commands.settle:
             self._record(commands.settle)
         if commands.snapshot:
-            self.ledger.save(self.config, machine.snapshot(), now)
+            self.checkpoint.save(self.config, machine.snapshot(), now)
         if commands.send:
             self._send(commands.send)
         if commands.read is not None:
-            self._errand.waits = commands.read
+            self._pending_read.waits = commands.read
         if commands.disable:
             context.gone(self.config, commands.settle)
         if commands.wake_at is not None:
@@ -248,14 +248,14 @@ class DestinationActor:
 
     def _take_leave(self, machine: DestinationMachine, now: float) -> None:
         """Retire, if nothing is under way or near; write what must not be forgotten."""
-        mailbox, errand = self._mailbox, self._errand
+        mailbox, read = self._mailbox, self._pending_read
         told = mailbox.messages or mailbox.spills
-        busy = told or errand.waits or errand.under_way or self.in_flight or self._unrecorded
+        busy = told or read.waits or read.under_way or self.in_flight or self._unrecorded
         leave, self._leave = self._leave, None
         retire = leave is Leave.RETIRE and not busy and machine.idle(now)
         if not (retire or leave is Leave.FLUSH):
             return
-        departure = self.ledger.close(self.config, machine, now)
+        departure = self.checkpoint.close(self.config, machine, now)
         if retire:
             self._machine = None
             self.state = next_state(self.state, ActorSignal.RETIRE)
@@ -264,19 +264,19 @@ class DestinationActor:
             machine.dissolve()
             self._share.report(self._mailbox, self._machine)
             self._context.attempts.leave(self)
-            if self.ledger.snapshot is not None:
-                self._context.snapshots.keep(self.id, self.ledger.snapshot)
+            if self.checkpoint.snapshot is not None:
+                self._context.snapshots.keep(self.id, self.checkpoint.snapshot)
             self._context.retired(self, departure)
 
     # --- its machines
 
     def start(self) -> None:
         """Bring a machine about, by what is known or by what the store holds."""
-        readers, known = self._context.readers, self.ledger.snapshot
+        readers, known = self._context.readers, self.checkpoint.snapshot
         if self.state is not ActorState.FRESH:
             readers.submit(self.restoration())
         elif known is None:
-            readers.submit_snapshot(Recollection(self))
+            readers.submit_snapshot(SnapshotReading(self))
         else:
             self.begin(Beginning(known, None))
 
@@ -285,7 +285,7 @@ class DestinationActor:
         self.state = next_state(self.state, ActorSignal.READ)
         self.generation += 1
         self._beginning = None
-        return Restoration(self, self.ledger.low_seq)
+        return Restoration(self, self.checkpoint.low_seq)
 
     def begin_reading(self) -> None:
         """The store is being read from now on: it will show what was noted before."""
@@ -318,20 +318,20 @@ class DestinationActor:
         return machine
 
     def _make(self, beginning: Beginning, now: float) -> DestinationMachine:
-        context, succession = self._context, self.succession
-        succession.starts += 1
-        snapshot = None if succession.snapshot_doubted else beginning.snapshot
+        context, recovery = self._context, self.recovery
+        recovery.starts += 1
+        snapshot = None if recovery.snapshot_doubted else beginning.snapshot
         machine = context.make_machine(self.config, context.limits, now, context.jitter, snapshot)
-        self.ledger.snapshot = snapshot
+        self.checkpoint.snapshot = snapshot
         if beginning.unsettled is not None:
             beginning.unsettled.tell(machine, self._mailbox.take_spills())
-        succession.starts = 0
+        recovery.starts = 0
         return machine
 
     def crashed(self, error: Exception) -> None:
         """Give the machine up; a successor comes when all that it had under way has ended."""
         subject, now = self._mailbox.in_hand, self._context.now()
-        backoff_s = self.succession.crashed(self.id, subject, now, error)
+        backoff_s = self.recovery.crashed(self.id, subject, now, error)
         self._let_go(ActorSignal.CRASH)
         if self._backoff is not None:
             self._backoff.cancel()
@@ -344,16 +344,16 @@ class DestinationActor:
 
     def _rebuild(self, machine: DestinationMachine, now: float) -> None:
         """Begin anew from the store, since the order of what waits has changed."""
-        self.ledger.low_seq = machine.low_seq()
-        self.ledger.save(self.config, machine.snapshot(), now)
+        self.checkpoint.low_seq = machine.low_seq()
+        self.checkpoint.save(self.config, machine.snapshot(), now)
         self._let_go(ActorSignal.RESTART)
         self.wake()
 
     def _let_go(self, signal: ActorSignal) -> None:
         """Let the machine go; keep the outcomes that nobody has settled."""
-        self.succession.late += self._mailbox.flights()
+        self.recovery.late += self._mailbox.flights()
         self._mailbox = Mailbox(self._context.limits)
-        self._errand = Errand()
+        self._pending_read = PendingRead()
         self._machine = self._beginning = None
         self.generation += 1
         self.state = next_state(self.state, signal)
@@ -366,18 +366,18 @@ class DestinationActor:
         whom the crashes are due to; once that is durable, begin anew from the store."""
         if self.in_flight or self._unrecorded or self.state is ActorState.BACKING_OFF:
             return
-        context, succession, mailbox = self._context, self.succession, self._mailbox
-        succession.late += mailbox.flights()
+        context, recovery, mailbox = self._context, self.recovery, self._mailbox
+        recovery.late += mailbox.flights()
         mailbox.messages.clear()
-        guilty = succession.condemned()
-        if not (succession.late or guilty):
+        guilty = recovery.condemned()
+        if not (recovery.late or guilty):
             self.start()
             return
-        machine = self._make(Beginning(self.ledger.snapshot, None), now)
-        commands = succession.wind_up(machine, mailbox, guilty, now)
+        machine = self._make(Beginning(self.checkpoint.snapshot, None), now)
+        commands = recovery.wind_up(machine, mailbox, guilty, now)
         self._record(commands.settle)
-        succession.wound_up(guilty)
-        self.ledger.save(self.config, machine.snapshot(), now)
+        recovery.wound_up(guilty)
+        self.checkpoint.save(self.config, machine.snapshot(), now)
         if commands.disable:
             context.gone(self.config, commands.settle)
         if not commands.settle:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 import structlog
 import trio
 
-from engine.actors.crowds import Crowds, Member
 from engine.actors.flight import Flight
+from engine.actors.script_limit import Member, ScriptLimit
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
 from engine.runtime.clock import Clock
@@ -41,10 +41,10 @@ class Attempts:
         congested: Callable[[str], bool],
         *,
         portion: int = PORTION,
-        crowds: Crowds | None = None,
+        script_limit: ScriptLimit | None = None,
     ) -> None:
         """`congested`: whether so many outcomes of a workspace wait that it is to begin no attempt."""
-        self.crowds = crowds or Crowds()
+        self.script_limit = script_limit or ScriptLimit()
         self._limit = limit
         self._portion = portion
         self._congested = congested
@@ -63,7 +63,7 @@ class Attempts:
 
     def plenty(self, actor: Member) -> bool:
         """Whether `actor` may begin what a turn may, and nobody waits for a place."""
-        if self.halted or self._congested(actor.config.workspace) or self.crowds.holds(actor):
+        if self.halted or self._congested(actor.config.workspace) or self.script_limit.holds(actor):
             return False
         return self._held.total <= self._plenty and not self._granted and not self._lines
 
@@ -72,7 +72,7 @@ class Attempts:
         if self.plenty(actor):
             return TURN_SENDS
         workspace, held = actor.config.workspace, self._held
-        if self.halted or self._congested(workspace) or self.crowds.holds(actor):
+        if self.halted or self._congested(workspace) or self.script_limit.holds(actor):
             return 0
         own, free = held.of(workspace), self._limit - held.total
         if self._granted and actor in self._granted:  # its place is counted already
@@ -133,7 +133,7 @@ class Attempts:
             if freed:
                 self.pass_on()
             return False
-        if count < allowed or (not allowed and self.crowds.holds(actor)):
+        if count < allowed or (not allowed and self.script_limit.holds(actor)):
             if self._lines:
                 self.pass_on()
             return False
@@ -145,7 +145,7 @@ class Attempts:
 
     def leave(self, actor: Member) -> None:
         """Forget an actor that is gone."""
-        self.crowds.leave(actor)
+        self.script_limit.leave(actor)
         self._lines.leave(actor.config.workspace, actor)
         if self._take_back(actor):
             self.pass_on()

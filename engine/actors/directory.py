@@ -15,14 +15,14 @@ import trio
 from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
 from engine.actors.awakening import Awakening
+from engine.actors.checkpoint import MARK_SETTLED
 from engine.actors.context import Context, Recording
-from engine.actors.crowds import Crowds
 from engine.actors.dispatcher import Dispatcher
-from engine.actors.ledger import MARK_SETTLED
 from engine.actors.lifecycle import ActorState, Departure, Dormant
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
+from engine.actors.script_limit import ScriptLimit
 from engine.core.commands import Limits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
@@ -67,7 +67,7 @@ class Directory:
         make_machine: Callable[..., DestinationMachine] = DestinationMachine,
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
-        crowds: Crowds | None = None,
+        script_limit: ScriptLimit | None = None,
     ) -> None:
         self._find = find
         self._now = now
@@ -89,7 +89,7 @@ class Directory:
         self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
-        self.attempts = Attempts(max_in_flight, recorder.holds, crowds=crowds)
+        self.attempts = Attempts(max_in_flight, recorder.holds, script_limit=script_limit)
         self.memory = Memory(Limits(settings.engine_deliveries, settings.engine_bytes))
         recorder.on_relief = self.attempts.pass_on
         self._context = Context(

@@ -12,7 +12,7 @@ import structlog
 import trio
 from msgspec import Struct
 
-from engine.actors.recollections import Recalling, Recollections
+from engine.actors.snapshot_reads import SnapshotNeed, SnapshotReads
 from engine.ports import BacklogStore, StoreAwayError, StoreError
 from engine.ports.outage import Outage
 from engine.runtime.fair_queue import FairQueue
@@ -66,7 +66,7 @@ class Readers:
         self._readers = readers
         self._urgent: FairQueue[str, Reading] = FairQueue()
         self._patient: FairQueue[str, Reading] = FairQueue()
-        self._recollections = Recollections()
+        self._snapshot_reads = SnapshotReads()
         self._held = Tally()
         self._starting = 0  # of the patient ones, under way
         self._lot = trio.lowlevel.ParkingLot()
@@ -83,10 +83,10 @@ class Readers:
         self._patient.put(reading.workspace, reading)
         self._lot.unpark()
 
-    def submit_snapshot(self, recalling: Recalling) -> None:
+    def submit_snapshot(self, needing: SnapshotNeed) -> None:
         """Read its snapshot, with whichever others wait, as soon as a reader is free."""
-        self._recollections.add(recalling)
-        if self._recollections.ready:
+        self._snapshot_reads.add(needing)
+        if self._snapshot_reads.ready:
             self._lot.unpark()
 
     async def run(self) -> None:
@@ -99,8 +99,8 @@ class Readers:
         # After a batch of snapshots come the others, if any wait: both go on, however many there are.
         batched = False
         while True:
-            found = self._next() if batched or not self._recollections.ready else None
-            batched = found is None and self._recollections.ready
+            found = self._next() if batched or not self._snapshot_reads.ready else None
+            batched = found is None and self._snapshot_reads.ready
             if found is not None:
                 await self._perform_of(*found)
             elif batched:
@@ -121,7 +121,7 @@ class Readers:
 
     def _may(self, workspace: str) -> bool:
         held = self._held
-        free = self._readers - held.total - self._recollections.under_way
+        free = self._readers - held.total - self._snapshot_reads.under_way
         return may_have_more(held.of(workspace), free, PORTION)
 
     async def _perform_of(self, workspace: str, reading: Reading, starting: bool) -> None:
@@ -137,15 +137,15 @@ class Readers:
             self._failures += not done
 
     async def _perform_batch(self) -> None:
-        batch = self._recollections.take()
-        self._recollections.under_way = True
+        batch = self._snapshot_reads.take()
+        self._snapshot_reads.under_way = True
         try:
             await self._perform(batch)
         finally:
-            self._recollections.under_way = False
+            self._snapshot_reads.under_way = False
             self._snapshots += batch.told
             self._failures += batch.refused
-            if self._recollections.ready:  # this reader may turn to something else now
+            if self._snapshot_reads.ready:  # this reader may turn to something else now
                 self._lot.unpark()
 
     async def _perform(self, piece: Piece) -> bool:
@@ -174,6 +174,6 @@ class Readers:
             readings=self._readings,
             snapshots=self._snapshots,
             failures=self._failures,
-            waiting=len(self._urgent) + len(self._patient) + len(self._recollections),
+            waiting=len(self._urgent) + len(self._patient) + len(self._snapshot_reads),
             away=self._outage.under_way,
         )

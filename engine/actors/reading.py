@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.actors.ledger import Ledger
+from engine.actors.checkpoint import Checkpoint
 from engine.actors.mailbox import Spill
 from engine.actors.memory import Memory
 from engine.core.commands import AnyRequest, DueRequest, ReadRequest
@@ -118,7 +118,7 @@ class Starter(Protocol):
 
     generation: int
     config: Destination
-    ledger: Ledger  # with a predecessor's snapshot, where it is known
+    checkpoint: Checkpoint  # with a predecessor's snapshot, where it is known
 
     def begin_reading(self) -> None:
         """From now on, keep apart what commits: the reading may or may not see it."""
@@ -157,12 +157,12 @@ class Start:
             self._starter.begin(None)
 
 
-class Recollection(Start):
+class SnapshotReading(Start):
     """The snapshot that a machine begins with, where nothing is unsettled in the store."""
 
     __slots__ = ()
 
-    def recall(self, snapshot: bytes | None) -> None:
+    def take_snapshot(self, snapshot: bytes | None) -> None:
         """Let the actor begin."""
         if self.wanted():
             self._starter.begin(Beginning(snapshot, None))
@@ -180,7 +180,7 @@ class Restoration(Start):
     async def read(self, store: BacklogStore) -> None:
         """Read snapshot and unsettled work, and let the actor begin."""
         starter, config = self._starter, self._starter.config
-        snapshot = starter.ledger.snapshot
+        snapshot = starter.checkpoint.snapshot
         if snapshot is None:
             (snapshot,) = await store.read_snapshots([self.key])
             if not self.wanted():

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from engine.actors.ledger import Ledger
+from engine.actors.checkpoint import Checkpoint
+from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.lifecycle import ActorState
-from engine.actors.succession import Succession
 from engine.core.destination import Destination
 from engine.core.health import Health
 from engine.core.machine import DestinationMachine
@@ -43,9 +43,9 @@ class Reporting(Protocol):
 
     config: Destination
     state: ActorState
-    succession: Succession
+    recovery: CrashRecovery
     started_at: float
-    ledger: Ledger
+    checkpoint: Checkpoint
     in_flight: int
 
     @property
@@ -57,7 +57,7 @@ def report_of(
     actor: Reporting, machine: DestinationMachine | None, mailbox: int, health_of: HealthOf
 ) -> DestinationReport:
     """Return the state of a destination and its actor, with the number of messages that wait."""
-    pending, snapshot = actor.pending, actor.ledger.snapshot
+    pending, snapshot = actor.pending, actor.checkpoint.snapshot
     health = health_of(machine, actor.config, snapshot, pending)
     return DestinationReport(
         health=health,
@@ -65,10 +65,10 @@ def report_of(
         in_flight=health.in_flight if machine is not None else actor.in_flight,
         actor=ActorReport(
             state=actor.state.shown,
-            restarts=actor.succession.restarts,
+            restarts=actor.recovery.restarts,
             mailbox=mailbox,
             started_at=actor.started_at,
-            snapshot_at=actor.ledger.snapshot_at,
+            snapshot_at=actor.checkpoint.snapshot_at,
         ),
     )
 

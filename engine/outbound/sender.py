@@ -8,7 +8,7 @@ from functools import partial
 
 import structlog
 
-from engine.actors.crowds import Crowds
+from engine.actors.script_limit import ScriptLimit
 from engine.core.destination import Template
 from engine.core.records import Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -46,9 +46,9 @@ class OutboundSender:
         templates: TemplateStage,
         timers: Timers,
         clock: Clock,
-        crowds: Crowds | None = None,
+        script_limit: ScriptLimit | None = None,
     ) -> None:
-        """`crowds` counts the attempts whose scripts have not run yet."""
+        """`script_limit` counts the attempts whose scripts have not run yet."""
         self.wire = wire
         self.files = files
         self.transforms = transforms
@@ -57,7 +57,7 @@ class OutboundSender:
         self.clock = clock
         self.held = HeldBytes()
         self.stopped = False
-        self.crowds = crowds or Crowds()
+        self.script_limit = script_limit or ScriptLimit()
 
     def stop(self) -> None:
         """Send and report nothing any more: the next process repeats the attempts under way."""
@@ -87,7 +87,7 @@ class Preparation:
 
     __slots__ = (
         "_body",
-        "_crowds",
+        "_counted",
         "_done",
         "_headers",
         "_held",
@@ -111,7 +111,7 @@ class Preparation:
         self._logs: bytes | None = None
         self._version: int | None = None  # of the script that ran
         self._held = 0  # bytes that it has room for
-        self._crowds = False  # its script has not run yet, and is counted
+        self._counted = False  # its script has not run yet, and is counted
         self._passed_on = False  # to the wire, or to its end: only the first one counts
 
     def begin(self) -> None:
@@ -140,8 +140,8 @@ class Preparation:
         destination = self._transmission.destination
         if destination.transform is not None:
             self._held = MOST_MADE
-            self._crowds = True
-            self._stages.crowds.came(destination.workspace)
+            self._counted = True
+            self._stages.script_limit.came(destination.workspace)
         elif destination.template is not None:
             self._held = len(self._body)
         else:
@@ -256,9 +256,9 @@ class Preparation:
         self._stages.timers.call_later(0, partial(self._done, outcome))  # never within `send`
 
     def _leave_crowd(self) -> None:
-        if self._crowds:
-            self._crowds = False
-            self._stages.crowds.went(self._transmission.destination.workspace)
+        if self._counted:
+            self._counted = False
+            self._stages.script_limit.went(self._transmission.destination.workspace)
 
     def _hold(self, size: int) -> None:
         """Hold so many bytes instead of those before."""

@@ -7,9 +7,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from engine.actors.checkpoint import MARK_SETTLED
 from engine.actors.directory import SENT_AT_ONCE
 from engine.actors.dispatcher import SLICE_S, Dispatcher
-from engine.actors.ledger import MARK_SETTLED
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome, Settlement
 from engine.core.vocabulary import DestinationStatus, Ordering

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import trio
 
-from engine.actors.crowds import Crowds
+from engine.actors.script_limit import ScriptLimit
 from engine.core.destination import Template, Transform
 from engine.core.records import Event, Outcome
 from engine.core.vocabulary import ErrorCategory
@@ -251,8 +251,8 @@ async def test_what_scripts_made_is_bounded_and_whoever_finds_no_room_waits(road
     assert all(outcome.success for outcome in road.outcomes)
 
 
-class Hearing(Crowds):
-    """Crowds that note each call."""
+class Hearing(ScriptLimit):
+    """A script limit that notes each call."""
 
     def __init__(self, heard: list[str]) -> None:
         super().__init__()
@@ -270,7 +270,7 @@ async def test_who_wants_to_know_hears_of_each_that_waits_for_its_script(
     road: Road, stage: str
 ) -> None:
     heard: list[str] = []
-    road.sender.crowds = Hearing(heard)
+    road.sender.script_limit = Hearing(heard)
     road.send(workspace="plain", template=TEMPLATE, attachments=b"[]")
     assert heard == []
     road.stages.broken = stage

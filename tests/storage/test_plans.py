@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.actors.recollections import SNAPSHOTS_AT_ONCE
+from engine.actors.snapshot_reads import SNAPSHOTS_AT_ONCE
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ErrorCategory
 from engine.log.delivery_log import DeliveryFilter

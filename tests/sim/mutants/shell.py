@@ -3,12 +3,12 @@
 from engine.actors import reading
 from engine.actors.actor import DestinationActor
 from engine.actors.attempts import Attempts
+from engine.actors.checkpoint import Checkpoint
+from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.directory import Directory
 from engine.actors.dispatcher import Dispatcher
-from engine.actors.errand import Errand
-from engine.actors.ledger import Ledger
 from engine.actors.mailbox import Mailbox
-from engine.actors.succession import Succession
+from engine.actors.pending_read import PendingRead
 from engine.actors.waker import Waker
 from engine.core.fast_path import FastPath
 from engine.core.machine import DestinationMachine
@@ -68,7 +68,7 @@ ACTORS = (
         "forgotten before it is put",
         "Late outcomes are forgotten before the recorder has what came of them.",
         (
-            Succession,
+            CrashRecovery,
             "wind_up",
             "mailbox.in_hand = None",
             "self.late = []",
@@ -77,8 +77,8 @@ ACTORS = (
     mutant(
         "a late outcome is dropped",
         "What was judged in the turn of a crash, or came after it, is forgotten.",
-        (DestinationActor, "_let_go", "self.succession.late += self._mailbox.flights()", "pass"),
-        (DestinationActor, "_settle_estate", "succession.late += mailbox.flights()", "pass"),
+        (DestinationActor, "_let_go", "self.recovery.late += self._mailbox.flights()", "pass"),
+        (DestinationActor, "_settle_estate", "recovery.late += mailbox.flights()", "pass"),
         needs="crash",
     ),
     mutant(
@@ -111,7 +111,7 @@ ACTORS = (
     mutant(
         "a reading that nobody began",
         "What nobody had begun to read when its machine was configured anew is waited for for ever.",
-        (Errand, "give_up", "machine.read_failed(self.waits, now)", "pass"),
+        (PendingRead, "give_up", "machine.read_failed(self.waits, now)", "pass"),
         needs="small",
     ),
     mutant(
@@ -217,7 +217,7 @@ DIRECTORY = (
     mutant(
         "no instant in the row",
         "An actor that leaves does not write when its next retry is due.",
-        (Ledger, "_mark_departure", "None if due is None else int(due * 1000)", "None"),
+        (Checkpoint, "_mark_departure", "None if due is None else int(due * 1000)", "None"),
         needs="passive long",
     ),
     mutant(

@@ -20,7 +20,7 @@ SNAPSHOTS_AT_ONCE = 256
 log = structlog.get_logger("angarium.readers")
 
 
-class Recalling(Protocol):
+class SnapshotNeed(Protocol):
     """Who needs its snapshot, and nothing else of the store."""
 
     @property
@@ -34,7 +34,7 @@ class Recalling(Protocol):
     def wanted(self) -> bool:
         """Whether anybody still waits for it."""
 
-    def recall(self, snapshot: bytes | None) -> None:
+    def take_snapshot(self, snapshot: bytes | None) -> None:
         """Take the snapshot, None where there is none."""
 
     def failed(self) -> None:
@@ -44,8 +44,8 @@ class Recalling(Protocol):
 class Batch:
     """What one statement reads; a `Reading` of the readers."""
 
-    def __init__(self, recalling: list[Recalling]) -> None:
-        self._parts = Halves(recalling)  # that have no answer yet
+    def __init__(self, needing: list[SnapshotNeed]) -> None:
+        self._parts = Halves(needing)  # that have no answer yet
         self.told = self.refused = 0
 
     def wanted(self) -> bool:
@@ -71,7 +71,7 @@ class Batch:
                 raise
             else:
                 for each, snapshot in zip(part, found, strict=True):
-                    each.recall(snapshot)
+                    each.take_snapshot(snapshot)
                 self.told += len(part)
 
     def failed(self) -> None:
@@ -79,17 +79,17 @@ class Batch:
         for part in self._parts:
             self._refuse(part)
 
-    def _refuse(self, part: Sequence[Recalling]) -> None:
+    def _refuse(self, part: Sequence[SnapshotNeed]) -> None:
         self.refused += len(part)
         for each in part:
             each.failed()
 
 
-class Recollections:
+class SnapshotReads:
     """Owner of who waits for a snapshot. One batch is read at a time: who comes meanwhile is the next."""
 
     def __init__(self) -> None:
-        self._lines: FairQueue[str, Recalling] = FairQueue()
+        self._lines: FairQueue[str, SnapshotNeed] = FairQueue()
         self.under_way = False
 
     def __len__(self) -> int:
@@ -100,13 +100,13 @@ class Recollections:
         """Whether a batch may be taken."""
         return bool(self._lines) and not self.under_way
 
-    def add(self, recalling: Recalling) -> None:
+    def add(self, needing: SnapshotNeed) -> None:
         """Let it wait for its workspace's turn."""
-        self._lines.put(recalling.workspace, recalling)
+        self._lines.put(needing.workspace, needing)
 
     def take(self) -> Batch:
         """Return the next batch, of which all workspaces have their parts in turn; see `ready`."""
-        taken: list[Recalling] = []
+        taken: list[SnapshotNeed] = []
         while len(taken) < SNAPSHOTS_AT_ONCE and (found := self._lines.take()) is not None:
             taken.append(found[1])
         return Batch(taken)

@@ -1,7 +1,7 @@
-"""Attempts that wait for their scripts, by workspace: who has many of them begins no more for a while.
+"""The limit of attempts that wait for their scripts: a workspace with many of these begins no more.
 
-Else a workspace whose scripts take long would fill all places for attempts with what only waits, and
-nobody else's deliveries would begin.
+Otherwise a workspace with slow scripts would fill all slots for attempts, and no other workspace's
+deliveries would begin.
 """
 
 from itertools import islice
@@ -17,7 +17,7 @@ _ASLEEP, _AWAKE = False, True
 
 
 class Member(Protocol):
-    """Who begins attempts of one destination."""
+    """An actor that begins the attempts of one destination."""
 
     config: Destination
 
@@ -25,20 +25,20 @@ class Member(Protocol):
         """Ask for a turn."""
 
 
-class Crowds:
-    """Owner of the counts, and of who waits for fewer. All calls are made by the trio thread."""
+class ScriptLimit:
+    """Owner of the counts, and of the actors that wait. All calls are made by the trio thread."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self._counts: dict[str, int] = {}
-        self._crowded: set[str] = set()  # until half of them have gone
+        self._full: set[str] = set()  # until half of them have gone
         self._held: dict[str, dict[Member, bool]] = {}  # in the order in which they came
 
     def came(self, workspace: str) -> None:
         """Count an attempt that is to have its script run."""
         count = self._counts[workspace] = self._counts.get(workspace, 0) + 1
         if count >= self._most:
-            self._crowded.add(workspace)
+            self._full.add(workspace)
 
     def went(self, workspace: str) -> None:
         """Count one less: its script has run, or never will."""
@@ -48,16 +48,16 @@ class Crowds:
         else:
             del self._counts[workspace]
         if count <= self._most // 2:
-            self._crowded.discard(workspace)
-        if workspace in self._held and workspace not in self._crowded:
+            self._full.discard(workspace)
+        if workspace in self._held and workspace not in self._full:
             self._wake(workspace, count)
 
     def holds(self, member: Member) -> bool:
         """Return whether `member` has to wait. Then it is woken when it need not any more."""
-        if not self._crowded and not self._held:
+        if not self._full and not self._held:
             return False
         config = member.config
-        if config.transform is None or config.workspace not in self._crowded:
+        if config.transform is None or config.workspace not in self._full:
             self.leave(member)
             return False
         # Who was woken in vain keeps its place, or those who come late would be served for ever.

@@ -1,8 +1,8 @@
-"""What a crashed actor leaves to its successor: late outcomes, whom to suspect, how long to wait.
+"""The recovery of one destination from crashes: late outcomes, suspected deliveries, the backoff.
 
 A delivery is blamed for a crash in a message about it alone; after a crash in a message about several,
-the successor handles one at a time until the culprit has shown itself. What cannot be had singly (the
-answer to what is due) condemns its company in the end: a destination must not stand still for ever.
+the successor handles one at a time until the culprit has shown itself. Some messages cannot be split (the
+answer to what is due): if one crashes the actor again and again, all its deliveries are quarantined.
 """
 
 import structlog
@@ -16,7 +16,7 @@ from engine.core.records import Delivery
 
 TURN_MESSAGES = 64  # through the machine in one turn: about half a millisecond
 BLAMES = 3  # crashes that one delivery may cause; then it is quarantined
-SHARED_BLAMES = 6  # crashes with one and the same company; then all that were there each time are
+SHARED_BLAMES = 6  # crashes in messages about several; then all that were in each of these are
 MOST_BLAMES = 10_000  # remembered suspicions, so that a crash loop does not fill memory
 FIRST_BACKOFF_S = 0.1
 MOST_BACKOFF_S = 30.0  # a broken destination costs a read of the store every half minute
@@ -51,7 +51,7 @@ def suspects(subject: Message | Delivery | None) -> list[Delivery]:
     return []
 
 
-class Succession:
+class CrashRecovery:
     """The crashes of one destination's actors. Owner: the actor."""
 
     __slots__ = ("_blames", "_crashed_at", "_streak", "careful", "late", "restarts", "starts")

@@ -1,4 +1,4 @@
-"""What a destination's actor keeps in the store beside its settlements: backlog row and snapshot."""
+"""The checkpoint of a destination's actor: its backlog row and its snapshot in the store."""
 
 from engine.actors.context import Recording
 from engine.actors.lifecycle import Departure
@@ -13,7 +13,7 @@ MARK_EVERY_S = 1.0
 MARK_SETTLED = 64
 
 
-class Ledger:
+class Checkpoint:
     """Owner of the last mark and the last snapshot of one destination.
 
     While its actor is in memory a row says nothing of due retries: those that it does name are what

@@ -1,7 +1,7 @@
 """Workspaces whose attempts wait for scripts: they begin no more past a bound, and go on in turns."""
 
 from engine.actors.attempts import Attempts
-from engine.actors.crowds import MOST, Crowds
+from engine.actors.script_limit import MOST, ScriptLimit
 from engine.core.destination import Destination, Transform
 from tests.actors.flights import a_flight
 from tests.core.making import a_destination
@@ -30,7 +30,7 @@ class Actor:
             self.attempts.began(a_flight(f"{id(self)}-{self.began}"), self.config.workspace)
             self.began += 1
             if self.config.transform is not None:
-                self.attempts.crowds.came(self.config.workspace)
+                self.attempts.script_limit.came(self.config.workspace)
         return self.attempts.used(self, allowed, allowed)
 
 
@@ -58,7 +58,7 @@ def test_who_was_held_goes_on_in_order_and_nobody_is_forgotten() -> None:
         while actor.turn():
             pass
     for _ in range(400 * 64):
-        attempts.crowds.went("greedy")
+        attempts.script_limit.went("greedy")
         attempts.ended("greedy")
         for actor in actors:
             if actor.wakes and actor.turn():
@@ -76,7 +76,7 @@ def test_with_nothing_left_under_way_all_are_woken() -> None:
             pass
     held = [actor for actor in actors if not actor.began]
     for _ in range(MOST):
-        attempts.crowds.went("w")  # and those who are woken have nothing to send any more
+        attempts.script_limit.went("w")  # and those who are woken have nothing to send any more
     assert all(actor.wakes == 1 for actor in held)
 
 
@@ -88,19 +88,19 @@ def test_who_leaves_is_not_woken() -> None:
     assert not late.turn()
     attempts.leave(late)
     for _ in range(MOST):
-        attempts.crowds.went("w")
+        attempts.script_limit.went("w")
     assert late.wakes == 0
 
 
 def test_who_is_held_keeps_no_place_in_the_line() -> None:
     attempts = Attempts(8, lambda _workspace: False, portion=8)
-    crowds = attempts.crowds
+    script_limit = attempts.script_limit
     waits, other = scripted(attempts, "w"), scripted(attempts, "other")
     while other.turn():
         pass
     assert not waits.turn()  # in line: there is no place
     for _ in range(MOST):
-        crowds.came("w")
+        script_limit.came("w")
     last = scripted(attempts, "last")
     assert not last.turn()
     for _ in range(2):
@@ -113,9 +113,9 @@ def test_who_is_held_keeps_no_place_in_the_line() -> None:
 
 
 def test_counts_of_nobody_are_not_kept() -> None:
-    crowds = Crowds(2)
+    script_limit = ScriptLimit(2)
     for _ in range(2):
-        crowds.came("w")
+        script_limit.came("w")
     for _ in range(2):
-        crowds.went("w")
-    assert (crowds._counts, crowds._crowded, crowds._held) == ({}, set(), {})
+        script_limit.went("w")
+    assert (script_limit._counts, script_limit._full, script_limit._held) == ({}, set(), {})

@@ -1,4 +1,4 @@
-"""What a machine asked the store for, from its asking to the answer."""
+"""The pending read of a machine: its request to the store, until the answer."""
 
 from engine.actors.memory import Memory
 from engine.actors.reading import Asker, Lookup
@@ -6,7 +6,7 @@ from engine.core.commands import AnyRequest
 from engine.core.machine import DestinationMachine
 
 
-class Errand:
+class PendingRead:
     """Owner of one machine's request. While memory is full it waits: what is held goes first, and each
     of its ends is a turn that looks again."""
 

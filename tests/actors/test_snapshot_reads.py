@@ -7,7 +7,7 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.readers import READERS, Readers
-from engine.actors.recollections import SNAPSHOTS_AT_ONCE
+from engine.actors.snapshot_reads import SNAPSHOTS_AT_ONCE
 from engine.ports import StoreAwayError, StoreError
 from engine.ports.outage import LONGEST_PAUSE_S
 from tests.actors.fakes import FakeStore, running
@@ -41,7 +41,7 @@ class Store(FakeStore):
         self.lot.unpark()
 
 
-class Recollection:
+class SnapshotReading:
     """What an actor asks for."""
 
     def __init__(self, name: str, workspace: str = "w") -> None:
@@ -55,7 +55,7 @@ class Recollection:
         """Until it has an answer, or leaves."""
         return not (self.leaves or self.told or self.failures)
 
-    def recall(self, snapshot: bytes | None) -> None:
+    def take_snapshot(self, snapshot: bytes | None) -> None:
         """Take it."""
         self.told.append(snapshot)
 
@@ -77,9 +77,9 @@ class Bench:
         with self.scope:
             await self.readers.run()
 
-    def submit(self, names: Sequence[str], workspace: str = "w") -> list[Recollection]:
+    def submit(self, names: Sequence[str], workspace: str = "w") -> list[SnapshotReading]:
         """Ask for some."""
-        made = [Recollection(name, workspace) for name in names]
+        made = [SnapshotReading(name, workspace) for name in names]
         for each in made:
             self.readers.submit_snapshot(each)
         return made
