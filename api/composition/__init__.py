@@ -13,6 +13,7 @@ import trio
 from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
+from api.composition.announcing import announced
 from api.composition.carrying import Carrying
 from api.composition.collecting import collect_in_small_lots
 from api.composition.doorway import door_of
@@ -25,7 +26,6 @@ from api.composition.outbound import outbound_of
 from api.composition.replaying import replays_of
 from api.composition.routing import routing_of
 from api.composition.sharing import Sharing
-from api.composition.witnessing import witnessed
 from api.door.front import FrontDoor
 from api.door.tls import watch
 from api.gate import Gate
@@ -155,7 +155,7 @@ class Server:
         self.filter_failures = FilterFailures(self.tables.rules.failed, now)
         self.router = Router(self.models, self.filter_failures.note)
         self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
-        self.trouble, witness = witnessed(self)
+        self.trouble, announcer = announced(self)
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = replays_of(self, accept)
 
@@ -169,7 +169,7 @@ class Server:
         self.changes = Changes(bridge, self._changed, self.keyring.reload)
         self.freshness = Freshness(lambda: self.changes.confirmed_at)
         self.quotas = QuotaCheck(self.tables.customers, self.models, self.plans)
-        self.destinations, self.rules = routing_of(self, witness.disabled)
+        self.destinations, self.rules = routing_of(self, announcer.disabled)
         self.keys = KeyCommands(
             self.tables.tenants,
             self.tables.keys,

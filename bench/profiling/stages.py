@@ -87,7 +87,7 @@ STAGES: Mapping[str, Stage] = {
     "engine.core.minutes": "settle",
     "engine.recording.recorder": "settle",
     "engine.recording.trouble": "settle",
-    "engine.recording.witness": "settle",
+    "engine.recording.announcer": "settle",
     "storage.recording": "settle",
     "storage.counters.minutes": "settle",
     "storage.log.responses": "settle",

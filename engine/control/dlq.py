@@ -22,12 +22,12 @@ from engine.model.read_models import SessionCustomer
 from engine.ports import PoisonError, StoreAwayError
 from engine.recording.requeue import (
     CHUNK,
+    ChunkAudit,
     Dead,
     DeadLetterStore,
     DiscardEntry,
     RequeueEntry,
     RequeueStore,
-    Witness,
 )
 from engine.runtime.fair_semaphore import FairSemaphore
 
@@ -101,9 +101,9 @@ class DeadLetterCommands:
         if found is None:
             raise Refusal("not_found", "the delivery is not in the dead-letter queue")
         changes = {"dlqStatus": {"from": "IN_DLQ", "to": "RETRIED_FROM_DLQ"}}
-        witness = Witness(self._writer.entry(actor, "dlq.retry", identifier, changes))
+        audited = ChunkAudit(self._writer.entry(actor, "dlq.retry", identifier, changes))
         dead = [Dead(identifier, found.destination)]
-        entry = RequeueEntry(self._store, environment, dead, witness)
+        entry = RequeueEntry(self._store, environment, dead, audited)
 
         async def enter() -> None:
             await self._entered(entry)
@@ -158,7 +158,7 @@ class DeadLetterCommands:
         audit = self._writer.entry(actor, f"dlq.{verb}", "*", changes)
 
         async def chunk(dead: Sequence[Dead], before: int) -> tuple[int, list[Dead]]:
-            entry = make(self._store, environment, dead, Witness(audit, counted, before))
+            entry = make(self._store, environment, dead, ChunkAudit(audit, counted, before))
             await self._entered(entry)
             left = set(entry.left)
             return len(entry.done), [each for each in dead if each.id in left]

@@ -50,7 +50,7 @@ class AccountStore(Protocol):
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:
         """Return the id of a customer's account, opening it under `identifier` when there is none."""
 
-    async def witness(self, environment: int, account: str, audit: AuditEntry) -> None:
+    async def record(self, environment: int, account: str, audit: AuditEntry) -> None:
         """Write an audit entry about what happened to an account."""
 
 
@@ -123,7 +123,7 @@ class SessionCommands:
                 environment, external_id, self._writer.new_id()
             )
             entry = self._writer.entry(actor, "embed_session.create", account, changes)
-            await written(self._accounts.witness(environment, account, entry))
+            await written(self._accounts.record(environment, account, entry))
             return account
 
         customer = SessionCustomer(await self._writer.commands.run_beside(work), external_id)

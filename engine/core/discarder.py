@@ -1,7 +1,7 @@
-"""What archiving leaves to be done: what waits or is IN_DLQ becomes FAILED and DISCARDED.
+"""The settlement of deliveries that are not sent: an archived destination's, and those of a dry run.
 
-It works through the store by reads, one chunk at a time; order does not matter any more. What is in
-flight ends by itself.
+What waits or is IN_DLQ at an archived destination becomes FAILED and DISCARDED. That works through the
+store by reads, one chunk at a time; order does not matter any more. What is in flight ends by itself.
 """
 
 from collections.abc import Callable
@@ -68,3 +68,12 @@ class Discarder:
             self._end_unsent(delivery, waiting_state(delivery), DeliverySignal.ARCHIVE, now)
             settled += 1
         return settled
+
+
+def run_dry(backlog: Backlog, end_unsent: EndUnsent, now: float) -> None:
+    """Settle all that may be sent, and what its lanes hold behind it, as if it had been sent."""
+    lanes = backlog.lanes
+    while (delivery := backlog.queue.pop()) is not None:
+        behind = () if lanes is None else lanes.take_behind(delivery)
+        for each in (delivery, *behind):
+            end_unsent(each, waiting_state(each), DeliverySignal.DRY_RUN, now)

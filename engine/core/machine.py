@@ -11,14 +11,12 @@ from engine.core.backlog import Backlog
 from engine.core.commands import AnyRequest, Commands, DeadRequest, DueRequest, Limits, ReadRequest
 from engine.core.counters import Counters
 from engine.core.destination import Destination
-from engine.core.discarder import Discarder
-from engine.core.dry_run import run_dry
+from engine.core.discarder import Discarder, run_dry
 from engine.core.fast_path import FastPath
 from engine.core.gates import Gates
 from engine.core.health import Health
-from engine.core.heritage import adopt, take_out
-from engine.core.lives import forget_former
 from engine.core.records import Delivery, Ids, Outcome, Settlement
+from engine.core.recovery import adopt, forget_former, take_out
 from engine.core.report import health_of
 from engine.core.schedule import exhausted, longest_wait_s
 from engine.core.snapshot import decode, encode

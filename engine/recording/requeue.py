@@ -1,7 +1,7 @@
 """Out of the dead-letter queue: entries that requeue or discard what is in it, between two groups.
 
 What is dead belongs to no actor, so that this may write it; an actor that has not yet heard of the
-death learns of the new life by its seq (`engine.core.lives`).
+death learns of the requeue by its later seq (`engine.core.recovery`).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ class Dead(Struct, frozen=True, gc=False):
     destination: str
 
 
-class Witness(Struct, frozen=True):
+class ChunkAudit(Struct, frozen=True):
     """The audit entry of a request, whose count stands at `before` when a chunk of it begins. Its changes
     have the count at `counted` (a field's name), None where it concerns a single delivery."""
 
@@ -76,14 +76,14 @@ class RequeueStore(Protocol):
         deliveries: Sequence[str],
         base: int,
         dirty: Sequence[DirtyDestination],
-        witness: Witness,
+        audited: ChunkAudit,
         *,
         again: bool,
     ) -> Requeued:
         """Make deliveries that are IN_DLQ PENDING, with a fresh schedule and the seqs from `base` on."""
 
     async def discard(
-        self, environment: int, deliveries: Sequence[str], witness: Witness, *, again: bool
+        self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
         """Make deliveries that are IN_DLQ DISCARDED; return the ids of those that were."""
 
@@ -92,12 +92,12 @@ class RequeueEntry:
     """An `engine.intake.entries.Entry`. Then `done` and `left` have what became of its deliveries."""
 
     def __init__(
-        self, store: RequeueStore, environment: int, dead: Sequence[Dead], witness: Witness
+        self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit
     ) -> None:
         self._store = store
         self._environment = environment
         self._ids = [each.id for each in dead]
-        self._witness = witness
+        self._audited = audited
         self.destinations: Sequence[tuple[int, str]] = sorted(
             {(environment, each.destination) for each in dead}
         )
@@ -109,7 +109,7 @@ class RequeueEntry:
     ) -> list[Delivery]:
         """Requeue; see the protocol."""
         requeued = await self._store.requeue(
-            self._environment, self._ids, base, dirty, self._witness, again=again
+            self._environment, self._ids, base, dirty, self._audited, again=again
         )
         self.done, self.left = requeued.done, requeued.left
         return requeued.alive
@@ -121,12 +121,12 @@ class DiscardEntry:
     destinations: Sequence[tuple[int, str]] = ()
 
     def __init__(
-        self, store: RequeueStore, environment: int, dead: Sequence[Dead], witness: Witness
+        self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit
     ) -> None:
         self._store = store
         self._environment = environment
         self._ids = [each.id for each in dead]
-        self._witness = witness
+        self._audited = audited
         self.done: list[str] = []
         self.left: list[str] = []
 
@@ -135,6 +135,6 @@ class DiscardEntry:
     ) -> list[Delivery]:
         """Discard; see the protocol."""
         self.done = await self._store.discard(
-            self._environment, self._ids, self._witness, again=again
+            self._environment, self._ids, self._audited, again=again
         )
         return []

@@ -13,7 +13,7 @@ import trio
 from msgspec import Struct
 from pydantic.alias_generators import to_snake
 
-from engine.recording.witness import (
+from engine.recording.announcer import (
     CIRCUIT_CLOSED,
     DEAD_LETTERED,
     AnnounceOnce,

@@ -46,8 +46,8 @@ def entry_arrays(first: int) -> str:
     return ", ".join(f"${first + index}::{type_}[]" for index, type_ in enumerate(_TYPES))
 
 
-def witnessed(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
-    """Return `change`, a data-modifying statement that returns the `id` it changed, with its witnesses.
+def audited(change: str, first: int, kind: str, also: str = "", before: str = "") -> str:
+    """Return `change`, a data-modifying statement that returns the changed `id`, with its audit entry.
 
     The audit entry's values are the arguments from `$first` on (see `values`). `also` are further
     expressions of the WITH, which write by the row of `changed`; `before` are those that the change
@@ -71,7 +71,7 @@ def witnessed(change: str, first: int, kind: str, also: str = "", before: str = 
 
 
 def values(entry: AuditEntry) -> tuple[Any, ...]:
-    """Return the arguments of `witnessed`, in order."""
+    """Return the arguments of `audited`, in order."""
     return (
         entry.workspace,
         entry.id,

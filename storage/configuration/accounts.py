@@ -1,7 +1,7 @@
 """Customers' accounts, which are opened by whatever names a customer first."""
 
 from engine.model.configuration import AuditEntry
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
@@ -12,7 +12,7 @@ _OPEN = """
     ON CONFLICT (environment, external_id) DO UPDATE SET external_id = excluded.external_id
     RETURNING id::text
 """
-_WITNESS = witnessed(
+_RECORD = audited(
     "SELECT id FROM customer_accounts WHERE environment = $1::integer AND id = $2::uuid",
     3,
     "account",
@@ -32,6 +32,6 @@ class Accounts:
             known = await self._pool.fetch_value(_OPEN, environment, external_id, identifier)
         return str(known)
 
-    async def witness(self, environment: int, account: str, audit: AuditEntry) -> None:
+    async def record(self, environment: int, account: str, audit: AuditEntry) -> None:
         """Write an audit entry about what happened to an account."""
-        await write(self._pool, _WITNESS, environment, account, *values(audit))
+        await write(self._pool, _RECORD, environment, account, *values(audit))

@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from engine.model.configuration import AuditEntry
 from engine.model.quotas import CustomerAccount, CustomerTally, Quotas, Used
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
@@ -19,7 +19,7 @@ SELECT_CUSTOMERS = _SELECT.format(join="JOIN")  # those of which anything was sa
 _GET = _SELECT.format(join="LEFT JOIN") + " WHERE a.environment = $1 AND a.external_id = $2"
 _FIND = SELECT_CUSTOMERS + " WHERE s.account = $1::uuid"
 # The first version finds no row, and no later one may be written over: whoever comes second reads again.
-_REPLACE = witnessed(
+_REPLACE = audited(
     """
         INSERT INTO customer_settings AS s (environment, account, version, document, updated_at_ms)
         SELECT $1::integer, $2::uuid, $3::integer, $4::bytea, $5::bigint

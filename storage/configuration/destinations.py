@@ -11,7 +11,7 @@ from engine.core.vocabulary import DestinationStatus, Ordering, SigningAlgorithm
 from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.headers import is_secret
 from engine.model.quotas import CustomerTally
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.configuration.customers import own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write
@@ -71,7 +71,7 @@ _LEFT = """, departed AS (
         WHERE e.number = $1::integer AND w.id = e.workspace
           AND $4::smallint = 3 AND changed.scripts > 0
     )"""
-_CREATE = witnessed(
+_CREATE = audited(
     """
         INSERT INTO destinations
             (environment, id, version, status, name, description, url, customer, customer_account,
@@ -103,7 +103,7 @@ _IF_PREDECESSOR = """
         WHERE environment = $1::integer AND id = $2::uuid AND version = $3::integer - 1
         RETURNING id, scripts
 """
-_REPLACE = witnessed(
+_REPLACE = audited(
     _SET + _IF_PREDECESSOR, _COLUMN_COUNT + 1, "destination", _VERSION + _DISCARDING + _LEFT
 )
 _STAMPED = """, stamped AS (
@@ -111,7 +111,7 @@ _STAMPED = """, stamped AS (
         WHERE environment = $1::integer AND id = $20::uuid AND EXISTS (SELECT FROM changed)
     )"""
 # The script is held first, so that nobody removes it meanwhile: whoever would waits, and finds it live.
-_PUBLISH = witnessed(
+_PUBLISH = audited(
     _SET + " FROM held " + _IF_PREDECESSOR,
     _COLUMN_COUNT + 1,
     "destination",

@@ -7,7 +7,7 @@ from asyncpg import Record
 
 from engine.core.vocabulary import CredentialKind, Environment, Scope
 from engine.model.configuration import AuditEntry, KeyRecord, KeySecret
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
@@ -22,7 +22,7 @@ SELECT_KEYS = """
 # The secret in force, which has no end, is always the first.
 ORDER_KEYS = " ORDER BY k.id DESC, s.expires_at_ms DESC NULLS FIRST, s.created_at_ms DESC"
 
-_CREATE = witnessed(
+_CREATE = audited(
     """
         INSERT INTO api_keys (id, workspace, environment, kind, name, scope, version)
         SELECT $1::uuid, $2::uuid, $3::integer, $4::smallint, $5, $6::smallint, 1
@@ -38,7 +38,7 @@ _CREATE = witnessed(
             SELECT $7::bytea, id, $8, $9, $10, $11::bigint FROM changed
         )""",
 )
-_ROTATE = witnessed(
+_ROTATE = audited(
     """
         UPDATE api_keys SET version = version + 1
         WHERE id = $1::uuid AND version = $2 AND revoked_at_ms IS NULL RETURNING id
@@ -58,7 +58,7 @@ _ROTATE = witnessed(
             WHERE s.key = changed.id AND s.expires_at_ms <= $7::bigint
         )""",
 )
-_REVOKE = witnessed(
+_REVOKE = audited(
     """
         UPDATE api_keys SET version = version + 1, revoked_at_ms = $3::bigint
         WHERE id = $1::uuid AND version = $2 AND revoked_at_ms IS NULL RETURNING id

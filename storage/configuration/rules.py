@@ -12,7 +12,7 @@ from engine.model.identity import created_at_ms
 from engine.model.quotas import CustomerTally
 from engine.model.read_models import RuleModel
 from storage.audit.changes import NOTIFY
-from storage.audit.entries import entry_arrays, entry_columns, values, witnessed
+from storage.audit.entries import audited, entry_arrays, entry_columns, values
 from storage.configuration.customers import own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write
@@ -24,7 +24,7 @@ SELECT_RULES = """
 """
 # Rows are taken in one order by all statements: the account, the destination, the environment's tally, a
 # rule. So two writers wait for each other in one place, and no rule joins an archived destination.
-_CREATE = witnessed(
+_CREATE = audited(
     """
         INSERT INTO routing_rules (environment, id, version, destination, name, event_types, filter,
                                    priority, enabled, updated_at_ms)
@@ -48,7 +48,7 @@ _CREATE = witnessed(
             RETURNING environment
         )""",
 )
-_REPLACE = witnessed(
+_REPLACE = audited(
     """
         UPDATE routing_rules r SET
             version = $3::integer, destination = $4::uuid, name = $5, event_types = $6::text[],
@@ -73,7 +73,7 @@ _REPLACE = witnessed(
             RETURNING t.environment
         )""",
 )
-_REMOVE = witnessed(
+_REMOVE = audited(
     """
         DELETE FROM routing_rules r USING tally
         WHERE r.environment = $1::integer AND r.id = $2::uuid AND r.version = $3::integer

@@ -11,7 +11,7 @@ from engine.schemas.records import (
     SchemaRecord,
     SchemaStatus,
 )
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
@@ -29,7 +29,7 @@ SELECT_ACTIVE_SCHEMAS = """
     JOIN event_schemas s ON s.environment = t.environment AND s.id = t.active
 """
 # The row of the type is taken first, and so gives out its numbers one after the other.
-_CREATE = witnessed(
+_CREATE = audited(
     """
         INSERT INTO event_schema_types AS t (environment, event_type, last_version)
         SELECT $1::integer, $3::text, 1
@@ -50,7 +50,7 @@ _CREATE = witnessed(
         )
     """,
 )
-_ACTIVATE = witnessed(
+_ACTIVATE = audited(
     """
         UPDATE event_schema_types SET active = $2::uuid
         WHERE environment = $1::integer AND event_type = $3::text
@@ -66,7 +66,7 @@ _ACTIVATE = witnessed(
         )
     """,
 )
-_DEPRECATE = witnessed(
+_DEPRECATE = audited(
     """
         UPDATE event_schema_types SET active = NULL
         WHERE environment = $1::integer AND event_type = $3::text AND active = $2::uuid

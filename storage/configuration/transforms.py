@@ -4,7 +4,7 @@ from asyncpg import Record
 
 from engine.model.configuration import AuditEntry, TransformPage, TransformScript, TransformStatus
 from engine.model.quotas import CustomerTally
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.configuration.customers import own_tally, tally_values
 from storage.database.bridge import Pool
 from storage.database.writing import write
@@ -20,7 +20,7 @@ _SELECT = """
 """
 # Everybody takes rows in this order: the account, the script, its destination, the workspace. Whoever
 # comes second waits, and then sees how many there are: versions have no gaps, the plan's number is exact.
-_CREATE = witnessed(
+_CREATE = audited(
     """
         UPDATE destinations d SET transforms = d.transforms + 1, scripts = d.scripts + 1
         FROM room WHERE d.environment = $1::integer AND d.id = $3::uuid
@@ -46,7 +46,7 @@ _CREATE = witnessed(
         )
     """,
 )
-_REMOVE = witnessed(
+_REMOVE = audited(
     """
         DELETE FROM transform_scripts s USING target
         WHERE s.environment = $1::integer AND s.id = $2::uuid RETURNING s.id

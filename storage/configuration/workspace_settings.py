@@ -6,7 +6,7 @@ from asyncpg import Record
 
 from engine.model.configuration import AuditEntry
 from engine.model.workspace_settings import Ability, WorkspaceSettings
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
@@ -14,7 +14,7 @@ SELECT_SETTINGS = """
     SELECT workspace::text AS workspace, version, document, updated_at_ms FROM workspace_settings
 """
 # The first version finds no row, and no later one may be written over: whoever comes second reads again.
-_REPLACE = witnessed(
+_REPLACE = audited(
     """
         INSERT INTO workspace_settings AS s (workspace, version, document, updated_at_ms)
         SELECT $1::uuid, $2::integer, $3::bytea, $4::bigint

@@ -7,7 +7,7 @@ from asyncpg import Record
 from engine.core.vocabulary import Environment
 from engine.model.configuration import AuditEntry, Tenant
 from engine.model.read_models import EnvironmentModel, WorkspaceModel
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 
@@ -18,7 +18,7 @@ _SELECT = """
 """
 _GROUP = " GROUP BY w.id ORDER BY w.id"
 SELECT_TENANTS = _SELECT + _GROUP
-_CREATE = witnessed(
+_CREATE = audited(
     """
         INSERT INTO workspaces (id, name, plan) VALUES ($1::uuid, $2, $3)
         ON CONFLICT (name) DO NOTHING RETURNING id
@@ -30,7 +30,7 @@ _CREATE = witnessed(
             SELECT id, unnest($4::smallint[]) FROM changed
         )""",
 )
-_SET_PLAN = witnessed(
+_SET_PLAN = audited(
     """
         UPDATE workspaces SET plan = $2, version = version + 1
         WHERE id = $1::uuid AND plan = $3 RETURNING id

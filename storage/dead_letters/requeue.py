@@ -10,7 +10,7 @@ from typing import Any
 from asyncpg import Record
 
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError
-from engine.recording.requeue import CHUNK_BYTES, Requeued, Witness
+from engine.recording.requeue import CHUNK_BYTES, ChunkAudit, Requeued
 from storage.audit.entries import values
 from storage.backlog.rows import WAITING_COLUMNS, deliveries_of
 from storage.database.connection import Connection
@@ -117,7 +117,7 @@ _REQUEUED = f"""
     ) e
     WHERE d.seq >= $3::bigint AND d.seq < $3 + cardinality($2)
     ORDER BY d.seq"""  # noqa: S608 - constants
-_WITNESSED = """
+_IS_WRITTEN = """
     SELECT convert_from(changes, 'UTF8')::jsonb #>> ARRAY[$3::text, 'to'] FROM audit_log
     WHERE workspace = $1::uuid AND id = $2::uuid"""
 _DISCARDED = """
@@ -143,7 +143,7 @@ class PostgresRequeue:
         deliveries: Sequence[str],
         base: int,
         dirty: Sequence[DirtyDestination],
-        witness: Witness,
+        audited: ChunkAudit,
         *,
         again: bool,
     ) -> Requeued:
@@ -157,7 +157,7 @@ class PostgresRequeue:
             _REQUEUE,
             environment,
             deliveries,
-            witness,
+            audited,
             base,
             CHUNK_BYTES,
             [each.environment for each in dirty],
@@ -169,28 +169,28 @@ class PostgresRequeue:
         return Requeued([each.id for each in alive], left, alive)
 
     async def discard(
-        self, environment: int, deliveries: Sequence[str], witness: Witness, *, again: bool
+        self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
         """Discard; see the port."""
         await self._ensure_connected()
-        if again and await self._witnessed(witness):
+        if again and await self._is_written(audited):
             rows = await self._connection.fetch(_DISCARDED, environment, deliveries)
             return list(rows[0][0])
-        rows = await self._write(_DISCARD, environment, deliveries, witness)
+        rows = await self._write(_DISCARD, environment, deliveries, audited)
         return list(rows[0][0])
 
-    async def _witnessed(self, witness: Witness) -> bool:
+    async def _is_written(self, audited: ChunkAudit) -> bool:
         """Return whether the audit entry says that an earlier run has written."""
-        entry = witness.entry
+        entry = audited.entry
         rows = await self._connection.fetch(
-            _WITNESSED, entry.workspace, entry.id, witness.counted or ""
+            _IS_WRITTEN, entry.workspace, entry.id, audited.counted or ""
         )
-        if not rows or witness.counted is None:
+        if not rows or audited.counted is None:
             return bool(rows)
-        return int(rows[0][0]) > witness.before
+        return int(rows[0][0]) > audited.before
 
     async def _write(
-        self, sql: str, environment: int, deliveries: Sequence[str], witness: Witness, *more: Any
+        self, sql: str, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *more: Any
     ) -> list[Record]:
         await self._freshness.keep(sql)
         epoch = self._ownership.intake_epoch
@@ -201,9 +201,9 @@ class PostgresRequeue:
                 epoch,
                 environment,
                 deliveries,
-                *values(witness.entry),
-                witness.counted,
-                witness.before,
+                *values(audited.entry),
+                audited.counted,
+                audited.before,
                 *more,
             )
         except PartitionMissingError as error:  # nothing is to be waited for: no row is inserted

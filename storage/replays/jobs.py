@@ -15,7 +15,7 @@ from engine.core.vocabulary import (
 from engine.model.configuration import AuditEntry
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.ports import Named
-from storage.audit.entries import values, witnessed
+from storage.audit.entries import audited, values
 from storage.database.bridge import Pool
 from storage.database.writing import write
 from storage.log.partitions import lowest_id
@@ -43,7 +43,7 @@ _LEGS = """legs AS (
           AND ($5::uuid IS NULL OR d.customer_account = $5::uuid)
           AND ($25::uuid[] IS NULL OR d.id = ANY($25::uuid[]))
     )"""
-_CREATE = witnessed(
+_CREATE = audited(
     """
         INSERT INTO replay_jobs
             (environment, id, dry_run, destination, customer_account, customer, event_types, statuses,
@@ -59,7 +59,7 @@ _CREATE = witnessed(
     _LEGS,
 )
 # It waits for the statement that is enqueuing, and none comes after it.
-_CANCEL = witnessed(
+_CANCEL = audited(
     """
         UPDATE replay_jobs SET status = 5, finished_at_ms = $3::bigint
         WHERE environment = $1::integer AND id = $2::uuid AND status < 3

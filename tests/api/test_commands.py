@@ -1,4 +1,4 @@
-"""Writes of configuration: whole or not at all, in order, whoever hangs up, and witnessed."""
+"""Writes of configuration: whole or not at all, in order, whoever hangs up, and audited."""
 
 import json
 from typing import Any

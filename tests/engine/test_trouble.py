@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 from trio.testing import MockClock
 
+from engine.recording.announcer import CIRCUIT_CLOSED, CIRCUIT_OPENED, DEAD_LETTERED, DISABLED
 from engine.recording.trouble import DESTINATIONS, LINES, SUM_S, TroubleLog
-from engine.recording.witness import CIRCUIT_CLOSED, CIRCUIT_OPENED, DEAD_LETTERED, DISABLED
 
 
 class Announced:

@@ -35,8 +35,8 @@ from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.plans.plans import Horizon, Plans
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
+from engine.recording.announcer import Announcer
 from engine.recording.recorder import Recorder
-from engine.recording.witness import Witness
 from engine.replay.runner import ReplayRunner
 from engine.routing.judging_time import JudgingTime
 from engine.routing.router import Router
@@ -168,9 +168,9 @@ class Process:
         self.news = News(self.loader)
         disabled = None
         if self.world.own_events:
-            witness = Witness(self.own_events.announce_once, self.models.destinations.get)
-            self.recorder.on_dead, self.recorder.on_snapshots = witness.dead, witness.snapshots
-            disabled = witness.disabled
+            announcer = Announcer(self.own_events.announce_once, self.models.destinations.get)
+            self.recorder.on_dead, self.recorder.on_snapshots = announcer.dead, announcer.snapshots
+            disabled = announcer.disabled
         self.rules = RuleCommands(stores.rules, stores.destinations, self.writer, plans, quotas)
         self.destinations = DestinationCommands(
             stores.destinations,

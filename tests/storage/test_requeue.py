@@ -11,7 +11,7 @@ from engine.log.delivery_log import DeliveryFilter
 from engine.model.configuration import AuditEntry
 from engine.model.identity import created_at_ms, shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
-from engine.recording.requeue import Requeued, Witness
+from engine.recording.requeue import ChunkAudit, Requeued
 from storage.audit.entries import values
 from storage.backlog.reading import BACKLOG, PostgresBacklog
 from storage.dead_letters import reading as dead_letters
@@ -35,7 +35,7 @@ A, B = (identity.other() for _ in range(2))
 WORKSPACE = identity.other()
 
 
-def witness(counted: str | None = None, before: int = 0, **fields: Any) -> Witness:
+def chunk_audit(counted: str | None = None, before: int = 0, **fields: Any) -> ChunkAudit:
     """An audit entry of a retry."""
     changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
     fields = {
@@ -50,7 +50,7 @@ def witness(counted: str | None = None, before: int = 0, **fields: Any) -> Witne
         "changes": changes,
         **fields,
     }
-    return Witness(AuditEntry(**fields), counted, before)
+    return ChunkAudit(AuditEntry(**fields), counted, before)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ async def retry(
     world: World,
     store: PostgresRequeue,
     deliveries: Sequence[Delivery | str],
-    by: Witness | None = None,
+    by: ChunkAudit | None = None,
     **options: Any,
 ) -> tuple[int, Requeued]:
     """Requeue deliveries."""
@@ -96,7 +96,7 @@ async def retry(
         DirtyDestination(ENVIRONMENT, each, shard_of(each)) for each in options.pop("dirty", ())
     ]
     options = {"again": False, **options}
-    return base, await store.requeue(ENVIRONMENT, ids, base, dirty, by or witness(), **options)
+    return base, await store.requeue(ENVIRONMENT, ids, base, dirty, by or chunk_audit(), **options)
 
 
 async def test_a_dead_delivery_waits_again_at_the_tail_with_a_fresh_schedule(
@@ -202,7 +202,7 @@ async def test_run_again_it_returns_what_the_first_run_wrote_and_writes_nothing(
 ) -> None:
     await destinations(world, A)
     deliveries = await dead(world, 3)
-    by = witness("retried", before=4)
+    by = chunk_audit("retried", before=4)
     base, first = await retry(world, store, deliveries, by)
     contents = await world.contents()
     _, second = await retry(world, store, deliveries, by, base=base, again=True)
@@ -235,7 +235,7 @@ async def test_a_former_owner_changes_nothing(
     with pytest.raises(OwnershipLostError):
         await retry(world, store, [delivery], again=again)
     with pytest.raises(OwnershipLostError):
-        await store.discard(ENVIRONMENT, [delivery.id], witness(), again=again)
+        await store.discard(ENVIRONMENT, [delivery.id], chunk_audit(), again=again)
     assert await world.contents() == before
 
 
@@ -260,10 +260,10 @@ async def test_discarding_is_final_and_counts_nowhere(world: World, store: Postg
     first, second = await dead(world, 2)
     minutes = await world.rows("destination_minutes")
     ids = [first.id, identity.other()]
-    by = witness()
+    by = chunk_audit()
     assert await store.discard(ENVIRONMENT, ids, by, again=False) == [first.id]
     assert await store.discard(ENVIRONMENT, ids, by, again=True) == [first.id]
-    assert await store.discard(ENVIRONMENT, ids, witness(), again=False) == []
+    assert await store.discard(ENVIRONMENT, ids, chunk_audit(), again=False) == []
     row = await world.row(first)
     assert (row["status"], row["dlq_status"], row["trouble"]) == (3, 3, 2)
     assert row["error_category"] == ErrorCategory.HTTP_5XX
@@ -278,9 +278,9 @@ async def test_a_request_in_chunks_has_one_audit_entry_that_counts_up(
 ) -> None:
     await destinations(world, A)
     deliveries = await dead(world, 5)
-    by = witness("retried")
+    by = chunk_audit("retried")
     await retry(world, store, deliveries[:3], by)
-    await retry(world, store, deliveries[3:], Witness(by.entry, "retried", 3))
+    await retry(world, store, deliveries[3:], ChunkAudit(by.entry, "retried", 3))
     (entry,) = await world.rows("audit_log")
     assert entry["changes"] == b'{"retried": {"to": 5, "from": 0}}'
     assert (entry["action"], entry["object_id"]) == ("dlq.retry", "*")
@@ -361,7 +361,7 @@ async def test_what_is_dead_is_looked_up_by_its_id_on_a_day_that_has_no_statisti
     ids = [each.id for each in await dead(world, 32)]
     await destinations(world, A)
     await load(world, 20_000)
-    connection, by = world.intake_connection, witness()
+    connection, by = world.intake_connection, chunk_audit()
     await connection.ensure()
     owner = (world.ownership.process, world.ownership.intake_epoch, ENVIRONMENT)
     room = (1 << 40, 1 << 30, [ENVIRONMENT], [A], [shard_of(A)])

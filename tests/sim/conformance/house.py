@@ -12,7 +12,7 @@ from engine.model.configuration import AuditEntry, DestinationRecord
 from engine.model.identity import shard_of
 from engine.model.read_models import WorkspaceModel
 from engine.ports import DirtyDestination
-from engine.recording.requeue import Requeued, Witness
+from engine.recording.requeue import ChunkAudit, Requeued
 from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.dump import DELIVERY
 from tests.sim.conformance.sides import Ports, Side
@@ -70,10 +70,10 @@ class House:
             changes=changes,
         )
 
-    def witness(self, counted: str | None = None, before: int = 0) -> Witness:
+    def chunk_audit(self, counted: str | None = None, before: int = 0) -> ChunkAudit:
         """An audit entry of a requeue or discard."""
         changes = b'{"retried":{"from":0,"to":0}}' if counted else b'{"dlqStatus":{}}'
-        return Witness(self.audit(changes), counted, before)
+        return ChunkAudit(self.audit(changes), counted, before)
 
     def record(self, identifier: str, **fields: Any) -> DestinationRecord:
         """A destination."""
@@ -114,7 +114,7 @@ class House:
         return deliveries
 
     async def requeue(
-        self, deliveries: Sequence[Delivery], by: Witness, *, again: bool = False, base: int = 0
+        self, deliveries: Sequence[Delivery], by: ChunkAudit, *, again: bool = False, base: int = 0
     ) -> tuple[int, Requeued]:
         """Requeue deliveries; return the base with what came of it."""
         base = base or await self.ports.intake.draw()

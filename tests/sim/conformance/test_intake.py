@@ -123,9 +123,9 @@ async def test_who_was_replaced_writes_nothing_anywhere(house: House) -> None:
         lambda: former.intake.forget_backlog([(ENVIRONMENT, house.a)]),
         lambda: former.settle.settle(settle_group([success(waits)])),
         lambda: former.requeue.requeue(
-            ENVIRONMENT, [dead.id], base, [], house.witness(), again=False
+            ENVIRONMENT, [dead.id], base, [], house.chunk_audit(), again=False
         ),
-        lambda: former.requeue.discard(ENVIRONMENT, [dead.id], house.witness(), again=False),
+        lambda: former.requeue.discard(ENVIRONMENT, [dead.id], house.chunk_audit(), again=False),
     ]
     for statement in statements:
         with pytest.raises(OwnershipLostError):

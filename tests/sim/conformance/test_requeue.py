@@ -2,7 +2,7 @@
 
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus
 from engine.log.delivery_log import DeliveryFilter
-from engine.recording.requeue import CHUNK_BYTES, Witness
+from engine.recording.requeue import CHUNK_BYTES, ChunkAudit
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, event, failure, success
 
@@ -14,7 +14,7 @@ async def test_what_is_dead_waits_again_at_the_tail_with_a_fresh_schedule(house:
     (lost,) = await house.dead(1, house.a)
     await house.switch(house.b, DestinationStatus.ARCHIVED)
     await house.side.remove_event(ENVIRONMENT, lost.event.id)
-    by = house.witness("retried", before=3)
+    by = house.chunk_audit("retried", before=3)
     base, done = await house.requeue([two, waits, archived, lost, one], by)
     assert (done.done, done.left) == ([two.id, one.id], [])
     assert [(each.id, each.seq) for each in done.alive] == [(two.id, base), (one.id, base + 4)]
@@ -28,21 +28,21 @@ async def test_what_is_dead_waits_again_at_the_tail_with_a_fresh_schedule(house:
     assert entry[0][2] == {"retried": {"from": 0, "to": 5}}
     # A settlement of its former life changes nothing; of its new one it does.
     await house.settle(failure(alive, DeliveryStatus.FAILED, started_at=house.past))
-    _, again = await house.requeue([two], house.witness())
+    _, again = await house.requeue([two], house.chunk_audit())
     assert [each.id for each in again.alive] == [two.id]
-    assert (await house.requeue([waits], house.witness()))[1].done == []
+    assert (await house.requeue([waits], house.chunk_audit()))[1].done == []
 
 
 async def test_a_chunk_is_as_large_as_its_bytes_allow(house: House) -> None:
     large = await house.dead(3, house.a, payload=b"x" * (CHUNK_BYTES // 2 + 1))
-    _, done = await house.requeue(large, house.witness())
+    _, done = await house.requeue(large, house.chunk_audit())
     assert (done.done, done.left) == ([each.id for each in large[:2]], [large[2].id])
 
 
 async def test_a_requeue_whose_outcome_is_unknown_is_done_once(house: House) -> None:
     one, two, three = await house.dead(3, house.a)
     (waits,) = await house.waiting(1, house.a)
-    by = house.witness("retried")
+    by = house.chunk_audit("retried")
     base, first = await house.requeue([one, waits, two, three], by)
     await house.settle(success(first.alive[0], started_at=house.past))
     tried = failure(
@@ -56,25 +56,25 @@ async def test_a_requeue_whose_outcome_is_unknown_is_done_once(house: House) -> 
     assert [each.id for each in again.alive] == [two.id]  # of the others actors know by now
     assert await house.table("deliveries") == before
     (fresh,) = await house.dead(1, house.a)
-    _, never = await house.requeue([fresh], house.witness(), again=True)
+    _, never = await house.requeue([fresh], house.chunk_audit(), again=True)
     assert never.done == [fresh.id]
 
 
 async def test_discarding_is_final_and_done_once(house: House) -> None:
     one, two = await house.dead(2, house.a)
     (waits,) = await house.waiting(1, house.a)
-    by = house.witness("retried")
+    by = house.chunk_audit("retried")
     ids = [one.id, waits.id, two.id]
     discard = house.ports.requeue.discard
     assert sorted(await discard(ENVIRONMENT, ids, by, again=False)) == [one.id, two.id]
     row = await house.row(one)
     assert (row["status"], row["trouble"], row["dlq"]) == (3, 2, DlqStatus.DISCARDED)
-    assert (await house.requeue([one], house.witness()))[1].done == []
+    assert (await house.requeue([one], house.chunk_audit()))[1].done == []
     assert sorted(await discard(ENVIRONMENT, ids, by, again=True)) == [one.id, two.id]
     assert await discard(ENVIRONMENT, ids, by, again=False) == []
-    assert await discard(ENVIRONMENT, ids, house.witness(), again=True) == []
+    assert await discard(ENVIRONMENT, ids, house.chunk_audit(), again=True) == []
     (last,) = await house.dead(1, house.a)
-    rest = Witness(by.entry, "retried", before=2)  # the next chunk of the same request
+    rest = ChunkAudit(by.entry, "retried", before=2)  # the next chunk of the same request
     assert await discard(ENVIRONMENT, [last.id], rest, again=True) == [last.id]
 
 

@@ -29,7 +29,7 @@ from engine.ports import (
     SnapshotWrite,
 )
 from engine.recording.group import build_group
-from engine.recording.requeue import Witness
+from engine.recording.requeue import ChunkAudit
 from tests.sim.conformance.destinations import destination_record
 from tests.sim.conformance.twins import Refused, Twins
 from tests.sim.store import Tables
@@ -333,7 +333,7 @@ async def former_owner(world: World) -> None:
     outcomes = settle_group(world, [settlement(world, row) for row in world.some_rows(2)])
     places = [(world.environment, each) for each in world.destinations]
     dead = [row.id for row in world.some_rows(3, dead=True)]
-    by = witness(world, counted=False)
+    by = chunk_audit(world, counted=False)
     which = random.choice(("intake", "large"))
     call = random.choice(
         (
@@ -350,12 +350,12 @@ async def former_owner(world: World) -> None:
 # --- the dead-letter queue
 
 
-def witness(world: World, counted: bool) -> Witness:
+def chunk_audit(world: World, counted: bool) -> ChunkAudit:
     """An audit entry, which counts or does not."""
     if not counted:
-        return Witness(world.audit("dlq", b'{"dlqStatus":{}}'))
+        return ChunkAudit(world.audit("dlq", b'{"dlqStatus":{}}'))
     entry = world.audit("dlq", b'{"retried":{"from":0,"to":0}}')
-    return Witness(entry, "retried", world.random.randrange(3))
+    return ChunkAudit(entry, "retried", world.random.randrange(3))
 
 
 async def requeue(world: World) -> None:
@@ -367,7 +367,7 @@ async def requeue(world: World) -> None:
     rows = world.some_rows(5, dead=True)
     ids = [row.id for row in rows]
     dirty = world.dirty(sorted({row.destination for row in rows if random.random() < 0.5}))
-    by = witness(world, random.random() < 0.5)
+    by = chunk_audit(world, random.random() < 0.5)
 
     def call(again: bool) -> Any:
         return lambda ports: ports.requeue.requeue(
@@ -380,7 +380,7 @@ async def requeue(world: World) -> None:
 async def discard(world: World) -> None:
     """Discard some."""
     ids = [row.id for row in world.some_rows(3, dead=True)]
-    by = witness(world, world.random.random() < 0.5)
+    by = chunk_audit(world, world.random.random() < 0.5)
 
     def call(again: bool) -> Any:
         return lambda ports: ports.requeue.discard(world.environment, ids, by, again=again)

@@ -9,7 +9,7 @@ import msgspec
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, Trouble
 from engine.ports import DirtyDestination
-from engine.recording.requeue import CHUNK_BYTES, Requeued, Witness
+from engine.recording.requeue import CHUNK_BYTES, ChunkAudit, Requeued
 from tests.sim.store.connection import HotConnection
 from tests.sim.store.stored import StoredDelivery
 from tests.sim.store.tables import Tables
@@ -21,7 +21,7 @@ def requeue(
     deliveries: Sequence[str],
     base: int,
     dirty: list[DirtyDestination],
-    witness: Witness,
+    audited: ChunkAudit,
     process: int,
     epoch: int,
 ) -> Requeued:
@@ -46,7 +46,7 @@ def requeue(
             left.append(identifier)
         size += tables.size_of(row)
     tables.mark_dirty(dirty, base)
-    _audit(tables, witness, len(alive))
+    _audit(tables, audited, len(alive))
     found = [each for each in map(tables.read, alive) if each is not None]
     return Requeued([each.id for each in found], left, found)
 
@@ -58,14 +58,14 @@ def _can_live(tables: Tables, row: StoredDelivery) -> bool:
     return (row.environment, row.event) in tables.events
 
 
-def _audit(tables: Tables, witness: Witness, changed: int) -> None:
+def _audit(tables: Tables, audited: ChunkAudit, changed: int) -> None:
     """Write the entry of a request, or count it up, where something was changed."""
     if not changed:
         return
-    entry = witness.entry
+    entry = audited.entry
     changes = {} if entry.changes is None else msgspec.json.decode(entry.changes)
-    if witness.counted is not None and isinstance(changes.get(witness.counted), dict):
-        changes[witness.counted]["to"] = witness.before + changed
+    if audited.counted is not None and isinstance(changes.get(audited.counted), dict):
+        changes[audited.counted]["to"] = audited.before + changed
     tables.audit[entry.workspace, entry.id] = changes
 
 
@@ -92,7 +92,7 @@ def discard(
     tables: Tables,
     environment: int,
     deliveries: Sequence[str],
-    witness: Witness,
+    audited: ChunkAudit,
     process: int,
     epoch: int,
 ) -> list[str]:
@@ -106,18 +106,18 @@ def discard(
         row.dlq, row.trouble = DlqStatus.DISCARDED, Trouble.FAILED
         row.updated_at_ms = int(tables.now() * 1000)
         done.append(identifier)
-    _audit(tables, witness, len(done))
+    _audit(tables, audited, len(done))
     return done
 
 
 def discarded_before(
-    tables: Tables, environment: int, named: Sequence[str], witness: Witness
+    tables: Tables, environment: int, named: Sequence[str], audited: ChunkAudit
 ) -> list[str] | None:
     """Return what an earlier run did, None where the audit log does not say that it did anything."""
-    changes = tables.audit.get((witness.entry.workspace, witness.entry.id))
+    changes = tables.audit.get((audited.entry.workspace, audited.entry.id))
     if changes is None:
         return None
-    if witness.counted is not None and changes[witness.counted]["to"] <= witness.before:
+    if audited.counted is not None and changes[audited.counted]["to"] <= audited.before:
         return None
     rows = [tables.deliveries.get((environment, each)) for each in named]
     return [
@@ -142,7 +142,7 @@ class SimulatedRequeue:
         deliveries: Sequence[str],
         base: int,
         dirty: Sequence[DirtyDestination],
-        witness: Witness,
+        audited: ChunkAudit,
         *,
         again: bool,
     ) -> Requeued:
@@ -154,19 +154,19 @@ class SimulatedRequeue:
             before = await self._connection.run("look for requeued", look, writes=False)
             if before is not None:
                 return before
-        work = partial(requeue, self._tables, environment, named, base, list(dirty), witness)
+        work = partial(requeue, self._tables, environment, named, base, list(dirty), audited)
         return await self._connection.write("requeue", work)
 
     async def discard(
-        self, environment: int, deliveries: Sequence[str], witness: Witness, *, again: bool
+        self, environment: int, deliveries: Sequence[str], audited: ChunkAudit, *, again: bool
     ) -> list[str]:
         """Discard; see the port."""
         await self._connection.ensure()
         named = list(deliveries)
         if again:
-            look = partial(discarded_before, self._tables, environment, named, witness)
+            look = partial(discarded_before, self._tables, environment, named, audited)
             before = await self._connection.run("look for discarded", look, writes=False)
             if before is not None:
                 return before
-        work = partial(discard, self._tables, environment, named, witness)
+        work = partial(discard, self._tables, environment, named, audited)
         return await self._connection.write("discard", work)

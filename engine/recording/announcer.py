@@ -1,4 +1,4 @@
-"""Sees what is worth an event of the service's own in what became durable, and announces it.
+"""The announcer: it finds what is worth one of the service's own events in what became durable.
 
 What happens to deliveries of such events announces nothing: a dead letter, an open circuit or a 410 of
 theirs alone is silent, so that no event of the service's own makes another.
@@ -35,7 +35,7 @@ class AnnounceOnce(Protocol):
         """Enter an event, unless one of this occasion has entered. `hops`: of what it tells of."""
 
 
-class Witness:
+class Announcer:
     """It owns nothing. `find` returns a destination as it is configured now."""
 
     def __init__(self, announce: AnnounceOnce, find: Callable[[str], Destination | None]) -> None:

@@ -1,0 +1,46 @@
+"""The recovery of deliveries: a crashed machine's, and those that were requeued.
+
+A requeued delivery has a later seq. The store commits a death and a caller requeues the delivery; the
+machine that had judged it can learn of these two in either order. Nothing here decides.
+"""
+
+from collections.abc import Callable, Sequence
+
+from engine.core.backlog import Backlog
+from engine.core.records import Delivery
+
+
+def adopt(delivery: Delivery, backlog: Backlog) -> None:
+    """Take a delivery over as it is: its attempt has ended."""
+    if backlog.remove(delivery) is None:
+        backlog.window.stored -= 1
+    backlog.window.take(delivery)
+    if backlog.lanes is not None:
+        backlog.lanes.replace_head(delivery)
+
+
+def take_out(delivery: Delivery, backlog: Backlog) -> Delivery:
+    """Take a delivery out of what waits, in memory or in the store; returns it as it is known here."""
+    known = backlog.remove(delivery)
+    if known is None:
+        known = delivery
+        backlog.window.stored -= 1
+    backlog.window.take(known)
+    if backlog.lanes is not None:
+        backlog.lanes.resume(known)
+    return known
+
+
+def forget_former(
+    deliveries: Sequence[Delivery],
+    uncommitted: dict[str, Delivery],
+    ended: Callable[[Delivery, float], None],
+    now: float,
+) -> None:
+    """End those of `uncommitted` that are back with a later seq: only the durably dead are requeued."""
+    for delivery in deliveries:
+        if delivery.dlq_status is not None:
+            former = uncommitted.get(delivery.id)
+            if former is not None and former.seq < delivery.seq:
+                del uncommitted[delivery.id]
+                ended(former, now)
