@@ -36,7 +36,7 @@ from engine.model.read_models import Models
 from engine.outbound.ports import TemplateStage
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
-from engine.plans.plans import Horizon, Plans
+from engine.plans.plans import Plans, Visibility
 from engine.recording.throughput import Throughput
 from engine.replay.ports import JobStore
 from engine.routing.judge import Judge
@@ -109,7 +109,7 @@ class Services:
     bodies: BodyBudget  # what requests hold in memory
     delivery_log: DeliveryLog
     event_log: EventLog
-    horizon: Horizon
+    visibility: Visibility
     plans: Plans
     analytics: AnalyticsStore
     audit_log: AuditLog

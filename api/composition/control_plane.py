@@ -19,7 +19,7 @@ from engine.control.workspace_settings import SettingsCommands
 from engine.log.visible_log import VisibleDeliveries, VisibleEvents
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
-from engine.plans.plans import Horizon
+from engine.plans.plans import Visibility
 from storage.audit.log import PostgresAudit
 from storage.configuration.accounts import Accounts
 from storage.counters.analytics import PostgresAnalytics
@@ -38,9 +38,9 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
     """Return everything that the routes call."""
     models, tables, now = server.models, server.tables, server.clock.now
     pages = server.bridge.make_pool(LOG, LOG_READERS)
-    horizon = Horizon(server.plans, now)
-    deliveries = VisibleDeliveries(PostgresDeliveries(pages), horizon)
-    events = VisibleEvents(PostgresEvents(pages), horizon)
+    visibility = Visibility(server.plans, now)
+    deliveries = VisibleDeliveries(PostgresDeliveries(pages), visibility)
+    events = VisibleEvents(PostgresEvents(pages), visibility)
     rollup = Rollup(server.bridge.pool, now, server.background.spawn)
     jobs = PostgresJobs(server.bridge.pool)
     schemas = SchemaCommands(tables.schemas, server.writer)
@@ -71,7 +71,9 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
             server.intake.entries,
             server.writer,
         ),
-        replays=ReplayCommands(jobs, tables.destinations, server.writer, server.replays, horizon),
+        replays=ReplayCommands(
+            jobs, tables.destinations, server.writer, server.replays, visibility
+        ),
         replay_store=jobs,
         replay_speed=server.replays.per_second,
         destination_store=tables.destinations,
@@ -108,7 +110,7 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         hops_of=ingestion.hops_of,
         delivery_log=deliveries,
         event_log=events,
-        horizon=horizon,
+        visibility=visibility,
         plans=server.plans,
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),
         audit_log=PostgresAudit(server.bridge.pool),

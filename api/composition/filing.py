@@ -8,7 +8,7 @@ from engine.files.depot import Depot
 from engine.files.library import FileLibrary
 from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads
-from engine.plans.plans import Horizon
+from engine.plans.plans import Visibility
 from engine.submission.key_lookup import KeyLookup
 from storage.files.blobs import open_blobs
 from storage.files.rows import PostgresFiles
@@ -36,7 +36,7 @@ class Filing:
         self.store = PostgresFiles(server.bridge.pool, box)
         self.depot = Depot(self.spool, self.blobs, self.store)
         self.library = FileLibrary(
-            self.store, self.blobs, Horizon(server.plans, server.clock.now), server.plans
+            self.store, self.blobs, Visibility(server.plans, server.clock.now), server.plans
         )
         self.alone = True  # whether no other process was alive when this one took over
 

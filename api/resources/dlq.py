@@ -150,7 +150,7 @@ async def _bulk(call: Call, word: str) -> Answer:
     if which.ids is not None:
         await _require(call, which.ids)
     which = await own(call, which)
-    floor_ms = call.services.horizon.floor_ms(call.number)
+    floor_ms = call.services.visibility.floor_ms(call.number)
     which = structs.replace(which, from_ms=max(which.from_ms or 0, floor_ms))
     dead_letters = call.services.dead_letters
     shown = {name: value for name, value in call.document.items() if name != "dryRun"}

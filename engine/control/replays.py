@@ -25,7 +25,7 @@ from engine.model.identity import created_at_ms
 from engine.model.instants import Instant
 from engine.model.read_models import SessionCustomer
 from engine.model.words import SettledStatusName
-from engine.plans.plans import Horizon
+from engine.plans.plans import Visibility
 from engine.replay.job import UNFINISHED, ReplayJob, ReplaySelection
 from engine.replay.ports import JobStore, Named
 from engine.replay.views import selection_document
@@ -112,13 +112,13 @@ class ReplayCommands:
         destinations: DestinationStore,
         writer: ConfigurationWriter,
         runner: JobRunner,
-        horizon: Horizon,
+        visibility: Visibility,
     ) -> None:
         self._store = store
         self._destinations = destinations
         self._writer = writer
         self._runner = runner
-        self._horizon = horizon
+        self._visibility = visibility
 
     async def create(
         self, actor: Principal, environment: int, draft: ReplayDraft, own: SessionCustomer | None
@@ -147,7 +147,7 @@ class ReplayCommands:
             )
             changes = differences({}, selection_document(job))
             entry = self._writer.entry(actor, "replay_job.create", job.id, changes)
-            floor_ms = self._horizon.floor_ms(environment)
+            floor_ms = self._visibility.floor_ms(environment)
             if not await written(self._store.create(job, MAX_UNFINISHED, entry, floor_ms)):
                 raise Refusal(
                     "conflict",
@@ -227,7 +227,7 @@ class ReplayCommands:
             accounts.add(destination.customer_account)
         if selection.deliveries is not None:
             named = await self._store.named(environment, selection.deliveries)
-            floor_ms = self._horizon.floor_ms(environment)
+            floor_ms = self._visibility.floor_ms(environment)
             named = [each for each in named if created_at_ms(each.id) >= floor_ms]
             _check_named(selection, named, account)
             if selection.destination is None:

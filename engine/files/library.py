@@ -8,22 +8,24 @@ from engine.files.depot import blob_key
 from engine.files.ports import BlobStore, FileStore
 from engine.model.file_records import FileFilter, FilePage, FileRecord, FileState
 from engine.model.identity import created_at_ms
-from engine.plans.plans import DAY_MS, Horizon, Plans
+from engine.plans.plans import DAY_MS, Plans, Visibility
 
 
 class FileLibrary:
     """The reader of rows and bytes; owner of nothing. Every method may raise StoreAwayError."""
 
-    def __init__(self, store: FileStore, blobs: BlobStore, horizon: Horizon, plans: Plans) -> None:
+    def __init__(
+        self, store: FileStore, blobs: BlobStore, visibility: Visibility, plans: Plans
+    ) -> None:
         self._store = store
         self._blobs = blobs
-        self._horizon = horizon
+        self._visibility = visibility
         self._plans = plans
 
     async def get(self, environment: int, file: str) -> FileRecord | None:
-        """Return a file; None also where its event is below the horizon."""
+        """Return a file; None also where its event is older than the plan shows."""
         found = await self._store.get(environment, file)
-        if found is None or created_at_ms(found.event) < self._horizon.floor_ms(environment):
+        if found is None or created_at_ms(found.event) < self._visibility.floor_ms(environment):
             return None
         return found
 
@@ -31,7 +33,7 @@ class FileLibrary:
         self, environment: int, which: FileFilter, below: str | None, limit: int
     ) -> FilePage:
         """Return files with ids below `below`, newest first."""
-        from_ms = max(which.from_ms or 0, self._horizon.floor_ms(environment))
+        from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         shown = structs.replace(which, from_ms=from_ms)
         return await self._store.page(environment, shown, below, limit)
 

@@ -1,4 +1,4 @@
-"""The visible log: the delivery log down to the horizon of a plan, and nothing beyond it.
+"""The visible log: the delivery log as far back as a plan shows it.
 
 It is laid over the stores for all callers. The engine itself reads the whole log.
 """
@@ -21,27 +21,27 @@ from engine.log.delivery_log import (
     EventPage,
 )
 from engine.model.identity import created_at_ms
-from engine.plans.plans import Horizon
+from engine.plans.plans import Visibility
 
 
 class VisibleDeliveries:
-    """`engine.log.delivery_log.DeliveryLog`, down to the horizon."""
+    """`engine.log.delivery_log.DeliveryLog`, as far back as the plan shows."""
 
-    def __init__(self, log: DeliveryLog, horizon: Horizon) -> None:
+    def __init__(self, log: DeliveryLog, visibility: Visibility) -> None:
         self._log = log
-        self._horizon = horizon
+        self._visibility = visibility
 
     async def deliveries(
         self, environment: int, which: DeliveryFilter, below: str | None, limit: int
     ) -> DeliveryPage:
         """Return a page of deliveries; see the port."""
-        from_ms = max(which.from_ms or 0, self._horizon.floor_ms(environment))
+        from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         shown = structs.replace(which, from_ms=from_ms)
         return await self._log.deliveries(environment, shown, below, limit)
 
     async def delivery(self, environment: int, delivery: str) -> DeliveryDetail | None:
         """Return one delivery with everything that belongs to it; see the port."""
-        if created_at_ms(delivery) < self._horizon.floor_ms(environment):
+        if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return None
         return await self._log.delivery(environment, delivery)
 
@@ -49,13 +49,13 @@ class VisibleDeliveries:
         self, environment: int, delivery: str, below: int | None, limit: int, max_bytes: int
     ) -> AttemptPage:
         """Return a page of attempts; see the port."""
-        if created_at_ms(delivery) < self._horizon.floor_ms(environment):
+        if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return AttemptPage([], more=False)
         return await self._log.attempts(environment, delivery, below, limit, max_bytes)
 
     async def entry(self, environment: int, delivery: str) -> DeliveryEntry | None:
         """Return one delivery's row; see the port."""
-        if created_at_ms(delivery) < self._horizon.floor_ms(environment):
+        if created_at_ms(delivery) < self._visibility.floor_ms(environment):
             return None
         return await self._log.entry(environment, delivery)
 
@@ -65,24 +65,24 @@ class VisibleDeliveries:
 
 
 class VisibleEvents:
-    """`engine.log.delivery_log.EventLog`, down to the horizon."""
+    """`engine.log.delivery_log.EventLog`, as far back as the plan shows."""
 
-    def __init__(self, log: EventLog, horizon: Horizon) -> None:
+    def __init__(self, log: EventLog, visibility: Visibility) -> None:
         self._log = log
-        self._horizon = horizon
+        self._visibility = visibility
 
     async def events(
         self, environment: int, which: EventFilter, below: str | None, limit: int
     ) -> EventPage:
         """Return a page of events; see the port."""
-        from_ms = max(which.from_ms or 0, self._horizon.floor_ms(environment))
+        from_ms = max(which.from_ms or 0, self._visibility.floor_ms(environment))
         return await self._log.events(
             environment, structs.replace(which, from_ms=from_ms), below, limit
         )
 
     async def event(self, environment: int, event: str) -> EventDetail | None:
         """Return one event; see the port."""
-        if created_at_ms(event) < self._horizon.floor_ms(environment):
+        if created_at_ms(event) < self._visibility.floor_ms(environment):
             return None
         return await self._log.event(environment, event)
 

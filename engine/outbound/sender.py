@@ -167,7 +167,7 @@ class Preparation:
     def _transformed(self, result: Transformed | Failure) -> None:
         if self._passed_on:
             return
-        self._leave_crowd()
+        self._uncount()
         self._logs = result.logs
         if isinstance(result, Failure):
             self._fail(result)
@@ -251,11 +251,11 @@ class Preparation:
         if self._passed_on or self._stages.stopped:
             return
         self._passed_on = True
-        self._leave_crowd()
+        self._uncount()
         self._hold(0)
         self._stages.timers.call_later(0, partial(self._done, outcome))  # never within `send`
 
-    def _leave_crowd(self) -> None:
+    def _uncount(self) -> None:
         if self._counted:
             self._counted = False
             self._stages.script_limit.went(self._transmission.destination.workspace)

@@ -147,8 +147,8 @@ class Plans:
         return self._fallback
 
 
-class Horizon:
-    """The horizon of an environment's log: the oldest instant that its plan still shows.
+class Visibility:
+    """The visibility of an environment's log: how far back its plan shows it.
 
     Partitions are kept for the longest plan. A delivery that is older than a shorter plan is there, but
     not shown, whatever its state.

@@ -24,12 +24,12 @@ from engine.ports import (
     StoreError,
     TooSlowError,
 )
-from engine.replay.ahead import LANE, WINDOW, Ahead
-from engine.replay.course import Course, in_turn
+from engine.replay.admission import ChunkEntry, Way, admitted, choose, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
-from engine.replay.passage import ChunkEntry, Way, choose, passage, replay_of
 from engine.replay.ports import Chunk, ReplayStore
+from engine.replay.queued import LANE, WINDOW, QueuedReplays
+from engine.replay.running_job import RunningJob, in_turn
 from engine.replay.views import finished_payload
 
 CHUNK = 128  # replays in one transaction: some 3 ms that live events may have to wait for
@@ -82,9 +82,9 @@ class ReplayRunner:
         self._accepted = accepted
         self._seen = accepted()
         self._live_until = 0.0  # on trio's clock
-        self._courses: dict[str, Course] = {}
+        self._jobs: dict[str, RunningJob] = {}
         self._rests = Rests()
-        self._ahead = Ahead()
+        self._queued = QueuedReplays()
         self._heard: set[str] | None = (
             None  # replays that were attempted while the waiting ones are read
         )
@@ -98,26 +98,26 @@ class ReplayRunner:
 
     def settled(self, settlements: Sequence[Settlement]) -> None:
         """Take note of durable settlements of replays."""
-        self._ahead.settled(settlements, trio.current_time())
+        self._queued.settled(settlements, trio.current_time())
         if self._heard is not None:
             self._heard.update(each.delivery.id for each in settlements)
         for each in settlements:
-            course = self._courses.get(each.delivery.replay_job or "")
-            if course is not None:
-                course.heard(each)
+            running = self._jobs.get(each.delivery.replay_job or "")
+            if running is not None:
+                running.heard(each)
         self._wake.set()
 
     def per_second(self, job: str) -> float | None:
         """Return how many of a job's deliveries end in a second lately, None where it is not known."""
-        course = self._courses.get(job)
-        return None if course is None else course.meter.per_second
+        running = self._jobs.get(job)
+        return None if running is None else running.meter.per_second
 
     # --- the loop
 
     async def run(self) -> None:
         """Run jobs until cancelled."""
-        self._courses.clear()
-        self._ahead = Ahead()
+        self._jobs.clear()
+        self._queued = QueuedReplays()
         while True:
             try:
                 again = True
@@ -141,45 +141,45 @@ class ReplayRunner:
             self._wake = trio.Event()
 
     def _pause_s(self) -> float:
-        paced = any(course.job.rate_per_second is not None for course in self._courses.values())
+        paced = any(running.job.rate_per_second is not None for running in self._jobs.values())
         if paced:
             return SPAN_S / 2
-        return TICK_S if self._courses else IDLE_S
+        return TICK_S if self._jobs else IDLE_S
 
     async def _look(self) -> None:
         """Take up new jobs, drop jobs that have ended, pause and resume."""
         self._look_at = trio.current_time() + TICK_S
-        found = {job.id: job for job in await self._store.unfinished(self._courses.keys())}
-        for gone in self._courses.keys() - found.keys():
-            del self._courses[gone]
+        found = {job.id: job for job in await self._store.unfinished(self._jobs.keys())}
+        for gone in self._jobs.keys() - found.keys():
+            del self._jobs[gone]
         self._rests.keep(found)
         legs: Counter[int] = Counter()
-        for course in self._courses.values():
-            legs[course.job.environment] += course.size
+        for running in self._jobs.values():
+            legs[running.job.environment] += running.size
         for job in found.values():
             await trio.lowlevel.checkpoint()
             if self._rests.job_rests(job.id, trio.current_time()):
                 continue
-            present = self._courses.get(job.id)
+            present = self._jobs.get(job.id)
             if present is None:
                 if legs[job.environment] >= LEGS_MOST:
                     continue
-                course = self._courses[job.id] = await self._taken_up(job)
-                legs[job.environment] += course.size
+                running = self._jobs[job.id] = await self._taken_up(job)
+                legs[job.environment] += running.size
             else:
-                course = present
-                course.renew(job)
-                if course.lost:
-                    course = self._courses[job.id] = await self._taken_up(course.job)
-            course.meter.tick(trio.current_time())
+                running = present
+                running.renew(job)
+                if running.lost:
+                    running = self._jobs[job.id] = await self._taken_up(running.job)
+            running.meter.tick(trio.current_time())
             if job.status is not ReplayStatus.PENDING:
-                await self._stand(course)
+                await self._stand(running)
 
-    async def _taken_up(self, job: ReplayJob) -> Course:
+    async def _taken_up(self, job: ReplayJob) -> RunningJob:
         legs = await self._store.all_legs(job)
         if job.enqueued > job.settled:
             await self._restore(job, [leg.destination for leg in legs if leg.enqueued])
-        return Course(job, legs, trio.current_time())
+        return RunningJob(job, legs, trio.current_time())
 
     async def _restore(self, job: ReplayJob, destinations: Sequence[str]) -> None:
         for destination in destinations:
@@ -189,36 +189,36 @@ class ReplayRunner:
                 unheard = [each for each in waiting if each.id not in self._heard]
             finally:
                 self._heard = None
-            self._ahead.restore(destination, unheard, trio.current_time())
+            self._queued.restore(destination, unheard, trio.current_time())
 
     async def _round(self) -> bool:
         """Do one step of each job; return True if there is more to do at once."""
         worked, at = False, trio.current_time()
-        for course in in_turn(self._courses.values()):
+        for running in in_turn(self._jobs.values()):
             await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
-            job, began = course.job, trio.current_time()
-            if course.lost or self._rests.environment_rests(job.environment, at):
+            job, began = running.job, trio.current_time()
+            if running.lost or self._rests.environment_rests(job.environment, at):
                 continue
             try:
-                worked = await self._step(course) or worked
+                worked = await self._step(running) or worked
                 self._rests.stepped(job.id)
             except (ContentionError, OwnershipLostError):
                 raise
             except TooSlowError as error:
                 log.warning("replay.step_cancelled", job=job.id, cause=str(error))
-                course.lost = True
+                running.lost = True
                 if self._rests.gave_up(job.id, trio.current_time()):
-                    await self._give_up(course, TOO_SLOW)
+                    await self._give_up(running, TOO_SLOW)
             except StoreAwayError as error:  # the step under way is read anew
                 log.warning("replay.database_away", job=job.id, cause=str(error))
-                course.lost = True
+                running.lost = True
                 self._rests.away(job.id, trio.current_time())
             except StoreError as error:  # a refusal of the database concerns this job alone
                 log.warning("replay.refused", job=job.id, cause=str(error))
-                await self._give_up(course, REFUSED)
+                await self._give_up(running, REFUSED)
             except Exception:  # a barrier: one job must not end the others
                 log.exception("replay.failed", job=job.id)
-                await self._give_up(course, BROKEN)
+                await self._give_up(running, BROKEN)
             if trio.current_time() - began >= LONG_STEP_S:
                 self._rest(job, trio.current_time() - began)
         return worked
@@ -226,56 +226,56 @@ class ReplayRunner:
     def _rest(self, job: ReplayJob, took_s: float) -> None:
         """Rest after a long step: other environments have their time, then the environment's other
         jobs."""
-        if any(each.job.environment != job.environment for each in self._courses.values()):
+        if any(each.job.environment != job.environment for each in self._jobs.values()):
             self._rests.took(job.environment, took_s, trio.current_time())
-        if job.id in self._courses:
-            self._courses[job.id] = self._courses.pop(job.id)
+        if job.id in self._jobs:
+            self._jobs[job.id] = self._jobs.pop(job.id)
 
-    async def _give_up(self, course: Course, reason: str) -> None:
-        self._end(await self._store.fail(course.job, reason, self._now_ms()))
-        course.lost = True
+    async def _give_up(self, running: RunningJob, reason: str) -> None:
+        self._end(await self._store.fail(running.job, reason, self._now_ms()))
+        running.lost = True
 
-    async def _step(self, course: Course) -> bool:
-        job = course.job
-        if course.lost:
+    async def _step(self, running: RunningJob) -> bool:
+        job = running.job
+        if running.lost:
             return False
         if job.status is ReplayStatus.PENDING:
-            return await self._count(course)
-        if job.status is ReplayStatus.RUNNING and course.open:
-            return await self._advance(course)
-        if not course.open and course.may_have_ended(trio.current_time()):
+            return await self._count(running)
+        if job.status is ReplayStatus.RUNNING and running.open:
+            return await self._advance(running)
+        if not running.open and running.may_have_ended(trio.current_time()):
             self._end(await self._store.complete(job, self._now_ms()))
         return False
 
-    async def _count(self, course: Course) -> bool:
-        job, now_ms = course.job, self._now_ms()
-        leg = course.uncounted()
+    async def _count(self, running: RunningJob) -> bool:
+        job, now_ms = running.job, self._now_ms()
+        leg = running.uncounted()
         if leg is not None:
             counted = await self._store.count(job, leg)
             if counted is None:
-                course.lost = True
+                running.lost = True
                 return False
-            course.put(counted)
+            running.put(counted)
             return True
         status = ReplayStatus.COMPLETED if job.dry_run else ReplayStatus.RUNNING
         if not await self._store.counted(job, status, now_ms):
-            course.lost = True
+            running.lost = True
             return False
         if job.dry_run:
-            del self._courses[job.id]
+            del self._jobs[job.id]
             return False
-        course.began(now_ms)
+        running.began(now_ms)
         return True
 
-    async def _stand(self, course: Course) -> None:
+    async def _stand(self, running: RunningJob) -> None:
         """Pause a job while all its destinations are disabled."""
-        job, destinations = course.job, course.destinations
+        job, destinations = running.job, running.destinations
         held = bool(destinations) and all(map(self._disabled, destinations))
         after = ReplayStatus.PAUSED if held else ReplayStatus.RUNNING
         if after is not job.status:
-            course.lost = not await self._store.turn(job, job.status, after)
-            course.became(after)
-            course.stirred = True
+            running.lost = not await self._store.turn(job, job.status, after)
+            running.became(after)
+            running.stirred = True
 
     def _disabled(self, identifier: str) -> bool:
         destination = self._find(identifier)
@@ -283,7 +283,7 @@ class ReplayRunner:
 
     def _end(self, job: ReplayJob | None) -> None:
         if job is not None:
-            self._courses.pop(job.id, None)
+            self._jobs.pop(job.id, None)
             self.finished(job)
 
     def finished(self, job: ReplayJob) -> None:
@@ -296,32 +296,32 @@ class ReplayRunner:
 
     # --- going on
 
-    async def _advance(self, course: Course) -> bool:
+    async def _advance(self, running: RunningJob) -> bool:
         """Enqueue a chunk of the next leg that may have one."""
         now_ms = self._now_ms()
-        job = course.job
+        job = running.job
         most = LIVE_CHUNK if self._beside_live() else CHUNK
         quota = allowed(job.rate_per_second, job.paced_until_ms, now_ms, most)
         if not quota:
             return False
-        crowded = self._ahead.crowded(trio.current_time())
-        for leg in course.legs_in_turn():
+        congested = self._queued.congested(trio.current_time())
+        for leg in running.legs_in_turn():
             destination = self._find(leg.destination)
             if destination is None:
                 continue  # its version is on its way from another process
             if destination.status is DestinationStatus.ARCHIVED:
-                course.lost = not await self._store.abandon(job, leg)
-                course.close(leg)
+                running.lost = not await self._store.abandon(job, leg)
+                running.close(leg)
                 return True
             if destination.status is DestinationStatus.DISABLED:
                 continue
-            room = self._room(course, leg, destination, crowded=crowded)
+            room = self._room(running, leg, destination, congested=congested)
             if not room:
                 continue
             keyed = destination.ordering is Ordering.KEY
-            way = choose(course, leg, self._ahead, trio.current_time(), keyed=keyed)
+            way = choose(running, leg, self._queued, trio.current_time(), keyed=keyed)
             if way is not None:
-                return await self._enqueue(course, way, min(room, quota), now_ms, keyed=keyed)
+                return await self._enqueue(running, way, min(room, quota), now_ms, keyed=keyed)
         return False
 
     def _beside_live(self) -> bool:
@@ -330,28 +330,30 @@ class ReplayRunner:
             self._seen, self._live_until = seen, trio.current_time() + LIVE_S
         return trio.current_time() < self._live_until
 
-    def _room(self, course: Course, leg: Leg, destination: Destination, *, crowded: bool) -> int:
+    def _room(
+        self, running: RunningJob, leg: Leg, destination: Destination, *, congested: bool
+    ) -> int:
         window = LANE if destination.ordering is Ordering.STRICT else WINDOW
-        rate = course.job.rate_per_second
+        rate = running.job.rate_per_second
         if rate is not None:  # waiting replays would all go at once when the destination recovers
             window = min(window, max(1, int(rate)))
         if destination.ordering is Ordering.KEY:
             now = trio.current_time()
-            return self._ahead.room_by_key(leg.destination, window, now, crowded=crowded)
-        return self._ahead.room(leg.destination, window, crowded=crowded)
+            return self._queued.room_by_key(leg.destination, window, now, congested=congested)
+        return self._queued.room(leg.destination, window, congested=congested)
 
     async def _enqueue(
-        self, course: Course, way: Way, limit: int, now_ms: int, *, keyed: bool
+        self, running: RunningJob, way: Way, limit: int, now_ms: int, *, keyed: bool
     ) -> bool:
-        job, leg, parks = course.job, way.leg, {}
+        job, leg, parks = running.job, way.leg, {}
         if keyed and way.lane is not None:
-            limit = min(limit, LANE - self._ahead.in_lane(leg.destination, way.lane))
+            limit = min(limit, LANE - self._queued.in_lane(leg.destination, way.lane))
         stretch = await self._store.read(job, leg, limit, CHUNK_BYTES, way.lane)
         if keyed and way.lane is None:
-            passed = passage(stretch, leg, self._ahead, trio.current_time())
+            passed = admitted(stretch, leg, self._queued, trio.current_time())
             stretch, parks = passed.stretch, passed.parks
             if passed.blocked is not None:
-                course.blocked[leg.destination] = passed.blocked
+                running.blocked[leg.destination] = passed.blocked
                 if not stretch.originals and not parks:
                     return True  # other legs may go on
         replays = [
@@ -363,31 +365,31 @@ class ReplayRunner:
             len(stretch.lost), until_ms, replays, way.lane, parks,
         )  # fmt: skip
         if not replays:
-            course.lost = not await self._store.pass_over(chunk)
-            course.moved(chunk, 0)
+            running.lost = not await self._store.pass_over(chunk)
+            running.moved(chunk, 0)
             return True
-        entered = await self._enter(course, chunk, replays)
+        entered = await self._enter(running, chunk, replays)
         if entered is not None:
-            course.moved(chunk, len(entered))
+            running.moved(chunk, len(entered))
         return True
 
     async def _enter(
-        self, course: Course, chunk: Chunk, replays: list[Delivery]
+        self, running: RunningJob, chunk: Chunk, replays: list[Delivery]
     ) -> list[Delivery] | None:
         """Have a chunk written; return None where it was not its turn any more."""
         entry = ChunkEntry(self._store, chunk)
         # Counted before, since the first attempts may be over before this task runs again.
-        self._ahead.add(replays, trio.current_time())
+        self._queued.add(replays, trio.current_time())
         entered: list[Delivery] = []
         began = trio.current_time()
         try:
             entered = await self._entries.enter(entry)
             if not entry.passed:
-                course.lost = True
+                running.lost = True
         finally:
             written = {each.id for each in entered}
             missing = [each.id for each in replays if each.id not in written]
-            self._ahead.remove(missing, trio.current_time())
+            self._queued.remove(missing, trio.current_time())
         if self._beside_live():
             took = trio.current_time() - began
             await trio.sleep(min(LIVE_REST * took, LIVE_REST_MOST_S))

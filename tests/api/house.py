@@ -65,7 +65,7 @@ from engine.model.identity import Identity
 from engine.model.read_models import EnvironmentModel, Models
 from engine.outbound.remake import Remake
 from engine.outbound.trials import Trials
-from engine.plans.plans import BUILT_IN, Horizon, Plans, overridden
+from engine.plans.plans import BUILT_IN, Plans, Visibility, overridden
 from engine.ports import StoreAwayError, Transmission
 from engine.recording.throughput import Throughput
 from engine.replay.job import ReplayJob
@@ -424,7 +424,7 @@ class House:
                 self.tables.destinations,
                 self.writer,
                 self.runner,
-                Horizon(self.plans, self.clock.now),
+                Visibility(self.plans, self.clock.now),
             ),
             replay_store=self.jobs,
             replay_speed=lambda _: None,
@@ -454,7 +454,7 @@ class House:
             filter_failures=self.filter_failures,
             delivery_log=self.log,
             event_log=self.log,
-            horizon=Horizon(self.plans, self.clock.now),
+            visibility=Visibility(self.plans, self.clock.now),
             plans=self.plans,
             analytics=PostgresAnalytics(self.bridge.pool),
             audit_log=PostgresAudit(self.bridge.pool),

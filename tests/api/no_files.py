@@ -13,7 +13,7 @@ from engine.ingest.ingest import Ingest
 from engine.ingest.uploads import Uploads
 from engine.model.identity import Identity
 from engine.model.read_models import Models
-from engine.plans.plans import Horizon, Plans
+from engine.plans.plans import Plans, Visibility
 from engine.routing.router import Router
 from engine.submission.key_lookup import KeyLookup
 from engine.submission.submission import OVERLOADED, Submission
@@ -45,7 +45,7 @@ def no_files(bridge: Bridge, models: Models, plans: Plans) -> FileServices:
     return FileServices(
         uploads=Uploads(ingest, keys, refuse, Identity(), store, depot, spawn),
         depot=depot,
-        library=FileLibrary(store, blobs, Horizon(plans, now), plans),
+        library=FileLibrary(store, blobs, Visibility(plans, now), plans),
         spooled=BodyBudget(0, 0),
         urls=FileUrls({b"key ": b"k" * 32}, lambda: "https://angarium.example", 60.0, now),
     )

@@ -8,7 +8,7 @@ import structlog
 from engine.core.vocabulary import Environment
 from engine.model.read_models import EnvironmentModel, Models, WorkspaceModel
 from engine.plans.file import PlansFileError, plans_of, read_plans
-from engine.plans.plans import BUILT_IN, DAY_MS, Horizon, Plans
+from engine.plans.plans import BUILT_IN, DAY_MS, Plans, Visibility
 from engine.settings import Settings
 
 OWN = """
@@ -117,8 +117,8 @@ def test_a_workspace_whose_plan_is_gone_acts_by_the_least_one_and_that_is_logged
 
 def test_the_log_is_kept_for_the_longest_plan_and_shown_for_ones_own() -> None:
     plans = Plans(models_with(acme="free", other="scale"))
-    horizon = Horizon(plans, lambda: 1_700_000_000.0)
+    visibility = Visibility(plans, lambda: 1_700_000_000.0)
     now_ms = 1_700_000_000_000
-    assert horizon.floor_ms(1) == now_ms - BUILT_IN["free"].retention_days * DAY_MS
-    assert horizon.floor_ms(2) == now_ms - BUILT_IN["scale"].retention_days * DAY_MS
+    assert visibility.floor_ms(1) == now_ms - BUILT_IN["free"].retention_days * DAY_MS
+    assert visibility.floor_ms(2) == now_ms - BUILT_IN["scale"].retention_days * DAY_MS
     assert plans.longest_retention_days == BUILT_IN["scale"].retention_days

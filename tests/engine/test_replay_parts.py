@@ -1,4 +1,4 @@
-"""The pure parts of replay jobs: how far ahead, how quickly, how far, and what a selection says."""
+"""The pure parts of replay jobs: how many wait, how quickly, how far, and what a selection says."""
 
 from typing import Any
 
@@ -10,21 +10,21 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.model.documents import read
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
-from engine.replay.ahead import (
+from engine.replay.admission import PARKED, admitted, waits
+from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
+from engine.replay.pace import Meter, allowed, paced_until
+from engine.replay.ports import Stretch, WaitingReplay
+from engine.replay.queued import (
+    CONGESTION,
     COUNT_AGAIN_S,
-    CROWD,
     LANE,
     LEAST,
     REFILL,
     STUCK,
     STUCK_S,
     WINDOW,
-    Ahead,
+    QueuedReplays,
 )
-from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
-from engine.replay.pace import Meter, allowed, paced_until
-from engine.replay.passage import PARKED, passage, waits
-from engine.replay.ports import Stretch, WaitingReplay
 from engine.replay.views import progress
 from tests.core.making import a_delivery
 
@@ -38,48 +38,48 @@ def some(count: int, first: int = 1, destination: str = "d0", **more: Any) -> li
     return made
 
 
-# --- how far ahead
+# --- how many wait
 
 
 def test_a_destination_may_have_a_window_and_is_refilled_when_it_is_worth_it() -> None:
-    ahead = Ahead()
-    assert ahead.room("d0", WINDOW, crowded=False) == WINDOW
+    queued = QueuedReplays()
+    assert queued.room("d0", WINDOW, congested=False) == WINDOW
     waiting = some(WINDOW)
-    ahead.add(waiting, 0.0)
-    assert ahead.room("d0", WINDOW, crowded=False) == 0
+    queued.add(waiting, 0.0)
+    assert queued.room("d0", WINDOW, congested=False) == 0
     part = WINDOW // REFILL
-    ahead.remove([each.id for each in waiting[: part - 1]], 0.0)
-    assert ahead.room("d0", WINDOW, crowded=False) == 0
-    ahead.remove([waiting[part].id], 0.0)
-    assert ahead.room("d0", WINDOW, crowded=False) == part
+    queued.remove([each.id for each in waiting[: part - 1]], 0.0)
+    assert queued.room("d0", WINDOW, congested=False) == 0
+    queued.remove([waiting[part].id], 0.0)
+    assert queued.room("d0", WINDOW, congested=False) == part
 
 
 def test_in_a_crowd_each_destination_has_the_least_and_those_that_are_stuck_make_none() -> None:
-    ahead = Ahead()
-    ahead.add(some(CROWD), 0.0)
-    assert ahead.crowded(0.0)
-    assert ahead.room("d1", WINDOW, crowded=True) == LEAST
-    assert not ahead.crowded(STUCK_S)
+    queued = QueuedReplays()
+    queued.add(some(CONGESTION), 0.0)
+    assert queued.congested(0.0)
+    assert queued.room("d1", WINDOW, congested=True) == LEAST
+    assert not queued.congested(STUCK_S)
 
 
 def test_what_is_told_twice_counts_once() -> None:
-    ahead = Ahead()
+    queued = QueuedReplays()
     waiting = some(3)
-    ahead.add(waiting, 0.0)
-    ahead.restore("d0", [WaitingReplay(waiting[0].id, None, 10)], 0.0)
-    assert ahead.waiting("d0") == 3
+    queued.add(waiting, 0.0)
+    queued.restore("d0", [WaitingReplay(waiting[0].id, None, 10)], 0.0)
+    assert queued.waiting("d0") == 3
     for _ in range(2):
-        ahead.remove([each.id for each in waiting], 0.0)
-    assert (ahead.waiting("d0"), len(ahead)) == (0, 0)
+        queued.remove([each.id for each in waiting], 0.0)
+    assert (queued.waiting("d0"), len(queued)) == (0, 0)
 
 
 def test_a_lane_takes_so_many_and_opens_again_when_half_of_them_are_gone() -> None:
-    ahead = Ahead()
+    queued = QueuedReplays()
     waiting = some(LANE, lane="c:a")
-    ahead.add(waiting, 0.0)
-    assert not ahead.lane_open("d0", "c:a", 0.0)
-    ahead.remove([each.id for each in waiting[: LANE // 2]], 0.0)
-    assert ahead.lane_open("d0", "c:a", 0.0)
+    queued.add(waiting, 0.0)
+    assert not queued.lane_open("d0", "c:a", 0.0)
+    queued.remove([each.id for each in waiting[: LANE // 2]], 0.0)
+    assert queued.lane_open("d0", "c:a", 0.0)
 
 
 def ends(deliveries: list[Delivery], status: DeliveryStatus) -> list[Settlement]:
@@ -87,48 +87,48 @@ def ends(deliveries: list[Delivery], status: DeliveryStatus) -> list[Settlement]
 
 
 def test_a_lane_is_stuck_while_what_was_attempted_of_it_last_is_to_be_attempted_again() -> None:
-    ahead = Ahead()
+    queued = QueuedReplays()
     waiting = some(3, lane="c:a")
-    ahead.add(waiting, 0.0)
-    assert not ahead.stuck("d0", "c:a", 0.0)
-    ahead.settled(ends(waiting[:1], DeliveryStatus.RETRYING), 0.0)
-    assert ahead.stuck("d0", "c:a", 0.0)
-    assert not ahead.lane_open("d0", "c:a", 0.0)
-    ahead.settled(ends(waiting[1:2], DeliveryStatus.DELIVERED), 0.0)
-    assert not ahead.stuck("d0", "c:a", 0.0)
-    assert ahead.lane_open("d0", "c:a", 0.0)
+    queued.add(waiting, 0.0)
+    assert not queued.stuck("d0", "c:a", 0.0)
+    queued.settled(ends(waiting[:1], DeliveryStatus.RETRYING), 0.0)
+    assert queued.stuck("d0", "c:a", 0.0)
+    assert not queued.lane_open("d0", "c:a", 0.0)
+    queued.settled(ends(waiting[1:2], DeliveryStatus.DELIVERED), 0.0)
+    assert not queued.stuck("d0", "c:a", 0.0)
+    assert queued.lane_open("d0", "c:a", 0.0)
 
 
 def test_a_lane_that_others_overtake_is_stuck_and_one_that_waits_its_turn_is_not() -> None:
-    ahead = Ahead()
+    queued = QueuedReplays()
     first, second, third = some(1, lane="c:a"), some(2, 10, lane="c:b"), some(1, 20, lane="c:c")
-    ahead.add([*first, *second, *third], 0.0)
-    ahead.settled(ends(second[:1], DeliveryStatus.DELIVERED), STUCK_S)
-    found = {lane: ahead.stuck("d0", lane, STUCK_S) for lane in ("c:a", "c:b", "c:c")}
+    queued.add([*first, *second, *third], 0.0)
+    queued.settled(ends(second[:1], DeliveryStatus.DELIVERED), STUCK_S)
+    found = {lane: queued.stuck("d0", lane, STUCK_S) for lane in ("c:a", "c:b", "c:c")}
     assert found == {"c:a": True, "c:b": False, "c:c": False}
-    assert ahead.stuck("d0", "c:c", 2 * STUCK_S)  # nothing moves at all
+    assert queued.stuck("d0", "c:c", 2 * STUCK_S)  # nothing moves at all
 
 
 def test_lanes_that_are_stuck_leave_the_window_to_the_others_up_to_a_bound() -> None:
-    ahead = Ahead()
+    queued = QueuedReplays()
     for n in range((STUCK + WINDOW) // LANE):
         lane = some(LANE + 1, 1_000 * n + 1, lane=f"c:{n}")
-        ahead.add(lane, 0.0)
-        ahead.settled(ends(lane[:1], DeliveryStatus.RETRYING), 0.0)
+        queued.add(lane, 0.0)
+        queued.settled(ends(lane[:1], DeliveryStatus.RETRYING), 0.0)
         now = n * COUNT_AGAIN_S
-        free = ahead.room_by_key("d0", WINDOW, now, crowded=False)
-        waiting = ahead.waiting("d0")
+        free = queued.room_by_key("d0", WINDOW, now, congested=False)
+        waiting = queued.waiting("d0")
         assert (free > 0) == (waiting < STUCK + WINDOW), n
-        assert ahead.room("d0", WINDOW, crowded=False) == max(0, WINDOW - waiting)
+        assert queued.room("d0", WINDOW, congested=False) == max(0, WINDOW - waiting)
 
 
 def test_where_nothing_moves_the_least_are_tried() -> None:
-    ahead = Ahead()
-    ahead.add(some(WINDOW, lane="c:a"), 0.0)
-    assert ahead.room_by_key("d0", WINDOW, STUCK_S - 1, crowded=False) == 0
-    assert ahead.room_by_key("d0", WINDOW, STUCK_S, crowded=False) == LEAST
-    ahead.add(some(LEAST, 1_000, lane="c:b"), STUCK_S)
-    assert ahead.room_by_key("d0", WINDOW, STUCK_S + 1, crowded=False) == 0
+    queued = QueuedReplays()
+    queued.add(some(WINDOW, lane="c:a"), 0.0)
+    assert queued.room_by_key("d0", WINDOW, STUCK_S - 1, congested=False) == 0
+    assert queued.room_by_key("d0", WINDOW, STUCK_S, congested=False) == LEAST
+    queued.add(some(LEAST, 1_000, lane="c:b"), STUCK_S)
+    assert queued.room_by_key("d0", WINDOW, STUCK_S + 1, congested=False) == 0
 
 
 # --- what goes of a stretch
@@ -139,15 +139,15 @@ def a_leg(**fields: Any) -> Leg:
     return Leg(destination="d0", all_counted=True, exhausted=False, **fields)
 
 
-def stuck_lane(ahead: Ahead, lane: str) -> None:
-    waiting = some(2, 1 + len(ahead) * 10, lane=lane)
-    ahead.add(waiting, 0.0)
-    ahead.settled(ends(waiting[:1], DeliveryStatus.RETRYING), 0.0)
+def stuck_lane(queued: QueuedReplays, lane: str) -> None:
+    waiting = some(2, 1 + len(queued) * 10, lane=lane)
+    queued.add(waiting, 0.0)
+    queued.settled(ends(waiting[:1], DeliveryStatus.RETRYING), 0.0)
 
 
 def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> None:
-    ahead = Ahead()
-    stuck_lane(ahead, "c:a")
+    queued = QueuedReplays()
+    stuck_lane(queued, "c:a")
     lanes = ["c:b", "c:a", None, "c:b", "c:a"]
     originals = [some(1, 1_000 + n, lane=lane)[0] for n, lane in enumerate(lanes)]
     ids = [each.id for each in originals]
@@ -156,7 +156,7 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
         shifted(ids[2], 1): "c:a",
         shifted(ids[3], 1): "c:b",
     }
-    found = passage(Stretch(originals, ids[-1], lost, True), a_leg(), ahead, 0.0)
+    found = admitted(Stretch(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
     assert [each.id for each in found.stretch.originals] == [ids[0], ids[2], ids[3]]
     assert found.parks == {"c:a": shifted(ids[1], -1)}
     # What the lane lost after that is found when it is read.
@@ -165,32 +165,32 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
 
 
 def test_a_lane_that_moves_and_is_full_is_waited_for() -> None:
-    ahead = Ahead()
-    ahead.add(some(LANE - 1, lane="c:a"), 0.0)
+    queued = QueuedReplays()
+    queued.add(some(LANE - 1, lane="c:a"), 0.0)
     originals = [some(1, 1_000 + n, lane="c:a")[0] for n in range(3)]
     leg, through = a_leg(), originals[1].id
-    found = passage(Stretch(originals, "z", {originals[2].id: None}, True), leg, ahead, 0.0)
+    found = admitted(Stretch(originals, "z", {originals[2].id: None}, True), leg, queued, 0.0)
     assert [each.id for each in found.stretch.originals] == [originals[0].id]
     assert (found.stretch.through, found.stretch.lost) == (shifted(through, -1), {})
     assert (found.stretch.end, found.blocked, found.parks) == (False, "c:a", {})
-    assert waits("c:a", leg, ahead, 0.0)
-    assert not waits("c:a", leg, ahead, STUCK_S)  # then it is parked
+    assert waits("c:a", leg, queued, 0.0)
+    assert not waits("c:a", leg, queued, STUCK_S)  # then it is parked
 
 
 def test_past_so_many_parked_lanes_a_leg_waits() -> None:
-    ahead = Ahead()
+    queued = QueuedReplays()
     for lane in ("c:a", "c:b"):
-        stuck_lane(ahead, lane)
+        stuck_lane(queued, lane)
     leg = a_leg(parked={f"c:{n}": ID for n in range(PARKED - 1)})
     originals = [some(1, 1_000 + n, lane=lane)[0] for n, lane in enumerate(("c:a", "c:b", None))]
-    found = passage(Stretch(originals, originals[2].id, {}, True), leg, ahead, 0.0)
+    found = admitted(Stretch(originals, originals[2].id, {}, True), leg, queued, 0.0)
     assert (list(found.parks), found.blocked) == (["c:a"], "c:b")
     assert found.stretch.originals == []
     assert found.stretch.through == shifted(originals[1].id, -1)
     leg.parked |= found.parks
-    assert waits("c:b", leg, ahead, 1_000.0)
+    assert waits("c:b", leg, queued, 1_000.0)
     del leg.parked["c:0"]
-    assert not waits("c:b", leg, ahead, 1_000.0)
+    assert not waits("c:b", leg, queued, 1_000.0)
 
 
 # --- how quickly

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-import engine.replay.ahead
+import engine.replay.queued
 import engine.replay.runner
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
@@ -16,10 +16,10 @@ from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, 
 from engine.intake.entries import EntryQueue
 from engine.model.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
-from engine.replay.ahead import LANE, LEAST, WINDOW
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
+from engine.replay.queued import LANE, LEAST, WINDOW
 from engine.replay.runner import ReplayRunner
 from tests.core.making import a_delivery, a_destination
 
@@ -379,7 +379,7 @@ async def test_lanes_that_are_stuck_hold_up_no_other_and_are_taken_up_again_in_o
 async def test_a_receiver_that_is_away_gets_a_bounded_number_whatever_its_lanes(
     place: Place, autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine.replay.ahead, "STUCK", 100)
+    monkeypatch.setattr(engine.replay.queued, "STUCK", 100)
     place.answering = False
     name = place.destination("d1", 20_000, ordering=Ordering.KEY)
     for n, each in enumerate(place.store.originals[name]):

@@ -33,7 +33,7 @@ from engine.intake.intakes import Intakes
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
 from engine.model.read_models import Models
-from engine.plans.plans import Horizon, Plans
+from engine.plans.plans import Plans, Visibility
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
 from engine.recording.announcer import Announcer
 from engine.recording.recorder import Recorder
@@ -186,7 +186,7 @@ class Process:
             NO_LOG, stores.dead, stores.requeue, self.intake.entries, self.writer
         )
         self.replays = ReplayCommands(
-            stores.jobs, stores.destinations, self.writer, self.runner, Horizon(plans, now)
+            stores.jobs, stores.destinations, self.writer, self.runner, Visibility(plans, now)
         )
 
     # --- its life

@@ -7,8 +7,8 @@ import pytest
 import trio
 
 import engine.intake.intake
-import engine.replay.ahead
-import engine.replay.passage
+import engine.replay.admission
+import engine.replay.queued
 import engine.replay.runner
 from engine.core.destination import Destination
 from engine.core.records import Delivery, Settlement
@@ -193,9 +193,9 @@ async def test_each_is_replayed_once_whenever_the_process_dies(
     monkeypatch.setattr(engine.intake.intake, "RETRY_S", 0.001)
     monkeypatch.setattr(engine.replay.runner, "CHUNK", 16)
     monkeypatch.setattr(engine.replay.runner, "WINDOW", 32)
-    for module in (engine.replay.ahead, engine.replay.passage, engine.replay.runner):
+    for module in (engine.replay.queued, engine.replay.admission, engine.replay.runner):
         monkeypatch.setattr(module, "LANE", 4)
-    monkeypatch.setattr(engine.replay.ahead, "STUCK_S", 0.2)
+    monkeypatch.setattr(engine.replay.queued, "STUCK_S", 0.2)
     monkeypatch.setattr(engine.replay.runner, "RETRY_S", 0.01)
     monkeypatch.setattr(engine.replay.runner, "TICK_S", 0.01)
     lanes: dict[tuple[str, str], list[str]] = {}

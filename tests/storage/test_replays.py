@@ -9,8 +9,8 @@ from engine.core.vocabulary import DeliveryStatus, DlqStatus, ReplayStatus
 from engine.model.configuration import AuditEntry
 from engine.model.identity import shard_of
 from engine.ports import DirtyDestination, OwnershipLostError
+from engine.replay.admission import replay_of
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
-from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from storage.database.profiles import UPKEEP
 from storage.ownership import Ownership

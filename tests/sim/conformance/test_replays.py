@@ -14,8 +14,8 @@ from engine.core.vocabulary import (
     ReplayStatus,
 )
 from engine.ports import OwnershipLostError, PoisonError
+from engine.replay.admission import replay_of
 from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
-from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from tests.sim.conformance.house import House
 from tests.storage.world import ENVIRONMENT, failure, identity, now_ms, success

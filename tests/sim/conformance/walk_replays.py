@@ -5,8 +5,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from engine.core.vocabulary import DeliveryStatus, ReplayStatus
+from engine.replay.admission import replay_of
 from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
-from engine.replay.passage import replay_of
 from engine.replay.ports import Chunk, Stretch
 from tests.sim.conformance.twins import Refused
 from tests.sim.conformance.walk import TYPES, World

@@ -10,7 +10,7 @@ from engine.recording import group as recording_group
 from engine.recording.recorder import Recorder
 from engine.recording.requeue import RequeueEntry
 from engine.replay import runner
-from engine.replay.passage import ChunkEntry
+from engine.replay.admission import ChunkEntry
 from engine.replay.runner import ReplayRunner
 from engine.routing.router import Router
 from engine.wire.signing import Signer
@@ -206,7 +206,7 @@ ENTRANCE = (
             "if not replays:",
             "if replays:\n"
             "    await self._store.pass_over(chunk)\n"
-            "    course.lost = True\n"
+            "    running.lost = True\n"
             "    return True\n"
             "if not replays: ...",
         ),
@@ -215,7 +215,7 @@ ENTRANCE = (
     mutant(
         "a lane's first is passed over",
         "A replay job that parks a lane begins again behind the first that it parked.",
-        (runner, "passage", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
+        (runner, "admitted", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
         needs="replay KEY",
     ),
     mutant(

@@ -1,4 +1,4 @@
-"""The count of replays that were enqueued and not yet attempted, and the windows that bound it.
+"""The queued replays: enqueued and not yet attempted, counted by destination and lane and bounded.
 
 Pure bookkeeping: nothing here awaits or reads a clock. Instants are seconds on any one clock.
 """
@@ -21,8 +21,8 @@ REFILL = 4  # one part in so many must have become free: fewer are not worth a t
 LANE = 64  # of the window, in one ordered lane: the lane's live events come after them
 # Replays that wait at all destinations together and are sent: half of the number that makes the intake
 # let deliveries go first.
-CROWD = AHEAD // 2
-CROWD_BYTES = 16 * 1024 * 1024
+CONGESTION = AHEAD // 2
+CONGESTION_BYTES = 16 * 1024 * 1024
 MOST = 10_000  # replays in all, silent receivers' too: a fifth of `engine_deliveries`
 LEAST = 8  # of one destination, however many others wait
 STUCK_S = 5.0  # without an attempt for so long a destination's, or a lane's, are not worked off
@@ -57,7 +57,7 @@ class _Queue(Struct):
     stuck_at: float = -inf
 
 
-class Ahead:
+class QueuedReplays:
     """Owner of the counts. A replay is counted from before it is written until its first attempt."""
 
     def __init__(self) -> None:
@@ -131,25 +131,25 @@ class Ahead:
         queue = self._queues.get(destination)
         return 0 if queue is None else queue.count
 
-    def crowded(self, now: float) -> bool:
+    def congested(self, now: float) -> bool:
         """Return True if so many replays wait that a destination may have only the least number."""
-        if len(self._items) >= MOST or self._bytes >= CROWD_BYTES:
+        if len(self._items) >= MOST or self._bytes >= CONGESTION_BYTES:
             return True
         if now >= self._still_at + COUNT_AGAIN_S:
             self._still = sum(each.count for each in self._queues.values() if _still(each, now))
             self._still_at = now
-        return len(self._items) - self._still >= CROWD
+        return len(self._items) - self._still >= CONGESTION
 
-    def room(self, destination: str, window: int, *, crowded: bool) -> int:
+    def room(self, destination: str, window: int, *, congested: bool) -> int:
         """Return how many more may be enqueued for a destination now, 0 where few are not worth it."""
-        return _room(self.waiting(destination), window, crowded=crowded)
+        return _room(self.waiting(destination), window, congested=congested)
 
-    def room_by_key(self, destination: str, window: int, now: float, *, crowded: bool) -> int:
+    def room_by_key(self, destination: str, window: int, now: float, *, congested: bool) -> int:
         """Return the same where lanes may be stuck: these take nothing from the others."""
         queue = self._queues.get(destination)
         if queue is None:
-            return _room(0, window, crowded=crowded)
-        free = _room(queue.count, window, crowded=crowded)
+            return _room(0, window, congested=congested)
+        free = _room(queue.count, window, congested=congested)
         if free:
             return free
         if now >= queue.stuck_at + COUNT_AGAIN_S:
@@ -158,7 +158,7 @@ class Ahead:
             queue.stuck_at = now
         moving = queue.count - min(queue.stuck, STUCK)
         # Where nothing moves any more all lanes may be stuck, or the receiver be away: some are tried.
-        return _room(moving, window, crowded=crowded or _still(queue, now))
+        return _room(moving, window, congested=congested or _still(queue, now))
 
     def in_lane(self, destination: str, lane: str) -> int:
         """Return how many wait in a lane."""
@@ -179,8 +179,8 @@ class Ahead:
         return not self.stuck(destination, lane, now)
 
 
-def _room(here: int, window: int, *, crowded: bool) -> int:
-    most = min(window, LEAST) if crowded else window
+def _room(here: int, window: int, *, congested: bool) -> int:
+    most = min(window, LEAST) if congested else window
     free = most - here
     return max(0, free) if free >= max(1, most // REFILL) else 0
 

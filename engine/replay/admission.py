@@ -1,4 +1,4 @@
-"""The passage of a chunk: which originals go now, as their lanes allow, and the entry that writes them.
+"""The admission of a chunk: which originals go now, as their lanes allow, and the entry that writes them.
 
 A lane that is stuck is parked, and the other lanes go on. A lane that is only full is waited for.
 """
@@ -10,10 +10,10 @@ from msgspec import Struct
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, DeliveryOrigin
 from engine.ports import DirtyDestination
-from engine.replay.ahead import LANE, Ahead
-from engine.replay.course import Course
 from engine.replay.job import Leg, shifted
 from engine.replay.ports import Chunk, ReplayStore, Stretch
+from engine.replay.queued import LANE, QueuedReplays
+from engine.replay.running_job import RunningJob
 
 # Lanes of one leg that may be parked. Each is read by itself later, and passes over other lanes' rows
 # of that time. If more customers than this fail at once, the destination itself fails.
@@ -27,7 +27,7 @@ class Way(Struct, frozen=True):
     lane: str | None
 
 
-class Passage(Struct):
+class Admitted(Struct):
     """The part of a stretch that goes on. `parks`: lanes that are passed over, each with the id after
     which. `blocked`: the lane that the rest waits for."""
 
@@ -36,25 +36,27 @@ class Passage(Struct):
     blocked: str | None = None
 
 
-def choose(course: Course, leg: Leg, ahead: Ahead, now: float, *, keyed: bool) -> Way | None:
+def choose(
+    running: RunningJob, leg: Leg, queued: QueuedReplays, now: float, *, keyed: bool
+) -> Way | None:
     """Choose the next step of a leg: a parked lane that has room again, or the leg itself, in turns.
 
     `keyed`: the destination keeps the order of lanes; otherwise all parked lanes go on.
     """
-    blocked = course.blocked.get(leg.destination)
-    if blocked is not None and not (keyed and waits(blocked, leg, ahead, now)):
-        del course.blocked[leg.destination]
+    blocked = running.blocked.get(leg.destination)
+    if blocked is not None and not (keyed and waits(blocked, leg, queued, now)):
+        del running.blocked[leg.destination]
         blocked = None
     forward = not leg.exhausted and blocked is None
     for lane in leg.parked:
-        if not keyed or ahead.lane_open(leg.destination, lane, now):
-            if forward and not course.lane_first(leg):
+        if not keyed or queued.lane_open(leg.destination, lane, now):
+            if forward and not running.lane_first(leg):
                 break
             return Way(leg, lane)
     return Way(leg, None) if forward else None
 
 
-def passage(stretch: Stretch, leg: Leg, ahead: Ahead, now: float) -> Passage:
+def admitted(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> Admitted:
     """Return the part of a stretch that has room in its lanes."""
     kept: list[Delivery] = []
     parks: dict[str, str] = {}
@@ -65,33 +67,33 @@ def passage(stretch: Stretch, leg: Leg, ahead: Ahead, now: float) -> Passage:
             kept.append(each)
         elif lane in parks:
             continue
-        elif ahead.stuck(leg.destination, lane, now):
+        elif queued.stuck(leg.destination, lane, now):
             if len(leg.parked) + len(parks) >= PARKED:
                 return _until(each, stretch, kept, parks)
             parks[lane] = shifted(each.id, -1)
         else:
             if lane not in taken:
-                taken[lane] = ahead.in_lane(leg.destination, lane)
+                taken[lane] = queued.in_lane(leg.destination, lane)
             taken[lane] += 1
             if taken[lane] > LANE:
                 return _until(each, stretch, kept, parks)
             kept.append(each)
-    return Passage(Stretch(kept, stretch.through, _lost(stretch, parks), stretch.end), parks)
+    return Admitted(Stretch(kept, stretch.through, _lost(stretch, parks), stretch.end), parks)
 
 
-def waits(blocked: str, leg: Leg, ahead: Ahead, now: float) -> bool:
+def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
     """Return True if a leg still waits for a lane that has no room and cannot be parked."""
-    if ahead.lane_open(leg.destination, blocked, now):
+    if queued.lane_open(leg.destination, blocked, now):
         return False
-    return len(leg.parked) >= PARKED or not ahead.stuck(leg.destination, blocked, now)
+    return len(leg.parked) >= PARKED or not queued.stuck(leg.destination, blocked, now)
 
 
 def _until(
     first: Delivery, stretch: Stretch, kept: list[Delivery], parks: dict[str, str]
-) -> Passage:
+) -> Admitted:
     through = shifted(first.id, -1)
     lost = {key: lane for key, lane in _lost(stretch, parks).items() if key <= through}
-    return Passage(Stretch(kept, through, lost, end=False), parks, first.lane)
+    return Admitted(Stretch(kept, through, lost, end=False), parks, first.lane)
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:

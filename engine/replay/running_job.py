@@ -1,4 +1,4 @@
-"""The course of a job: its legs, and the runner's place among them. Nothing here awaits."""
+"""A running replay job: its legs, and the runner's place among them. Nothing here awaits."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -16,9 +16,9 @@ LOOKED_AT = 256  # legs that one turn examines for one with room; there can be t
 _UNSETTLED = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
 
 
-class Course:
-    """The course of one job. Owner: the runner. `lost`: memory and store differ, so the job is taken up
-    anew."""
+class RunningJob:
+    """A job that runs, waits or is paused. Owner: the runner. `lost`: memory and store differ, so the job
+    is taken up anew."""
 
     def __init__(self, job: ReplayJob, legs: list[Leg], now: float) -> None:
         self.job = job
@@ -141,12 +141,12 @@ class Course:
         self.stirred = True
 
 
-def in_turn(courses: Iterable[Course]) -> list[Course]:
+def in_turn(jobs: Iterable[RunningJob]) -> list[RunningJob]:
     """Return all jobs in turns by environment, so that an environment with many jobs does not delay
     others."""
     places: dict[int, int] = {}
     ranked = []
-    for course in courses:
-        place = places[course.job.environment] = places.get(course.job.environment, 0) + 1
-        ranked.append((place, course))
-    return [course for _, course in sorted(ranked, key=lambda each: each[0])]
+    for running in jobs:
+        place = places[running.job.environment] = places.get(running.job.environment, 0) + 1
+        ranked.append((place, running))
+    return [running for _, running in sorted(ranked, key=lambda each: each[0])]
