@@ -46,7 +46,7 @@ class Channel:
         "_transport",
         "address",
         "closed",
-        "standing",
+        "priority",
     )
 
     def __init__(self, owner: Owner, transport: Transport, address: Address) -> None:
@@ -55,14 +55,14 @@ class Channel:
         self._transport = transport
         self.address = address
         self.closed = False
-        self.standing = NEWCOMER
+        self.priority = NEWCOMER
         self._reading = True
         self._recall = False  # `_flushed` is wanted with the next pass
         self._due = FOREVER
         self._instant = trio.lowlevel.current_clock().current_time  # trio's, without its detour
         self._timer: Timer | None = None
         self._registration: Registration | None = owner.reactor.register(
-            transport.sock, self, standing=NEWCOMER
+            transport.sock, self, priority=NEWCOMER
         )
 
     # --- what the protocol is told
@@ -172,7 +172,7 @@ class Channel:
             registration.interest = 0
         elif registration.interest == 0:
             self._registration = reactor.register(
-                self._transport.sock, self, interest, standing=self.standing
+                self._transport.sock, self, interest, priority=self.priority
             )
         else:
             reactor.modify(registration, interest)
@@ -180,17 +180,17 @@ class Channel:
     @property
     def known(self) -> bool:
         """Whether the last request was of a caller who is entitled to something."""
-        return self.standing == KNOWN
+        return self.priority == KNOWN
 
     def _know(self, known: bool) -> None:
         """Note whether the caller of a request is entitled to something: its connection is served with
         those of known callers then, else among strangers."""
-        standing = KNOWN if known else STRANGER
-        if standing != self.standing:
-            self.standing = standing
+        priority = KNOWN if known else STRANGER
+        if priority != self.priority:
+            self.priority = priority
             registration = self._registration
             if registration is not None:
-                self._owner.reactor.stand(registration, standing)
+                self._owner.reactor.set_priority(registration, priority)
 
     def _within(self, seconds: float) -> None:
         """Set the deadline; `_expired` is called unless it is moved before."""

@@ -204,7 +204,7 @@ class Connection(Passing):
             self._refuse(refusal, refusal.allowance)
             return
         self._admitted = admitted
-        if self.standing:
+        if self.priority:
             self._know(True)
         if len(self._buffer) >= head.length and not head.chunked:
             self._take_whole(admitted, head.length)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from engine.core.backlog import Backlog
 from engine.core.counters import Counters
 from engine.core.destination import Destination
-from engine.core.gates import Gates
 from engine.core.records import Delivery, Outcome
+from engine.core.throttle import Throttle
 
 
 class FastPath:
@@ -25,14 +25,14 @@ class FastPath:
         self._backlog = backlog
         self._counters = counters
         self._in_flight = in_flight
-        self.open = False  # nothing waits, is to be read, or is held back by a gate
+        self.open = False  # nothing waits, is to be read, or is held back by the throttle
 
-    def update(self, config: Destination, gates: Gates) -> None:
+    def update(self, config: Destination, throttle: Throttle) -> None:
         """Open or close the fast path, by the state in which `commands` leaves the machine."""
         backlog = self._backlog
         queue = backlog.queue
         waits = queue.waits or any(queue.ready) or config.dry_run
-        self.open = not waits and gates.calm and backlog.settled_by_commit(config)
+        self.open = not waits and throttle.calm and backlog.settled_by_commit(config)
 
     def admits(self, deliveries: Sequence[Delivery]) -> bool:
         """Return True if deliveries that were just committed are a single one that may `begin`."""

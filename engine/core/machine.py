@@ -13,13 +13,13 @@ from engine.core.counters import Counters
 from engine.core.destination import Destination
 from engine.core.discarder import Discarder, run_dry
 from engine.core.fast_path import FastPath
-from engine.core.gates import Gates
 from engine.core.health import Health
 from engine.core.records import Delivery, Ids, Outcome, Settlement
 from engine.core.recovery import adopt, forget_former, take_out
 from engine.core.report import health_of
 from engine.core.schedule import exhausted, longest_wait_s
 from engine.core.snapshot import decode, encode
+from engine.core.throttle import Throttle
 from engine.core.verdict import (
     DeliverySignal,
     corrected_wait,
@@ -53,7 +53,7 @@ class DestinationMachine:
         self.uncommitted: dict[str, Delivery] = {}  # ended, or settled unsent, and not durable yet
         self._now = now
         self._jitter = jitter
-        self._gates = Gates(config, now, kept)
+        self._throttle = Throttle(config, now, kept)
         self._counters = Counters(kept.counters if kept is not None else None)
         ways = self.in_flight, self.uncommitted
         self._backlog = Backlog(limits, config.ordering, *ways, self._judge_wait)
@@ -77,7 +77,7 @@ class DestinationMachine:
         `next_due`: of the earliest RETRYING one, raw.
         """
         self._backlog.restore(low_seq, last_seqs, waiting)
-        self._gates.start_empty(self._now)
+        self._throttle.start_empty(self._now)
         if next_due is not None and self._backlog.lanes is None:
             self._backlog.reader.leaves(next_due)
             self._backlog.recall(self._now + longest_wait_s(self.config), self._now)
@@ -151,7 +151,7 @@ class DestinationMachine:
             known.next_attempt_at = None
             self.uncommitted[known.id] = known
             self._counters.succeeded(outcome.duration_ms, now)
-            self._gates.succeeded(known, outcome, now)
+            self._throttle.succeeded(known, outcome, now)
             if self._backlog.lanes is not None:
                 self._backlog.lanes.release(known, now)
             return
@@ -161,7 +161,7 @@ class DestinationMachine:
         known.next_attempt_at = settlement.next_attempt_at
         self.uncommitted[known.id] = known
         self._counters.failed(outcome.duration_ms, outcome.message, now)
-        self._gates.failed(known, outcome, self.config, now)
+        self._throttle.failed(known, outcome, self.config, now)
 
     def committed(self, settlements: Sequence[Settlement], now: float) -> bool:
         """Take settlements that are durable now; ones of a predecessor too. Returns True if `commands`
@@ -221,7 +221,7 @@ class DestinationMachine:
         for identifier in self.in_flight:
             self._sent_with.setdefault(identifier, old.version)
         self.config = config
-        self._gates.configure(old, config, now)
+        self._throttle.configure(old, config, now)
         self._disable_asked = False
         self._backlog.accepting = config.status == DestinationStatus.ACTIVE
         if self._archived():
@@ -246,9 +246,9 @@ class DestinationMachine:
     def commands(self, now: float, may_send: int) -> Commands:
         """Decide what is to be done now. `may_send`: how many attempts the shell allows at present."""
         self._now = now
-        gates, backlog = self._gates, self._backlog
+        throttle, backlog = self._throttle, self._backlog
         commands = Commands()
-        gates.opens_at = None
+        throttle.opens_at = None
         if self._archived():
             if may_send > 0:
                 quiet = not self.in_flight and not self.uncommitted
@@ -257,7 +257,7 @@ class DestinationMachine:
         elif self.config.ordering != backlog.ordering:
             under_way = self.in_flight or self.uncommitted or backlog.reader.outstanding
             commands.rebuild = not under_way
-        elif self.config.status == DestinationStatus.ACTIVE and gates.gone_version is None:
+        elif self.config.status == DestinationStatus.ACTIVE and throttle.gone_version is None:
             backlog.promote(now)
             if may_send > 0 and any(backlog.queue.ready):
                 if self.config.dry_run:
@@ -265,21 +265,21 @@ class DestinationMachine:
                 else:
                     commands.send = self._send(now, may_send)
             commands.read = backlog.reader.choose(now)
-            commands.wake_at = backlog.wake_at(now, gates.opens_at)
-        elif gates.gone_version is not None and not self._disable_asked:
+            commands.wake_at = backlog.wake_at(now, throttle.opens_at)
+        elif throttle.gone_version is not None and not self._disable_asked:
             commands.disable = self._disable_asked = True
         commands.settle, self._settle = self._settle, commands.settle
-        commands.snapshot, gates.changed = gates.changed, False
-        self.fast_path.update(self.config, gates)
+        commands.snapshot, throttle.changed = throttle.changed, False
+        self.fast_path.update(self.config, throttle)
         return commands
 
     def _send(self, now: float, may_send: int) -> list[Delivery]:
-        in_flight, gates, config = self.in_flight, self._gates, self.config
+        in_flight, throttle, config = self.in_flight, self._throttle, self.config
         send: list[Delivery] = []
-        width = gates.width
+        width = throttle.width
         budget = min(may_send, width - len(in_flight))
         if budget > 0:
-            budget = gates.allow(now, budget)
+            budget = throttle.allow(now, budget)
         if budget <= 0:
             return send
         ready = self._backlog.queue.ready
@@ -298,9 +298,9 @@ class DestinationMachine:
                 budget -= 1
         self._backlog.queue.tidy()
         if send:
-            gates.sent(send, now, len(in_flight))
+            throttle.sent(send, now, len(in_flight))
             if budget <= 0 and any(self._backlog.queue.ready):
-                gates.allow(now, 1)  # for `opens_at`
+                throttle.allow(now, 1)  # for `opens_at`
         return send
 
     # --- reports
@@ -327,7 +327,7 @@ class DestinationMachine:
             return False
         if self._archived():
             return self.clean()
-        if self._gates.gone_version is not None or self.config.ordering != backlog.ordering:
+        if self._throttle.gone_version is not None or self.config.ordering != backlog.ordering:
             return False
         if self.config.status != DestinationStatus.ACTIVE:
             return True
@@ -343,12 +343,12 @@ class DestinationMachine:
 
     def health(self, now: float) -> Health:
         """Return everything that the machine knows of the destination's health."""
-        known = self.config, self._gates, self._counters, self._backlog
+        known = self.config, self._throttle, self._counters, self._backlog
         return health_of(*known, self.pending, len(self.in_flight), len(self.uncommitted), now)
 
     def snapshot(self) -> bytes:
         """Return what a successor is to be made with."""
-        return encode(self._gates.snapshot(self._now, self._counters.state(self._now)))
+        return encode(self._throttle.snapshot(self._now, self._counters.state(self._now)))
 
     def dissolve(self) -> None:
         """End: its parts know each other, and would wait for the collector."""

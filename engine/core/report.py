@@ -4,8 +4,8 @@ from engine.core.advice import suggested_concurrency
 from engine.core.backlog import Backlog
 from engine.core.counters import Counters, percentile_ms
 from engine.core.destination import MOST_CONCURRENCY, Destination
-from engine.core.gates import Gates
 from engine.core.health import CircuitState, Health, HealthState
+from engine.core.throttle import Throttle
 from engine.core.vocabulary import DestinationStatus, Ordering
 from engine.core.window import made_at
 
@@ -51,7 +51,7 @@ def advised(config: Destination, counters: Counters, now: float) -> int | None:
 
 def health_of(
     config: Destination,
-    gates: Gates,
+    throttle: Throttle,
     counters: Counters,
     backlog: Backlog,
     pending: int,
@@ -64,8 +64,8 @@ def health_of(
     latency = counters.latency(now)
     under_way = in_flight + uncommitted
     oldest = oldest_made_at(backlog) if pending else None
-    circuit = gates.circuit
-    paused = gates.paused_until
+    circuit = throttle.circuit
+    paused = throttle.paused_until
     return Health(
         state=state_of(config, circuit.state, success_rate, pending + under_way),
         circuit=circuit.state,
@@ -82,7 +82,7 @@ def health_of(
         pending=pending,
         in_flight=under_way,
         uncommitted=uncommitted,
-        concurrency=gates.width,
+        concurrency=throttle.width,
         suggested_concurrency=advised(config, counters, now),
         oldest_pending_s=None if oldest is None else max(0.0, now - oldest),
         paused_until=paused if paused is not None and paused > now else None,

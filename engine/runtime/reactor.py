@@ -25,7 +25,7 @@ _READINESS = READ | WRITE
 PASS_EVENTS = 64
 # A pass that has taken so long goes on after every other task ran: dear requests take 2 to 4 ms each.
 PASS_S = 0.005
-# A descriptor's standing. Callers that were found to be entitled to something are known; newcomers have
+# A descriptor's priority. Callers that were found to be entitled to something are known; newcomers have
 # not asked for anything yet; strangers were not entitled to what they asked for last. However many are
 # ready, newcomers have no more than this long of a pass, and strangers as well: beside thousands a
 # tenant's request waits for little more at each of its steps, and newcomers wait for newcomers alone.
@@ -59,8 +59,8 @@ class _Nobody:
 _NOBODY = _Nobody()
 
 
-class _Crowd:
-    """All descriptors of one standing together, as one handler of the pass."""
+class _PriorityClass:
+    """All descriptors of one priority, as one handler of the pass."""
 
     def __init__(self, poll: select.epoll, serve: Callable[[select.epoll], None]) -> None:
         self._poll = poll
@@ -100,7 +100,7 @@ class Reactor:
     ) -> None:
         """`clock`: what a pass is measured with."""
         self._poll = select.epoll()
-        # By standing. The others are registered with that of the known, each as one of many.
+        # By priority. The others are registered with that of the known, each as one of many.
         self._polls = (self._poll, select.epoll(), select.epoll())
         self._clock = clock
         self._registrations: dict[int, Registration] = {}
@@ -110,23 +110,23 @@ class Reactor:
         self.passes = 0
         for poll in self._polls[1:]:
             self._registrations[poll.fileno()] = Registration(
-                poll.fileno(), _Crowd(poll, self._serve_crowd), READ, self._poll
+                poll.fileno(), _PriorityClass(poll, self._serve_class), READ, self._poll
             )
             self._poll.register(poll.fileno(), READ)
 
     def register(
-        self, sock: socket.socket, handler: Ready, interest: int = READ, *, standing: int = KNOWN
+        self, sock: socket.socket, handler: Ready, interest: int = READ, *, priority: int = KNOWN
     ) -> Registration:
         """Watch `sock` for `interest` (READ, WRITE or both, never nothing)."""
-        poll = self._polls[standing]
+        poll = self._polls[priority]
         registration = Registration(sock.fileno(), handler, interest, poll)
         poll.register(registration.fd, interest)
         self._registrations[registration.fd] = registration
         return registration
 
-    def stand(self, registration: Registration, standing: int) -> None:
-        """Change a descriptor's standing."""
-        poll = self._polls[standing]
+    def set_priority(self, registration: Registration, priority: int) -> None:
+        """Change a descriptor's priority."""
+        poll = self._polls[priority]
         if poll is not registration.poll and registration.watched:
             registration.poll.unregister(registration.fd)
             registration.poll = poll
@@ -205,8 +205,8 @@ class Reactor:
                 return batch[served:]
         return []
 
-    def _serve_crowd(self, poll: select.epoll) -> None:
-        """Serve a crowd for its part of a pass; who was not served comes first in the next one."""
+    def _serve_class(self, poll: select.epoll) -> None:
+        """Serve a priority class for its part of a pass; the others come first in the next pass."""
         end = self._clock() + STRANGERS_S
         for _ in range(PASS_EVENTS // STRANGERS_AT_ONCE):
             events = poll.poll(0, STRANGERS_AT_ONCE)

@@ -34,7 +34,7 @@ _CLAUSE = """,
 counted AS (
     INSERT INTO destination_minutes AS n ({names})
     SELECT {values} FROM owner, {source}
-    WHERE true{gate}
+    WHERE true{condition}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
 )"""
 # Hours may have been rolled up that these minutes belong to: see `storage.counters.hours`.
@@ -73,12 +73,12 @@ def counted(group: SettleGroup, minutes: Sequence[MinuteDelta]) -> Counted | Non
     )
 
 
-def minutes_clause(before: int, kind: Counted, *, uniform: bool, gate: str) -> tuple[str, int]:
+def minutes_clause(before: int, kind: Counted, *, uniform: bool, condition: str) -> tuple[str, int]:
     """Return the clause that adds minutes, and the number of its last parameter.
 
-    `gate` is a further condition. The histograms come as one flat argument, as bytes where that can
-    be: in groups of many destinations they are most of what is sent, and an array of integers costs
-    6 us an outcome.
+    `condition` is appended to the WHERE. The histograms come as one flat argument, if possible as bytes:
+    in groups of many destinations they are most of what is sent, and an array of integers costs 6 us an
+    outcome.
     """
     columns = _MINUTE + _FAILED if kind.failures else _MINUTE
     minute = rows("m", columns + _PLACE, before, uniform=uniform)
@@ -94,7 +94,7 @@ def minutes_clause(before: int, kind: Counted, *, uniform: bool, gate: str) -> t
         names=", ".join(value),
         values=", ".join(value.values()),
         source=minute.source,
-        gate=gate,
+        condition=condition,
         sums=sums,
     )
     if kind.late:

@@ -22,8 +22,8 @@ from storage.database.freshness import KNOWN
 from storage.log.partitions import Partition, day_of
 from storage.log.responses import header_lines, text_bytes
 from storage.ownership import SETTLE_OWNER
-from storage.recording.lone import mark_lone
 from storage.recording.recovery import bind_standing, standing_clauses
+from storage.recording.singles import mark_singles
 from storage.recording.successes import Successes, bind_successes, is_success, success_clauses
 from storage.recording.tallies import bind_tallies, tallies_clause
 
@@ -116,7 +116,7 @@ class Shape(Struct, frozen=True):
     uniform: bool
     again: bool
     counted: Counted | None
-    standing: bool
+    checkpoint: bool
     replays: bool
 
 
@@ -146,14 +146,16 @@ def settle_statement(shape: Shape) -> str:
         parts.append(_MADE_ATTEMPTS.format(attempt=attempt, again=again))
         parts.append(_changed_states(shape.table, state))
     if shape.counted is not None:
-        gate = _ONLY_IF_CHANGED if shape.again else ""
-        clause, number = minutes_clause(number, shape.counted, uniform=shape.uniform, gate=gate)
+        condition = _ONLY_IF_CHANGED if shape.again else ""
+        clause, number = minutes_clause(
+            number, shape.counted, uniform=shape.uniform, condition=condition
+        )
         parts.append(clause)
     if shape.replays:
-        gate = _ONLY_IF_CHANGED if shape.again else ""
-        clause, number = tallies_clause(number, gate)
+        condition = _ONLY_IF_CHANGED if shape.again else ""
+        clause, number = tallies_clause(number, condition)
         parts.append(clause)
-    if shape.standing:
+    if shape.checkpoint:
         parts.append(standing_clauses(number))
     parts.append(_RESULT.format(whole=_WHOLE_AGAIN if shape.again else _WHOLE))
     if shape.again:
@@ -179,8 +181,8 @@ def bind(group: SettleGroup) -> Statement:
     successes: Successes | None = None
     summed = settlements
     if settlements and not group.again and all(map(is_success, settlements)):
-        lone, marks = mark_lone(group)
-        successes = bind_successes(arguments, settlements, marks, lone)
+        single, marks = mark_singles(group)
+        successes = bind_successes(arguments, settlements, marks, single)
         if marks:  # the others' counters are sums of ours
             summed = [each for each, mark in zip(settlements, marks, strict=True) if not mark]
     else:
@@ -195,8 +197,8 @@ def bind(group: SettleGroup) -> Statement:
         bind_minutes(arguments, minutes, kind)
     if group.replays:
         bind_tallies(arguments, group.replays)
-    standing = bool(group.marks or group.snapshots)
-    if standing:
+    checkpoint = bool(group.marks or group.snapshots)
+    if checkpoint:
         bind_standing(arguments, group)
     shape = Shape(
         _table(settlements),
@@ -204,7 +206,7 @@ def bind(group: SettleGroup) -> Statement:
         arguments.uniform,
         group.again,
         kind,
-        standing,
+        checkpoint,
         bool(group.replays),
     )
     return Statement(settle_statement(shape), arguments.bound())

@@ -12,13 +12,18 @@ from engine.core.records import Outcome, Settlement
 from engine.core.vocabulary import DeliveryStatus
 from storage.database.columns import Arguments, Column, rows
 from storage.log.responses import header_lines
-from storage.recording.lone import LONE_CLAUSE, LONE_CLAUSE_OF_SOME, LONE_COLUMNS, Lone
+from storage.recording.singles import (
+    SINGLES_CLAUSE,
+    SINGLES_CLAUSE_OF_SOME,
+    SINGLES_COLUMNS,
+    Singles,
+)
 
 # The attempt of a delivery that succeeds at once goes into the delivery's own row if its response,
 # headers and body, has no more bytes than this: the pages of `storage.log.partitions` have room for that.
 INLINE_BYTES = 160
 
-_MARK = (Column("lone", "boolean"),)  # where that is so of some
+_MARK = (Column("single", "boolean"),)  # where that is so of some
 _SUCCESS = (
     Column("environment", "integer", shared=True),
     Column("delivery", "uuid"),
@@ -66,14 +71,14 @@ class Successes(Struct, frozen=True):
     """What the text of the clauses depends on."""
 
     inline: bool  # all of them at the first attempt, with small responses
-    lone: Lone
+    single: Singles
 
 
 def success_clauses(
     before: int, table: str, kind: Successes, *, uniform: bool
 ) -> tuple[list[str], int]:
     """Return the clauses that write successes, and the number of their last parameter."""
-    mark = _MARK if kind.lone is Lone.SOME else ()
+    mark = _MARK if kind.single is Singles.SOME else ()
     columns = mark + _SUCCESS + _RESPONSE + (() if kind.inline else _RARE)
     response = rows("o", columns, before, uniform=uniform)
     parts: list[str] = []
@@ -84,21 +89,21 @@ def success_clauses(
         # The delivery's own columns once more, by the very same parameters.
         success = rows("o", mark + _SUCCESS, before, uniform=uniform)
         inline = ""
-        stored = {name: response.value[name] for name in response.value if name != "lone"}
+        stored = {name: response.value[name] for name in response.value if name != "single"}
         names, values = ", ".join(stored), ", ".join(stored.values())
         parts.append(_MADE.format(names=names, values=values, source=response.source))
     returned = "1"
-    if kind.lone is not Lone.NONE:
-        returned = LONE_COLUMNS.format(**success.value) + (", o.lone" if mark else "")
+    if kind.single is not Singles.NONE:
+        returned = SINGLES_COLUMNS.format(**success.value) + (", o.single" if mark else "")
     parts.append(
         _CHANGED.format(
             table=table, source=success.source, inline=inline, returned=returned, **success.value
         )
     )
-    if kind.lone is Lone.ALL:
-        parts.append(LONE_CLAUSE)
-    elif kind.lone is Lone.SOME:
-        parts.append(LONE_CLAUSE_OF_SOME)
+    if kind.single is Singles.ALL:
+        parts.append(SINGLES_CLAUSE)
+    elif kind.single is Singles.SOME:
+        parts.append(SINGLES_CLAUSE_OF_SOME)
     return parts, response.parameters
 
 
@@ -116,11 +121,11 @@ def is_success(settlement: Settlement) -> bool:
 
 
 def bind_successes(
-    arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], lone: Lone
+    arguments: Arguments, settlements: Sequence[Settlement], marks: Sequence[bool], single: Singles
 ) -> Successes:
     """Add the arguments of `success_clauses`; return what it depends on.
 
-    `marks` says of each settlement whether it is lone, `lone` of how many that is so.
+    `marks` says of each settlement whether it is single, `single` of how many that is so.
     """
     attempts = [s.attempt for s in settlements if s.attempt is not None]
     deliveries = [s.delivery for s in settlements]
@@ -130,7 +135,7 @@ def bind_successes(
         a.number > 1 or len(line) + len(o.body) > INLINE_BYTES or o.truncated or o.logs is not None
         for a, o, line in zip(attempts, outcomes, lines, strict=True)
     )
-    if lone is Lone.SOME:
+    if single is Singles.SOME:
         arguments.add(marks)
     arguments.shared([d.event.environment for d in deliveries])
     arguments.add([d.id for d in deliveries])
@@ -144,7 +149,7 @@ def bind_successes(
     if not inline:
         arguments.shared([o.truncated for o in outcomes])
         arguments.shared([o.logs for o in outcomes])
-    return Successes(inline, lone)
+    return Successes(inline, single)
 
 
 def _all_header_lines(outcomes: Sequence[Outcome]) -> list[bytes]:

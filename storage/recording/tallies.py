@@ -16,17 +16,17 @@ _CLAUSE = """,
 tallied AS (
     INSERT INTO replay_tallies AS y ({tally.names})
     SELECT {tally.values} FROM owner, {tally.source}
-    WHERE true{gate}
+    WHERE true{condition}
     ON CONFLICT (environment, job) DO UPDATE
     SET delivered = y.delivered + excluded.delivered, failed = y.failed + excluded.failed
 )"""
 
 
-def tallies_clause(before: int, gate: str) -> tuple[str, int]:
-    """Return the clause that moves tallies, and the number of its last parameter. `gate` is a further
-    condition."""
+def tallies_clause(before: int, condition: str) -> tuple[str, int]:
+    """Return the clause that moves tallies, and the number of its last parameter. `condition` is appended
+    to the WHERE."""
     tally = rows("r", _TALLY, before, uniform=False)
-    return _CLAUSE.format(tally=tally, gate=gate), tally.parameters
+    return _CLAUSE.format(tally=tally, condition=condition), tally.parameters
 
 
 def bind_tallies(arguments: Arguments, replays: Sequence[ReplayDelta]) -> None:

@@ -348,7 +348,7 @@ def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:
         machine.arrive(lane(number, 1, number + 1), NOW)
         for delivery in step(machine).send:
             machine.judged(delivery, a_failure(category=None), NOW)  # type: ignore[arg-type]  # any
-        machine._gates.circuit.succeeded()
+        machine._throttle.circuit.succeeded()
         commit(machine, step(machine))
     assert held(machine)[0] == 5, "the last ones stay in memory"
     machine.spilled(STANDARD, count + 10, 1)

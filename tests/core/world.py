@@ -327,7 +327,7 @@ class World:
             row.not_before = min(row.not_before, self.now + shortest)
         self.asleep = None
         self._succeed(self.snapshot)
-        self.gone = self.machine._gates.gone_version is not None
+        self.gone = self.machine._throttle.gone_version is not None
 
     def crash_actor(self, outcomes: list[Outcome]) -> None:
         """Lose the machine alone: a passing one judges what comes late, then one is restored."""

@@ -193,9 +193,9 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
     pairs = [pair() for _ in range(102)]
 
     class Said:
-        def __init__(self, name: str, sock: socket.socket, standing: int) -> None:
+        def __init__(self, name: str, sock: socket.socket, priority: int) -> None:
             self.name, self.sock = name, sock
-            self.registration = reactor.register(sock, self, standing=standing)
+            self.registration = reactor.register(sock, self, priority=priority)
 
         def ready(self, readable: bool, writable: bool) -> None:
             nonlocal now
@@ -209,7 +209,7 @@ async def test_strangers_have_a_part_of_each_pass_together(nursery: trio.Nursery
     known = Said("known", pairs[0][0], STRANGER)
     strangers = [Said(f"stranger {n}", ours, STRANGER) for n, (ours, _) in enumerate(pairs[1:101])]
     newcomer = Said("newcomer", pairs[101][0], NEWCOMER)
-    reactor.stand(known.registration, KNOWN)
+    reactor.set_priority(known.registration, KNOWN)
     for _, theirs in pairs[1:]:
         theirs.send(b"x")
     pairs[0][1].send(b"x" * 10)
@@ -237,7 +237,7 @@ async def test_a_stranger_that_is_not_served_in_a_pass_comes_first_in_the_next(
     pairs = [pair() for _ in range(3 * PASS_EVENTS)]
     handlers = [Handler(reactor, ours) for ours, _ in pairs]
     for handler, (_, theirs) in zip(handlers, pairs, strict=True):
-        reactor.stand(handler.registration, STRANGER)
+        reactor.set_priority(handler.registration, STRANGER)
         theirs.send(b"x")
     with trio.fail_after(HANGS_S):
         for handler in handlers:

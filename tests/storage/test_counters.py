@@ -11,7 +11,7 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ErrorCategory
 from engine.ports import PoisonError
 from storage.counters.minutes import bind_minutes, counted, minutes_clause
 from storage.database.columns import Arguments
-from storage.recording.lone import Lone, mark_lone
+from storage.recording.singles import Singles, mark_singles
 from tests.storage.world import (
     World,
     deliveries_of,
@@ -55,29 +55,29 @@ async def test_counters_equal_the_rows_after_a_random_history(world: World) -> N
 
 # Of a group of successes, how many are the only one of their destination: by the destinations' places.
 MIXES = {
-    Lone.NONE: [0] * 20,
-    Lone.SOME: [*range(12), *range(12, 16), *range(12, 16)],
-    Lone.ALL: list(range(20)),
+    Singles.NONE: [0] * 20,
+    Singles.SOME: [*range(12), *range(12, 16), *range(12, 16)],
+    Singles.ALL: list(range(20)),
 }
 
 
-@pytest.mark.parametrize("lone", Lone)
+@pytest.mark.parametrize("single", Singles)
 @pytest.mark.parametrize(
     "body", [b"ok", b"x" * 200]
 )  # kept in its delivery's row, and in one of its own
 async def test_counters_equal_the_rows_of_successes_however_many_they_go_to(
-    world: World, lone: Lone, body: bytes
+    world: World, single: Singles, body: bytes
 ) -> None:
     to = [identity.other() for _ in range(20)]
     for _ in range(2):  # rows that are made, and rows that are there
         deliveries = []
-        for place in MIXES[lone]:
+        for place in MIXES[single]:
             deliveries += await world.accept(event(environment=1 + place % 3), to=[to[place]])
         await world.settle.settle(settle_group([failure(each) for each in deliveries[:2]]))
         group = settle_group(
             [success(each, body=body, duration_ms=n) for n, each in enumerate(deliveries)]
         )
-        assert mark_lone(group)[0] is lone
+        assert mark_singles(group)[0] is single
         await world.settle.settle(group)
         once = await world.contents()
         group.again = True  # its answer was lost: now sums of ours say what is counted
@@ -109,19 +109,19 @@ async def test_an_inspection_is_counted_by_nobody(world: World) -> None:
     inspected.origin = DeliveryOrigin.INSPECTION
     await world.put([inspected, *others])
     group = settle_group([success(each) for each in (inspected, *others)])
-    assert mark_lone(group) == (Lone.SOME, [False, True, True, True])
+    assert mark_singles(group) == (Singles.SOME, [False, True, True, True])
     await world.settle.settle(group)
     counts = {str(row["destination"]) for row in await world.rows("destination_minutes")}
     assert counts == {each.destination for each in others}
 
 
-@pytest.mark.parametrize("lone", Lone)
+@pytest.mark.parametrize("single", Singles)
 async def test_successes_of_which_one_is_settled_already_count_nothing(
-    world: World, lone: Lone
+    world: World, single: Singles
 ) -> None:
     to = [identity.other() for _ in range(20)]
     deliveries = []
-    for place in MIXES[lone]:
+    for place in MIXES[single]:
         deliveries += await world.accept(event(), to=[to[place]])
     settlements = [success(each) for each in deliveries]
     await world.settle.settle(settle_group(settlements[:1]))
@@ -171,7 +171,7 @@ async def test_each_bucket_and_category_has_its_own_column(world: World, first: 
     assert kind is not None
     arguments = Arguments()
     bind_minutes(arguments, minutes, kind)
-    clause, _ = minutes_clause(0, kind, uniform=arguments.uniform, gate="")
+    clause, _ = minutes_clause(0, kind, uniform=arguments.uniform, condition="")
     for _ in range(2):
         await world.bridge.pool.fetch(
             f"WITH owner AS (SELECT){clause} SELECT 1", *arguments.bound()

@@ -20,8 +20,8 @@ from storage.database.bridge import Bridge
 from storage.database.freshness import KNOWN
 from storage.database.profiles import UPKEEP
 from storage.log.partitions import Partition, day_of, make_partitions
-from storage.recording.lone import Lone
 from storage.recording.outcomes import Shape, settle_statement
+from storage.recording.singles import Singles
 from storage.recording.successes import INLINE_BYTES, Successes
 from tests.patience import HANGS_S
 from tests.storage.ends import ENDS, Maker
@@ -354,18 +354,18 @@ async def test_groups_of_several_days_are_settled_as_well(world: World) -> None:
 async def test_every_variant_of_the_statement_is_valid_sql(world: World) -> None:
     await world.settle_connection.ensure()
     kinds = [None, *(Counted(*each) for each in itertools.product((False, True), repeat=3))]
-    successes = [Successes(*each) for each in itertools.product((False, True), Lone)]
-    for uniform, again, standing, replays in itertools.product((False, True), repeat=4):
+    successes = [Successes(*each) for each in itertools.product((False, True), Singles)]
+    for uniform, again, checkpoint, replays in itertools.product((False, True), repeat=4):
         for some in [None] if again else [None, *successes]:  # what is run again has no lean text
             for kind in kinds:
-                shape = Shape("deliveries", some, uniform, again, kind, standing, replays)
+                shape = Shape("deliveries", some, uniform, again, kind, checkpoint, replays)
                 await try_out(world, settle_statement(shape))
 
 
 def test_texts_of_days_that_are_past_do_not_stay() -> None:
     for day in range(KNOWN + 1):
         table = Partition("deliveries", day_of(day * DAY_MS)).name
-        shape = Shape(table, Successes(True, Lone.ALL), True, False, None, False, False)
+        shape = Shape(table, Successes(True, Singles.ALL), True, False, None, False, False)
         assert table in settle_statement(shape)
     assert settle_statement.cache_info().currsize <= KNOWN
 

@@ -87,7 +87,7 @@ def _path(target: bytes) -> bytes:
 
 class _Reactor:
     def register(
-        self, _sock: object, _handler: object, interest: int = READ, *, standing: int = 0
+        self, _sock: object, _handler: object, interest: int = READ, *, priority: int = 0
     ) -> Any:
         self.watched = _Registration(interest)
         return self.watched
@@ -95,7 +95,7 @@ class _Reactor:
     def modify(self, registration: Any, interest: int) -> None:
         registration.interest = interest
 
-    def stand(self, registration: Any, standing: int) -> None:
+    def set_priority(self, registration: Any, priority: int) -> None:
         pass
 
     def unregister(self, registration: Any) -> None:

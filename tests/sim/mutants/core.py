@@ -1,14 +1,14 @@
-"""Bugs in the pure core: schedule, circuit, gates, backlog, lanes, reads."""
+"""Bugs in the pure core: schedule, circuit, throttle, backlog, lanes, reads."""
 
 from engine.core import circuit, machine, verdict
 from engine.core.backlog import Backlog
 from engine.core.circuit import Circuit
 from engine.core.discarder import Discarder
-from engine.core.gates import Gates
 from engine.core.lanes import Lanes
 from engine.core.machine import DestinationMachine
 from engine.core.rate import TokenBucket
 from engine.core.reader import Outstanding, Reader
+from engine.core.throttle import Throttle
 from engine.core.window import Window
 from tests.sim.mutants.planting import mutant
 
@@ -49,7 +49,7 @@ SCHEDULE = (
     mutant(
         "a 410 holds nobody",
         "The other deliveries of a destination that said 410 are sent on.",
-        (Gates, "failed", "gone", "False"),
+        (Throttle, "failed", "gone", "False"),
         needs="gone",
     ),
     mutant(
@@ -73,13 +73,13 @@ GATES = (
     mutant(
         "Retry-After ignored",
         "A receiver that asks for a pause gets none.",
-        (Gates, "failed", "if outcome.retry_after_s is not None:", "if False:"),
+        (Throttle, "failed", "if outcome.retry_after_s is not None:", "if False:"),
         needs="busy",
     ),
     mutant(
         "Retry-After forgotten at rest",
         "An actor that leaves memory forgets the pause that its receiver asked for.",
-        (Gates, "snapshot", "self.paused_until", "None"),
+        (Throttle, "snapshot", "self.paused_until", "None"),
         needs="busy passive",
     ),
     mutant(
@@ -90,7 +90,7 @@ GATES = (
     mutant(
         "two probes",
         "An open circuit lets two deliveries go at once.",
-        (Gates, "allow", "wanted = 1", "wanted = min(2, wanted)"),
+        (Throttle, "allow", "wanted = 1", "wanted = min(2, wanted)"),
     ),
     mutant(
         "probes without patience",
@@ -247,8 +247,8 @@ LANES = (
         (
             DestinationMachine,
             "judged",
-            "self._gates.failed(known, outcome, self.config, now)",
-            "self._gates.failed(known, outcome, self.config, now)\n"
+            "self._throttle.failed(known, outcome, self.config, now)",
+            "self._throttle.failed(known, outcome, self.config, now)\n"
             "if settlement.next_attempt_at is None and self._backlog.lanes is not None:\n"
             "    self._backlog.lanes.release(known, now)",
         ),

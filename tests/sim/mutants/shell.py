@@ -116,7 +116,7 @@ ACTORS = (
     ),
     mutant(
         "leaves while something waits",
-        "An idle actor leaves memory although a delivery in it waits for its destination's gates.",
+        "An idle actor leaves memory although a delivery in it waits for its destination's throttle.",
         (DestinationMachine, "idle", "not backlog.window.held", "True"),
         needs="passive",
     ),
@@ -127,8 +127,8 @@ ACTORS = (
     ),
     mutant(
         "the fast path heeds no gate",
-        "A delivery that nothing waits beside is sent whatever its destination's gates say.",
-        (FastPath, "update", "gates.calm", "True"),
+        "A delivery that nothing waits beside is sent whatever its destination's throttle says.",
+        (FastPath, "update", "throttle.calm", "True"),
     ),
     mutant(
         "nobody is next after an end",

@@ -1,5 +1,4 @@
-"""What holds a whole destination back: its circuit, its rate, its concurrency, a Retry-After, a 410
-that was met.
+"""The throttle of a destination: its circuit, rate, concurrency, a Retry-After, a 410 that was met.
 
 A probe of the circuit is the next delivery that is eligible: it keeps to its own schedule, to the
 rate and to Retry-After. Changing the URL, or enabling the destination again, makes the probe due at
@@ -25,8 +24,8 @@ def most_of(config: Destination) -> int:
     return 1 if config.ordering is Ordering.STRICT else config.concurrency
 
 
-class Gates:
-    """Owner of what one destination's attempts must pass. Instants are seconds since the epoch."""
+class Throttle:
+    """Owner of what holds back one destination's attempts. Instants are seconds since the epoch."""
 
     __slots__ = (
         "bucket", "changed", "circuit", "full", "gone_version", "limit", "opens_at", "paused_until",

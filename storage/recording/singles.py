@@ -1,4 +1,4 @@
-"""Successes of which a group has one of a destination: the rows that change are what counts them.
+"""Single successes: of their destination the group has no other. The changed rows count them.
 
 Where each outcome of a group is another destination's, sums of one are made, sent and added for each.
 What the update returns says the same, and PostgreSQL has it at hand.
@@ -14,18 +14,18 @@ from engine.core.vocabulary import DeliveryOrigin
 from engine.ports import SettleGroup
 from storage.counters.minutes import LATENCY, early_minute
 
-# Where fewer than one in so many is lone, their own clause and its mark cost more than they save.
+# Where fewer than one in so many is a single one, their own clause and its mark cost more than they save.
 _ONE_IN = 2
 # Durations are whole milliseconds: one is beyond a bound from the next whole number on.
 _BEYOND = ", ".join(str(int(bound) + 1) for bound in BOUNDS_MS)
 # What the update returns of each row.
-LONE_COLUMNS = f"""d.environment, d.destination,
+SINGLES_COLUMNS = f"""d.environment, d.destination,
         ((o.started_at_ms + o.duration_ms) / 60000)::integer AS minute,
         ({{number}} > 1)::integer AS retried,
         width_bucket(o.duration_ms, '{{{{{_BEYOND}}}}}'::integer[]) AS bucket"""
 _SUMS = ("attempts", "retried", "delivered", *LATENCY)
 _CLAUSE = """,
-lone AS (
+single AS (
     INSERT INTO destination_minutes AS n (environment, destination, minute, {names})
     SELECT c.environment, c.destination, c.minute, 1, c.retried, 1, {buckets} FROM changed c{which}
     ON CONFLICT (environment, destination, minute) DO UPDATE SET {sums}
@@ -41,11 +41,11 @@ def _clause(which: str) -> str:
     )
 
 
-LONE_CLAUSE = _clause("")
-LONE_CLAUSE_OF_SOME = _clause(" WHERE c.lone")
+SINGLES_CLAUSE = _clause("")
+SINGLES_CLAUSE_OF_SOME = _clause(" WHERE c.single")
 
 
-class Lone(Enum):
+class Singles(Enum):
     """How many of a group's successes are counted so."""
 
     NONE = auto()
@@ -53,16 +53,16 @@ class Lone(Enum):
     ALL = auto()
 
 
-def mark_lone(group: SettleGroup) -> tuple[Lone, list[bool]]:
+def mark_singles(group: SettleGroup) -> tuple[Singles, list[bool]]:
     """Return which of a group of successes are the only one of their destination, and count.
 
     None is where some ended so long ago that their hour may be rolled up.
     """
     settlements = group.settlements
     to = [settlement.delivery.destination for settlement in settlements]
-    # Those that are lone are no more than there are destinations.
+    # There are no more single successes than destinations.
     if len(set(to)) * _ONE_IN < len(to) or _some_late(settlements, early_minute(group)):
-        return Lone.NONE, []
+        return Singles.NONE, []
     of, inspection = Counter(to), DeliveryOrigin.INSPECTION
     marks = [of[each] == 1 for each in to]
     for place, settlement in enumerate(settlements):
@@ -70,8 +70,8 @@ def mark_lone(group: SettleGroup) -> tuple[Lone, list[bool]]:
             marks[place] = False
     number = sum(marks)
     if number == len(marks):
-        return Lone.ALL, marks
-    return (Lone.SOME, marks) if number * _ONE_IN >= len(marks) else (Lone.NONE, [])
+        return Singles.ALL, marks
+    return (Singles.SOME, marks) if number * _ONE_IN >= len(marks) else (Singles.NONE, [])
 
 
 def _some_late(settlements: Sequence[Settlement], minute: int) -> bool:
