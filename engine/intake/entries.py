@@ -5,7 +5,7 @@ for one environment never overlap, and live events wait for one entry at most.
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Protocol
 
@@ -17,13 +17,13 @@ from engine.intake.environment_locks import EnvironmentLocks
 from engine.intake.untold import Hearer, Untold
 from engine.ports import (
     BlockedError,
-    ContentionError,
     DirtyDestination,
     IntakeStore,
     OwnershipLostError,
     StoreAwayError,
     StoreError,
 )
+from engine.ports.outage import Outage, nothing_written, surely_nothing
 
 
 class Entry(Protocol):
@@ -53,8 +53,6 @@ class Directory(Hearer, Protocol):
         """Take committed deliveries, in seq order."""
 
 
-Pause = Callable[[StoreAwayError], Awaitable[None]]
-
 log = structlog.get_logger("angarium.intake")
 
 
@@ -79,14 +77,17 @@ class EntryQueue:
         wake: Callable[[], None],
         locks: EnvironmentLocks | None = None,
         untold: Untold | None = None,
+        outage: Outage | None = None,
     ) -> None:
         """`wake` has the intake's loop look for entries. `locks` are the intake's, where another intake
-        writes at the same time. `untold` are the intake's deliveries to tell when it runs anew."""
+        writes at the same time. `untold` are the intake's deliveries to tell when it runs anew, `outage`
+        its outages."""
         self._store = store
         self._directory = directory
         self._wake = wake
         self._locks = locks or EnvironmentLocks(wake)
         self._untold = untold or Untold(directory)
+        self._outage = outage or Outage("entries")
         self._waiting: deque[_Waiting] = deque()
         self._open: _Waiting | None = None
         self._closed = False
@@ -109,7 +110,7 @@ class EntryQueue:
         goes on.
         """
         if self._closed:
-            raise _not_begun("the server is stopping")
+            raise surely_nothing("the server is stopping")
         mine = _Waiting(entry)
         self._waiting.append(mine)
         self._wake()
@@ -124,7 +125,7 @@ class EntryQueue:
         if mine.error is not None:
             raise mine.error
         if not begun:
-            raise _not_begun("the database did not answer in time")
+            raise surely_nothing("the database did not answer in time")
         if not mine.ended.is_set():
             raise StoreAwayError("the database did not answer in time")
         return mine.deliveries
@@ -132,7 +133,7 @@ class EntryQueue:
     def close(self) -> None:
         """Accept no more entries, and refuse those that wait."""
         self._closed = True
-        self.refuse(_not_begun("the server is stopping"))
+        self.refuse(surely_nothing("the server is stopping"))
 
     def refuse(self, error: StoreError) -> None:
         """Refuse the entries that wait: they were surely not written."""
@@ -145,7 +146,7 @@ class EntryQueue:
             self._end(self._open, StoreAwayError("the intake broke"))
             self._open = None
 
-    async def admit_next(self, pause: Pause) -> None:
+    async def admit_next(self) -> None:
         """Write the first entry that waits and may be begun, pausing while the database is away."""
         mine = self._first()
         if mine is None:
@@ -156,7 +157,7 @@ class EntryQueue:
         error: StoreError | None = None
         dirty = self._dirtied(mine.entry.destinations)
         try:
-            mine.deliveries = await self._written(mine.entry, dirty, pause)
+            mine.deliveries = await self._written(mine.entry, dirty)
         except OwnershipLostError:
             raise
         except (
@@ -183,27 +184,23 @@ class EntryQueue:
         barred = self._locks.barred
         return next((each for each in self._waiting if barred.isdisjoint(each.environments)), None)
 
-    async def _written(
-        self, entry: Entry, dirty: Sequence[DirtyDestination], pause: Pause
-    ) -> list[Delivery]:
-        base, again = 0, False
-        while True:
-            try:
-                if not base:
+    async def _written(self, entry: Entry, dirty: Sequence[DirtyDestination]) -> list[Delivery]:
+        base = 0
+
+        async def write(again: bool) -> list[Delivery]:
+            nonlocal base
+            if not base:
+                try:
                     base = await self._store.draw()
-                return await entry.write(base, dirty, again=again)
-            except BlockedError as error:
-                if not again:
-                    raise _not_begun("a row is locked by another session") from error
-                await trio.lowlevel.checkpoint()
-            except ContentionError:
-                await trio.lowlevel.checkpoint()
-            except StoreAwayError as error:
-                if not again and (not base or not error.maybe_written):
+                except StoreAwayError as error:
                     error.maybe_written = False
                     raise
-                again = True
-                await pause(error)
+            return await entry.write(base, dirty, again=again)
+
+        try:
+            return await self._outage.outlast(write, unless=nothing_written)
+        except BlockedError as error:
+            raise surely_nothing("a row is locked by another session") from error
 
     def _dirtied(self, destinations: Iterable[tuple[int, str]]) -> list[DirtyDestination]:
         known = self._directory.dirty
@@ -215,9 +212,3 @@ class EntryQueue:
     def _end(waiting: _Waiting, error: StoreError | None) -> None:
         waiting.error = error
         waiting.ended.set()
-
-
-def _not_begun(message: str) -> StoreAwayError:
-    error = StoreAwayError(message)
-    error.maybe_written = False
-    return error

@@ -24,14 +24,15 @@ from engine.ports import (
     Acceptance,
     BlockedError,
     Claimed,
-    ContentionError,
     DirtyDestination,
     IntakeGroup,
     IntakeStore,
     PoisonError,
     StoreAwayError,
+    StoreError,
 )
-from engine.ports.outage import Outage
+from engine.ports.outage import Outage, nothing_written, surely_nothing
+from engine.runtime.halves import Halves
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
@@ -86,15 +87,18 @@ class Intake:
         self.locks = EnvironmentLocks(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.locks, destinations.progress, settings.group_events)
         self._wake = trio.Event()
-        self._outage = Outage("events", meanwhile=self._turn_away)
+        self._outage = Outage("events", longest_pause_s=RETRY_S, meanwhile=self._turn_away)
         self._closed = False
         # Environments for which backlog rows were left, maybe: the other intake holds them.
         self._left_out: Collection[int] = NO_ENVIRONMENTS
         self._open: deque[Submission] = deque()  # being written, or their fate not told
-        self._behind: list[Submission] = []  # and those that come after them, of a group in halves
+        self._parts: Halves[Submission] = Halves(())  # of the group, with those behind them
+        self._answered: set[Submission] = set()  # of the group: told before their fate was known
         self._accounts = KnownAccounts(identity)
         self._untold = Untold(destinations)
-        self.entries = EntryQueue(store, destinations, self.nudge, self.locks, self._untold)
+        self.entries = EntryQueue(
+            store, destinations, self.nudge, self.locks, self._untold, self._outage
+        )
         self._lock_waits = 0  # of the group that is being written
         self._groups = self._events = self._deliveries = self._refused = 0
 
@@ -151,10 +155,11 @@ class Intake:
                 while self._anything_waits():
                     await self._pace.linger()
                     await self._pace.let_deliveries_go_first()
-                    if group := self._gather():
-                        self._lock_waits = 0
-                        await self._commit(group)
+                    group = self._gather()
+                    away = await self._commit(group) if group else None
                     self.locks.release()
+                    if away is not None:
+                        self._outage.began(away)
                     await self._wait_back()
                     if not group or self._pace.many:  # what was there may be the other intake's
                         await trio.lowlevel.checkpoint()
@@ -172,8 +177,9 @@ class Intake:
             finally:
                 self.entries.abandon()
                 self._fail(self._open, UNKNOWN)
-                self._fail(self._behind, OVERLOADED)
-                self._behind = []
+                self._parts.keep(lambda each: each not in self._answered)
+                for behind in self._parts:
+                    self._fail(behind, OVERLOADED)
             if self._closed and not self._waiting:
                 self.locks.release_all()
                 return
@@ -201,42 +207,54 @@ class Intake:
         self.locks.hold(counts)
         return group
 
-    async def _commit(self, submissions: list[Submission], *, told: bool = False) -> None:
-        """Write submissions. `told`: whoever made them has given up, and has his answer."""
-        group, twins = self._build(submissions)
-        pending = self._open = deque(() if told else submissions)
-        began = trio.current_time()
-        while True:
-            if pending and trio.current_time() - began >= PATIENCE_S:
-                self._fail(pending, UNKNOWN if group.again else OVERLOADED)
-                if not group.again:  # a lock on a whole table, say: those behind it wait as long
-                    self._outage.began(StoreAwayError("a table has been locked for seconds"))
-                    return
+    async def _commit(self, submissions: list[Submission]) -> StoreAwayError | None:
+        """Write submissions, in halves where the store refuses them for one of them. Return the error of
+        a store that is away, where submissions were refused for it."""
+        parts = self._parts = Halves(submissions)
+        self._answered, self._lock_waits = set(), 0
+        for part in parts:
             try:
-                acceptance = await self._store.accept(group)
-            except BlockedError as error:
-                self._lock_waits += 1
-                if not group.again and (len(submissions) > 1 or self._lock_waits >= LOCK_WAITS):
-                    await self._unblock(submissions, error)
-                    return
-                await trio.lowlevel.checkpoint()
-                continue
-            except ContentionError:
-                await trio.lowlevel.checkpoint()
-                continue
+                await self._write(part)
             except PoisonError as error:
-                await self._bisect(submissions, error, told=not pending)
-                return
+                if not parts.divide(part):
+                    self._refuse_poison(part[0], error)
+            except BlockedError as error:
+                if self._lock_waits >= LOCK_WAITS or not parts.divide(part):
+                    self._refuse_locked(part, error)
             except StoreAwayError as error:
-                if pending and not error.maybe_written and not group.again:
-                    self._fail(pending, OVERLOADED)
-                    self._outage.began(error)
-                    return
-                group.again = True
-                await self._wait_out(error)
-                continue
-            break
-        self._outage.ended()
+                self._fail(self._open, OVERLOADED)
+                for behind in parts:
+                    self._fail(behind, OVERLOADED)
+                return error
+        return None
+
+    async def _write(self, part: list[Submission]) -> None:
+        """Write submissions with one statement, and tell whom it concerns. Raises StoreError where
+        nothing was written, and no client is to wait for another try."""
+        answered = part[0] in self._answered  # then all of the part are
+        pending = self._open = deque(
+            () if answered else part
+        )  # first: nothing is told twice, or never
+        group, twins = self._build(part)
+        until = trio.current_time() + PATIENCE_S
+
+        async def accept(again: bool) -> Acceptance:
+            group.again = again
+            if pending and trio.current_time() >= until:
+                self._answered.update(pending)
+                self._fail(pending, UNKNOWN if again else OVERLOADED)
+                if not again:  # a lock on a whole table, say: those behind it wait as long
+                    raise surely_nothing("a table has been locked for seconds")
+            return await self._store.accept(group)
+
+        def is_final(error: StoreError) -> bool:
+            if isinstance(error, BlockedError):
+                self._lock_waits += 1
+                enough = len(part) > 1 or self._lock_waits >= LOCK_WAITS
+                return enough and nothing_written(error)
+            return nothing_written(error) and not answered
+
+        acceptance = await self._outage.outlast(accept, unless=is_final)
         deliveries = written(group, acceptance)
         try:
             self._account(group, acceptance)
@@ -292,29 +310,21 @@ class Intake:
 
     # --- trouble
 
-    async def _bisect(
-        self, submissions: list[Submission], error: PoisonError, *, told: bool
-    ) -> None:
-        """Find the submission that the database refuses: it alone fails."""
-        if len(submissions) == 1:
-            events = submissions[0].events
-            log.warning(
-                "request refused by the database",
-                environment=environment_of(submissions[0]),
-                events=[event.id for event in events[:NAMED]],
-                count=len(events),
-                cause=type(error.__cause__).__name__,
-            )
-            self._fail(self._open, UNKNOWN)
-            return
-        await self._halve(submissions, told=told)
+    def _refuse_poison(self, submission: Submission, error: PoisonError) -> None:
+        """Refuse the submission that the database refuses."""
+        events = submission.events
+        log.warning(
+            "request refused by the database",
+            environment=environment_of(submission),
+            events=[event.id for event in events[:NAMED]],
+            count=len(events),
+            cause=type(error.__cause__).__name__,
+        )
+        self._fail(self._open, UNKNOWN)
 
-    async def _unblock(self, submissions: list[Submission], error: BlockedError) -> None:
-        """Find the submission whose rows another session has locked: it alone fails, unless finding it
-        takes too long."""
-        if len(submissions) > 1 and self._lock_waits < LOCK_WAITS:
-            await self._halve(submissions, told=False)
-            return
+    def _refuse_locked(self, submissions: list[Submission], error: BlockedError) -> None:
+        """Refuse the submission whose rows another session has locked; where finding it has taken too
+        long, those with it."""
         log.warning(
             "requests refused, their rows are locked",
             environments=sorted(set(map(environment_of, submissions))),
@@ -323,38 +333,17 @@ class Intake:
         )
         self._fail(self._open, OVERLOADED)
 
-    async def _halve(self, submissions: list[Submission], *, told: bool) -> None:
-        self._open = deque()
-        middle = len(submissions) // 2
-        behind = self._behind
-        self._behind = behind if told else submissions[middle:] + behind
-        await self._commit(submissions[:middle], told=told)
-        self._behind = behind
-        await self._commit(submissions[middle:], told=told)
-
     def _turn_away(self) -> None:
-        """Refuse the submissions that wait: they were surely not accepted."""
+        """Refuse the submissions that wait, for this and for what is in hand: they were surely not
+        accepted."""
         self._fail(self._waiting.clear(), OVERLOADED)
-
-    async def _wait_out(self, error: StoreAwayError) -> None:
-        """Refuse what waits, for this and for what is in hand, and pause before the next try."""
-        self._outage.began(error)
-        await self._pause()
-
-    async def _pause(self) -> None:
         self.locks.refuse_waiting()
-        await trio.sleep(RETRY_S)
 
     async def _wait_back(self) -> None:
         """Return when the database answers again; nothing is under way or in hand meanwhile."""
-        while self._outage.under_way:
-            await self._pause()
-            try:
-                await self._store.check()
-            except StoreAwayError as error:
-                self._outage.began(error)
-            else:
-                self._outage.ended()
+        if self._outage.under_way:
+            await trio.sleep(RETRY_S)
+            await self._outage.outlast(lambda _: self._store.check())
 
     def _fail(self, submissions: Iterable[Submission], fate: Fate) -> None:
         """Tell submissions that they were not accepted, and take each off the list first."""
@@ -365,8 +354,7 @@ class Intake:
 
     async def _admit(self) -> None:
         """Let in one entry of those that come otherwise than by ingestion."""
-        await self.entries.admit_next(self._wait_out)
-        self._outage.ended()
+        await self.entries.admit_next()
         if self.entries.ready:
             self._wake.set()
 
@@ -374,24 +362,20 @@ class Intake:
         """Delete the backlog rows of destinations that have nothing left."""
         barred = self._left_out = self.locks.barred
         rows = self._destinations.take_forgettable(barred)
+        if not rows:
+            return
         self.locks.hold(environment for environment, _ in rows)
-        again = False
-        while rows:
-            try:
-                await self._store.forget_backlog(rows)
-            except ContentionError:
-                await trio.lowlevel.checkpoint()
-            except StoreAwayError as error:
-                if not again and not error.maybe_written:
-                    self._untold.spare(DirtyDestination.each_of(rows))
-                    self._outage.began(error)
-                    break
-                # A row too many costs one look at the next start; but the next group must not run
-                # beside a deletion that may still be under way, so this one is tried until it is done.
-                again = True
-                await self._wait_out(error)
-            else:
-                self._outage.ended()
-                break
+        away: StoreError | None = None
+        try:
+            # A row too many costs one look at the next start; but the next group must not run beside a
+            # deletion that may still be under way, so this one is tried until it is done.
+            await self._outage.outlast(
+                lambda _: self._store.forget_backlog(rows), unless=nothing_written
+            )
+        except (BlockedError, StoreAwayError) as error:
+            self._untold.spare(DirtyDestination.each_of(rows))
+            away = error
         self.locks.release()
+        if isinstance(away, StoreAwayError):
+            self._outage.began(away)
         await self._wait_back()

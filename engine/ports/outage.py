@@ -36,6 +36,13 @@ def nothing_written(error: StoreError) -> bool:
     return isinstance(error, BlockedError | StoreAwayError) and not error.maybe_written
 
 
+def surely_nothing(message: str) -> StoreAwayError:
+    """Return the error of a store that gives no answer, where nothing was written."""
+    error = StoreAwayError(message)
+    error.maybe_written = False
+    return error
+
+
 class Outage:
     """The outages of the store as one user meets them. Owner: that user.
 

@@ -187,17 +187,13 @@ class Place:
     async def _tell(self, ends: list[Settlement]) -> None:
         self.runner.settled(ends)
 
-    @staticmethod
-    async def _pause(_: StoreAwayError) -> None:
-        await trio.lowlevel.checkpoint()
-
     async def admit(self) -> None:
         while True:
             self._called = trio.Event()
             await self._called.wait()
             while self.entries.ready:
                 await trio.sleep(0.001)
-                await self.entries.admit_next(self._pause)
+                await self.entries.admit_next()
 
     def destination(self, name: str, count: int, lane: str | None = None, **changes: Any) -> str:
         self.destinations[name] = a_destination(id=name, **changes)

@@ -13,6 +13,7 @@ from engine.replay import runner
 from engine.replay.admission import ChunkEntry
 from engine.replay.runner import ReplayRunner
 from engine.routing.router import Router
+from engine.runtime.halves import Halves
 from engine.wire.signing import Signer
 from tests.sim.mutants.planting import mutant
 from tests.sim.store import settle
@@ -24,12 +25,12 @@ INTAKE = (
         "A request is answered 202 when its statement is sent.",
         (
             Intake,
-            "_commit",
-            "while True:",
+            "_write",
+            "acceptance = await self._outage.outlast(accept, unless=is_final)",
             "if not twins and not group.claims:\n"
-            "    self._fail(submissions, DURABLE)\n"
+            "    self._fail(part, DURABLE)\n"
             "    pending = self._open = []\n"
-            "while True: ...",
+            "acceptance = await self._outage.outlast(accept, unless=is_final)",
         ),
     ),
     mutant(
@@ -55,22 +56,27 @@ INTAKE = (
         "A statement that may have been written is answered with 503.",
         (
             Intake,
-            "_commit",
-            "if pending and not error.maybe_written and not group.again:",
-            "if pending:",
+            "_write",
+            "return nothing_written(error) and not answered",
+            "return isinstance(error, StoreAwayError) and not answered",
         ),
         needs="unheard",
     ),
     mutant(
         "an intake that does not look again",
         "A group whose fate is not known is written anew as if it had never been.",
-        (Intake, "_commit", "group.again = True", "pass"),
+        (Intake, "_write", "group.again = again", "pass"),
         needs="unheard",
     ),
     mutant(
         "half of a poisoned group",
         "Of a group that the database refused only the first half is tried again.",
-        (Intake, "_halve", "await self._commit(submissions[middle:], told=told)", "pass"),
+        (
+            Halves,
+            "divide",
+            "self._parts += [list(part[middle:]), list(part[:middle])]",
+            "self._parts += [list(part[:middle])]",
+        ),
         needs="poison",
     ),
     mutant(
@@ -170,7 +176,12 @@ ENTRANCE = (
     mutant(
         "an entry queue that does not look again",
         "An entry whose fate is not known is written anew as if it had never been.",
-        (EntryQueue, "_written", "again = True", "again = False"),
+        (
+            EntryQueue,
+            "_written",
+            "entry.write(base, dirty, again=again)",
+            "entry.write(base, dirty, again=False)",
+        ),
         needs="requeue unheard",
     ),
     mutant(
