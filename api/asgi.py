@@ -4,6 +4,6 @@ Settings come from the environment, as for `angarium serve`. The engine starts a
 application (its lifespan). What the door holds (`docs/security.md`), that server has to hold.
 """
 
-from api.composition.plain import Plain
+from api.composition.plain import PlainServer
 
-app = Plain()
+app = PlainServer()

@@ -31,7 +31,7 @@ SCOPES = frozenset({Scope.INGEST, Scope.MANAGE})
 Fields = Mapping[bytes, bytes]  # of a head: the lower-case name and its (last) value
 
 
-class Ingest(Protocol):
+class IngestPort(Protocol):
     """What takes a body on its way to a commit; see `engine.ingest.ingest.Ingest`."""
 
     def submit(
@@ -84,7 +84,7 @@ class Ingestion:
         self,
         gate: Gate,
         models: Models,
-        ingest: Ingest,
+        ingest: IngestPort,
         bodies: BodyBudget,
         hops: Hops | None = None,
     ) -> None:

@@ -39,7 +39,7 @@ from engine.outbound.trials import Trials
 from engine.plans.plans import Plans, Visibility
 from engine.recording.throughput import Throughput
 from engine.replay.ports import JobStore
-from engine.routing.judge import Judge
+from engine.routing.judge import EventJudge
 from engine.runtime.loop_watch import LoopWatch
 from engine.schemas.records import SchemaStore
 from engine.templates.catalog import Catalog
@@ -47,7 +47,7 @@ from engine.templates.catalog import Catalog
 HopsOf = Callable[[Mapping[bytes, bytes]], int]
 
 
-class Directory(Protocol):
+class LiveActors(Protocol):
     """The live actors, as far as callers see them."""
 
     def health(self, destination: str) -> DestinationReport:
@@ -115,8 +115,8 @@ class Services:
     audit_log: AuditLog
     throughput: Throughput
     watch: LoopWatch
-    directory: Directory
-    judge: Judge  # whose time previews take
+    directory: LiveActors
+    judge: EventJudge  # whose time previews take
     customers: CustomerCommands
     customer_store: CustomerStore
     hops_of: HopsOf  # of the events that a request with such headers brings

@@ -70,7 +70,7 @@ class _Waiter:
         self.rested_at: float | None = None  # of the place that it was given
 
 
-class _Line:
+class _WorkspaceLine:
     """The requests of one workspace, for as long as it has any: then its places have rested."""
 
     __slots__ = (
@@ -135,7 +135,7 @@ class WorkspaceShare:
         self._at_once = at_once
         self._most = at_once + line
         self._wait_s = wait_s
-        self._lines: dict[str, _Line] = {}
+        self._lines: dict[str, _WorkspaceLine] = {}
         self._refused = 0
 
     @asynccontextmanager
@@ -145,7 +145,7 @@ class WorkspaceShare:
         of the customer whose session asks."""
         line = self._lines.get(workspace)
         if line is None:
-            line = self._lines[workspace] = _Line(self._at_once)
+            line = self._lines[workspace] = _WorkspaceLine(self._at_once)
         if not self._has_room(line, caller):
             raise self._refusal(line, workspace)
         line.users.add(caller)
@@ -166,7 +166,7 @@ class WorkspaceShare:
             if not line.users.total:
                 del self._lines[workspace]
 
-    def _has_room(self, line: _Line, caller: str) -> bool:
+    def _has_room(self, line: _WorkspaceLine, caller: str) -> bool:
         """Whether one more may wait. Customers' requests take no room from those of keys."""
         keys = line.users.of(KEYS)
         if caller == KEYS:
@@ -174,7 +174,7 @@ class WorkspaceShare:
         return line.users.total - keys < self._most and line.users.of(caller) < LINE_CUSTOMER
 
     @staticmethod
-    async def _take(line: _Line, caller: str) -> None:
+    async def _take(line: _WorkspaceLine, caller: str) -> None:
         """Take a place in one's turn, and wait until it has rested."""
         if line.rested_at and caller not in line.waiting and line.may_work(caller):
             at = line.take(caller)
@@ -210,7 +210,7 @@ class WorkspaceShare:
             refused=self._refused,
         )
 
-    def _refusal(self, line: _Line, workspace: str) -> Refusal:
+    def _refusal(self, line: _WorkspaceLine, workspace: str) -> Refusal:
         self._refused += 1
         if not line.told:
             line.told = True

@@ -208,6 +208,26 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in empty] == []
 
 
+# Beside these, a name is used twice only for a record and the shape in which the API shows it.
+USED_TWICE = {"Answer", "Column"}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for package in ("engine", "storage", "api"):
+        for path in files_of(package):
+            for node in ast.parse(path.read_text("utf-8")).body:
+                if isinstance(node, ast.ClassDef) and node.name not in USED_TWICE:
+                    places.setdefault(node.name, []).append(name_of(path))
+    shapes = "api/shapes/"
+    twice = {
+        name: files
+        for name, files in places.items()
+        if sum(not each.startswith(shapes) for each in files) > 1
+    }
+    assert twice == {}
+
+
 def unexplained(path: Path) -> Iterator[str]:
     """Yield the silenced warnings whose reason is neither on the line, nor above it, nor earlier in
     the file for the same rule."""

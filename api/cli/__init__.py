@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from api.cli.errors import explain
 
 
-class Entry(NamedTuple):
+class Subcommand(NamedTuple):
     """A command's module below this package, and its line in `--help`, which imports no command.
 
     Without a module it is a group of plain commands alone.
@@ -22,35 +22,35 @@ class Entry(NamedTuple):
 
 # On the machine of the server, with its data or beside it.
 LOCAL = {
-    "serve": Entry(".serve", "Run the service."),
-    "demo": Entry(".demo", "Show it at work (needs a running server)."),
-    "keys": Entry(".keys", "Make, list, rotate and revoke keys."),
-    "workspaces": Entry(".workspaces", "Make and list workspaces (tenants)."),
-    "master-key": Entry(".master_key", "Replace the key that encrypts secrets at rest."),
-    "backup": Entry(".backup", "Make a backup while the server runs."),
-    "restore": Entry(".restore", "Make a data folder of a backup."),
-    "listen": Entry(".listen", "Print and verify webhooks on a port."),
-    "doctor": Entry(".doctor", "Say what is wrong with a setup."),
-    "version": Entry(".version", "Show the versions of Angarium and of what it stands on."),
+    "serve": Subcommand(".serve", "Run the service."),
+    "demo": Subcommand(".demo", "Show it at work (needs a running server)."),
+    "keys": Subcommand(".keys", "Make, list, rotate and revoke keys."),
+    "workspaces": Subcommand(".workspaces", "Make and list workspaces (tenants)."),
+    "master-key": Subcommand(".master_key", "Replace the key that encrypts secrets at rest."),
+    "backup": Subcommand(".backup", "Make a backup while the server runs."),
+    "restore": Subcommand(".restore", "Make a data folder of a backup."),
+    "listen": Subcommand(".listen", "Print and verify webhooks on a port."),
+    "doctor": Subcommand(".doctor", "Say what is wrong with a setup."),
+    "version": Subcommand(".version", "Show the versions of Angarium and of what it stands on."),
 }
 # From anywhere, over HTTP, with a key.
 REMOTE = {
-    "auth": Entry("", "Show who a key is."),
-    "events": Entry(".remote.events", "Send and look up events."),
-    "files": Entry(".remote.files", "Upload files, look them up, download them."),
-    "destinations": Entry(".remote.destinations", "Receivers: make, change, test, watch."),
-    "templates": Entry(".remote.templates", "Services that destinations can be made for."),
-    "rules": Entry(".remote.rules", "Routing rules: which events go where."),
-    "deliveries": Entry(".remote.deliveries", "Look up deliveries, and follow new ones."),
-    "dlq": Entry(".remote.dlq", "Deliveries that died: retry or discard them."),
-    "replay": Entry(".remote.replay", "Send past deliveries again."),
-    "schemas": Entry(".remote.schemas", "What events of a type must look like."),
-    "transforms": Entry(".remote.transforms", "What destinations are sent, by scripts."),
-    "throughput": Entry(".remote.throughput", "An environment's rates, now."),
-    "audit": Entry("", "Who changed what, when."),
-    "customers": Entry(".remote.customers", "End-customers' quotas, and what they have."),
-    "workspace": Entry(".remote.workspace", "Customers' portals, and what customers may do."),
-    "embed": Entry(".remote.embed", "Sessions for end-customers' browsers."),
+    "auth": Subcommand("", "Show who a key is."),
+    "events": Subcommand(".remote.events", "Send and look up events."),
+    "files": Subcommand(".remote.files", "Upload files, look them up, download them."),
+    "destinations": Subcommand(".remote.destinations", "Receivers: make, change, test, watch."),
+    "templates": Subcommand(".remote.templates", "Services that destinations can be made for."),
+    "rules": Subcommand(".remote.rules", "Routing rules: which events go where."),
+    "deliveries": Subcommand(".remote.deliveries", "Look up deliveries, and follow new ones."),
+    "dlq": Subcommand(".remote.dlq", "Deliveries that died: retry or discard them."),
+    "replay": Subcommand(".remote.replay", "Send past deliveries again."),
+    "schemas": Subcommand(".remote.schemas", "What events of a type must look like."),
+    "transforms": Subcommand(".remote.transforms", "What destinations are sent, by scripts."),
+    "throughput": Subcommand(".remote.throughput", "An environment's rates, now."),
+    "audit": Subcommand("", "Who changed what, when."),
+    "customers": Subcommand(".remote.customers", "End-customers' quotas, and what they have."),
+    "workspace": Subcommand(".remote.workspace", "Customers' portals, and what customers may do."),
+    "embed": Subcommand(".remote.embed", "Sessions for end-customers' browsers."),
 }
 COMMANDS = LOCAL | REMOTE
 

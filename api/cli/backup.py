@@ -8,7 +8,7 @@ import click
 from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.printing import say
-from api.cli.steps import Steps
+from api.cli.steps import ByteSteps
 from storage.backup.making import Backup
 from storage.embedded.server import attached
 from storage.encryption.key_file import given_keys
@@ -52,7 +52,7 @@ def command(target: Path, without_master_key: bool, compress: bool, **flags: Any
     elsewhere = settings.file_store is not None
     own_key = settings.master_key is None and settings.master_key_file is None
     keys = given_keys(settings.master_key, settings.master_key_file)
-    with Steps() as steps, attached(settings.data_dir) as url:
+    with ByteSteps() as steps, attached(settings.data_dir) as url:
         backup = Backup(
             settings.data_dir,
             target,

@@ -12,7 +12,7 @@ import trio
 from angarium import VerificationError, verify
 from api.cli.errors import Trouble
 from api.cli.printing import say
-from api.cli.receiver import Reply, Request, listen, port_of, receive
+from api.cli.receiver import ReceivedRequest, ReceiverReply, listen, port_of, receive
 
 SHOWN_BODY = 2_000  # characters: a terminal's worth
 FAILURE = 500
@@ -28,7 +28,7 @@ Angarium sends to this machine only when ANGARIUM_EGRESS_ALLOW names its network
 
 
 @dataclass(slots=True)
-class Listener:
+class LocalListener:
     """What the receiver was told to do, and how many webhooks it has had."""
 
     secrets: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Listener:
     seen: set[str] = field(default_factory=set)
     count: int = 0
 
-    async def respond(self, request: Request) -> Reply:
+    async def respond(self, request: ReceivedRequest) -> ReceiverReply:
         """Print a request and choose its answer."""
         self.count += 1
         verdict, genuine = self.judge(request)
@@ -51,9 +51,9 @@ class Listener:
             status = FAILURE
         for line in self.lines(request, verdict, status):
             say(line)
-        return Reply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
+        return ReceiverReply(status, b'{"received":true}' if status < 300 else b"", self.delay_s)
 
-    def judge(self, request: Request) -> tuple[str, bool]:
+    def judge(self, request: ReceivedRequest) -> tuple[str, bool]:
         """Return what to say of a request's signature, and whether to accept it."""
         secrets = list(self.secrets)
         if self.secret_file is not None and self.secret_file.exists():
@@ -68,7 +68,7 @@ class Listener:
             return f"signature not verified: {error}", False
         return "signature verified", True
 
-    def lines(self, request: Request, verdict: str, status: int) -> list[str]:
+    def lines(self, request: ReceivedRequest, verdict: str, status: int) -> list[str]:
         """Return what is printed of one request."""
         headers = request.headers
         message_id = headers.get("webhook-id", "-")
@@ -115,11 +115,11 @@ def command(
     host: str,
 ) -> None:
     """Receive until Ctrl-C."""
-    listener = Listener(secrets, secret_file, status, failures, delay_ms / 1000)
+    listener = LocalListener(secrets, secret_file, status, failures, delay_ms / 1000)
     trio.run(_run, listener, host, port)
 
 
-async def _run(listener: Listener, host: str, port: int) -> None:
+async def _run(listener: LocalListener, host: str, port: int) -> None:
     try:
         sockets = await listen(host, port)
     except OSError as error:

@@ -17,7 +17,7 @@ READ_BYTES = 65_536
 
 
 @dataclass(slots=True)
-class Request:
+class ReceivedRequest:
     """One request, whole. Header names are lower-case."""
 
     method: str = ""
@@ -27,7 +27,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ReceiverReply:
     """What is answered, after a while if one is set."""
 
     status: int = 200
@@ -35,7 +35,7 @@ class Reply:
     delay_s: float = 0.0
 
 
-Respond = Callable[[Request], Awaitable[Reply]]
+Respond = Callable[[ReceivedRequest], Awaitable[ReceiverReply]]
 
 
 async def listen(host: str, port: int) -> list[trio.SocketListener]:
@@ -64,10 +64,10 @@ class _Conversation:
         self._stream = stream
         self._respond = respond
         self._parser = httptools.HttpRequestParser(self)
-        self._request = Request()
+        self._request = ReceivedRequest()
         self._chunks: list[bytes] = []
         self._size = 0
-        self._whole: list[Request] = []
+        self._whole: list[ReceivedRequest] = []
 
     async def run(self) -> None:
         try:
@@ -84,7 +84,7 @@ class _Conversation:
             try:
                 self._parser.feed_data(data)
             except httptools.HttpParserError:
-                await self._answer(Reply(HTTPStatus.BAD_REQUEST), keep=False)
+                await self._answer(ReceiverReply(HTTPStatus.BAD_REQUEST), keep=False)
                 return
             while self._whole:
                 reply = await self._respond(self._whole.pop(0))
@@ -95,10 +95,10 @@ class _Conversation:
                 if not keep:
                     return
             if self._size > MAX_BODY:
-                await self._answer(Reply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE), keep=False)
+                await self._answer(ReceiverReply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE), keep=False)
                 return
 
-    async def _answer(self, reply: Reply, *, keep: bool) -> None:
+    async def _answer(self, reply: ReceiverReply, *, keep: bool) -> None:
         phrase = HTTPStatus(reply.status).phrase if reply.status in _STATUSES else "Answer"
         connection = b"keep-alive" if keep else b"close"
         head = b"HTTP/1.1 %d %b\r\ncontent-length: %d\r\nconnection: %b\r\n\r\n"
@@ -110,7 +110,7 @@ class _Conversation:
 
     def on_message_begin(self) -> None:
         """Start a request."""
-        self._request = Request()
+        self._request = ReceivedRequest()
         self._chunks = []
         self._size = 0
 

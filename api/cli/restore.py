@@ -8,7 +8,7 @@ import click
 from api.cli.errors import SettingsTrouble
 from api.cli.options import settings_flags, settings_from
 from api.cli.printing import say
-from api.cli.steps import Steps
+from api.cli.steps import ByteSteps
 from storage.backup.proof import require_elsewhere
 from storage.backup.restoring import Restore
 from storage.embedded.server import HOLD
@@ -54,7 +54,7 @@ def command(
     settings = settings_from(flags)
     if settings.master_key_file is not None and not unauthenticated:
         require_elsewhere(settings.master_key_file, source)
-    with Steps() as steps:
+    with ByteSteps() as steps:
         restore = Restore(
             source,
             settings.data_dir,

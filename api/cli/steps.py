@@ -11,7 +11,7 @@ LINE_S = 10.0  # elsewhere, within one step: enough for a log to show that it go
 _CLEAR = "\r\x1b[K"
 
 
-class Steps:
+class ByteSteps:
     """Steps that are counted in bytes."""
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Steps:
         self._step = ""
         self._shown_at = 0.0
 
-    def __enter__(self) -> "Steps":
+    def __enter__(self) -> "ByteSteps":
         return self
 
     def __exit__(

@@ -38,12 +38,12 @@ async def operate(
     config.accesslog = None
     config.include_server_header = False
     config.h2_max_concurrent_streams = 1
-    app = cast("ASGIFramework", Operations(server))
+    app = cast("ASGIFramework", OperationsServer(server))
     log.info("operations are served", address=bind)
     await serve(app, config, shutdown_trigger=trio.sleep_forever, mode="asgi")
 
 
-class Operations:
+class OperationsServer:
     """The application: three documents."""
 
     def __init__(self, server: "Server") -> None:

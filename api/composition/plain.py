@@ -29,7 +29,7 @@ class Behind(Server):
     listens = False
 
 
-class Plain:
+class PlainServer:
     """The application. Owner of the engine between its lifespan's start and end."""
 
     def __init__(self) -> None:

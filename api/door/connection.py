@@ -46,7 +46,7 @@ def _begun(data: bytes) -> bytes:
     return data[at:]
 
 
-class Connection(Passing):
+class ClientConnection(Passing):
     """See the module."""
 
     __slots__ = ()

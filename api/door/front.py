@@ -13,7 +13,7 @@ import trio
 
 from api.door.asgi import App, Lifespan, scope_of
 from api.door.channel import Address, Channel
-from api.door.connection import Connection
+from api.door.connection import ClientConnection
 from api.door.exchange import Exchange
 from api.door.forwarded import Proxies
 from api.door.http2 import Http2Connection
@@ -143,7 +143,7 @@ class FrontDoor:
         for listener in self._listeners:
             listener.close()
         for channel in list(self._channels):
-            if isinstance(channel, Connection | Http2Connection):
+            if isinstance(channel, ClientConnection | Http2Connection):
                 channel.wind_up()
         self._settle()
 
@@ -198,13 +198,13 @@ class FrontDoor:
             PlainTransport(sock) if secure is None else TlsTransport(sock, secure.context)
         )
         if not full:
-            self._channels.add(Connection(self, transport, address))
+            self._channels.add(ClientConnection(self, transport, address))
             return True
         self._turned_away += 1
         if secure is not None:  # its client could only be answered after a handshake
             sock.close()
             return True
-        connection = Connection(self, transport, address)
+        connection = ClientConnection(self, transport, address)
         self._channels.add(connection)
         self._turning_away.add(connection)
         connection.turn_away(_NO_PLACE)

@@ -33,7 +33,7 @@ from api.door.http2_frames import (
 from api.door.http2_head import Fields, check_trailers, head_of
 from api.door.http2_protocol import ACKNOWLEDGED_BYTES, SETTINGS, STREAMS
 from api.door.http2_sending import Sending
-from api.door.http2_stream import Request
+from api.door.http2_stream import StreamRequest
 from api.door.http2_turns import Turns
 from api.door.transport import Transport
 from api.ingestion import PATHS
@@ -229,7 +229,7 @@ class Http2Connection(Sending):
         self._debt += self._frames.cost
         self._frames.pay(cost + PAID_REQUEST + len(body) / PAID_BODY_BYTES)
         self._h2.open_direct(number, len(body))
-        request = self._streams[number] = Request(self, number, head, ended=True)
+        request = self._streams[number] = StreamRequest(self, number, head, ended=True)
         request.begin(self.admitted, body)
         return True
 
@@ -280,7 +280,7 @@ class Http2Connection(Sending):
             return
         self._spoken = True
         self._frames.pay(self._frames.cost + PAID_REQUEST)
-        request = Request(self, number, head, event.stream_ended is not None)
+        request = StreamRequest(self, number, head, event.stream_ended is not None)
         self._streams[number] = request
         request.begin(self.admitted)
 

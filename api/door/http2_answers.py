@@ -8,7 +8,7 @@ from h2.errors import ErrorCodes
 from api.cors import Headers
 from api.door.exchange import Exchange
 from api.door.framing import Head
-from api.door.http2_lane import Lane
+from api.door.http2_lane import RequestLane
 from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import NO_WORKSPACE, SLICE_BYTES
 from api.door.response import date
@@ -23,7 +23,7 @@ FOREVER = float("inf")
 NOTHING = memoryview(b"")
 
 
-class Answering:
+class StreamAnswering:
     """See the module."""
 
     __slots__ = (
@@ -48,7 +48,7 @@ class Answering:
         "request_id",
     )
 
-    def __init__(self, lane: Lane, number: int, head: Head, ended: bool) -> None:
+    def __init__(self, lane: RequestLane, number: int, head: Head, ended: bool) -> None:
         self.number = number
         self.head = head
         self.ended = ended  # the client has sent everything

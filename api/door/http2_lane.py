@@ -11,10 +11,10 @@ from api.heads import Heads
 from api.ingestion import Admitted, Ingestion
 
 if TYPE_CHECKING:
-    from api.door.http2_answers import Answering
+    from api.door.http2_answers import StreamAnswering
 
 
-class Lane(Protocol):
+class RequestLane(Protocol):
     """What a request asks of its connection."""
 
     ingestion: Ingestion
@@ -31,16 +31,16 @@ class Lane(Protocol):
     def head(self, number: int, status: int, headers: Headers) -> None:
         """Send the head of an answer."""
 
-    def send(self, request: "Answering") -> None:
+    def send(self, request: "StreamAnswering") -> None:
         """Send what the request's answer has, as the client takes it."""
 
     def open_window(self, number: int, size: int) -> None:
         """Let the client send so many bytes more."""
 
-    def reset(self, request: "Answering", code: ErrorCodes) -> None:
+    def reset(self, request: "StreamAnswering", code: ErrorCodes) -> None:
         """End a request's stream at once."""
 
-    def over(self, request: "Answering") -> None:
+    def over(self, request: "StreamAnswering") -> None:
         """Forget a request that has ended."""
 
     def know(self, known: bool) -> None:
@@ -55,5 +55,5 @@ class Lane(Protocol):
     def fault(self, error: Exception) -> None:
         """Report a fault of ours."""
 
-    def stalled(self, request: "Answering") -> None:
+    def stalled(self, request: "StreamAnswering") -> None:
         """Give an answer up of which nothing was taken for too long."""

@@ -11,11 +11,11 @@ from api.cors import Headers
 from api.door.answering import Door
 from api.door.channel import FOREVER, Address, Channel
 from api.door.exchange import Exchange
-from api.door.http2_answers import Answering
+from api.door.http2_answers import StreamAnswering
 from api.door.http2_direct import DirectProtocol
 from api.door.http2_frames import PAID_ANSWER_BYTES, Frames
 from api.door.http2_protocol import literals
-from api.door.http2_stream import Request
+from api.door.http2_stream import StreamRequest
 from api.door.limits import SLICE_BYTES
 from api.door.transport import Transport
 from api.ingestion import Admitted
@@ -63,9 +63,9 @@ class Sending(Channel):
         self.admitted: Admitted | None = None  # who was, with the head that the decoder remembers
         self._h2 = DirectProtocol()
         self._frames = Frames(self._limits, self._instant())
-        self._streams: dict[int, Request] = {}
-        self._sending: dict[int, Answering] = {}  # with something to send, in turns
-        self._blocked: dict[int, Answering] = {}  # the same, whose own window is closed
+        self._streams: dict[int, StreamRequest] = {}
+        self._sending: dict[int, StreamAnswering] = {}  # with something to send, in turns
+        self._blocked: dict[int, StreamAnswering] = {}  # the same, whose own window is closed
         self._busy = False  # in a turn: what there is to send is sent at its end
         self._ending = False  # the last word was said
         self._lingering = False
@@ -77,16 +77,16 @@ class Sending(Channel):
     # --- what requests ask
 
     def now(self) -> float:
-        """See `Lane`."""
+        """See `RequestLane`."""
         return self._instant()
 
     def sooner(self, due: float) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         if due < self._due:
             self._within(due - self._instant())
 
     def head(self, number: int, status: int, headers: Headers) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         if self._ending:
             return
         self._h2.encoder.fields = literals(headers)
@@ -94,8 +94,8 @@ class Sending(Channel):
         if status < FINAL:
             self.send_soon()
 
-    def send(self, request: Answering) -> None:
-        """See `Lane`."""
+    def send(self, request: StreamAnswering) -> None:
+        """See `RequestLane`."""
         if self._ending:
             return
         self._sending[request.number] = request
@@ -111,14 +111,14 @@ class Sending(Channel):
                 self._flush()
 
     def open_window(self, number: int, size: int) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         if self._ending:
             return
         self._h2.increment_flow_control_window(size, number)
         self.send_soon()
 
-    def reset(self, request: Answering, code: ErrorCodes) -> None:
-        """See `Lane`."""
+    def reset(self, request: StreamAnswering, code: ErrorCodes) -> None:
+        """See `RequestLane`."""
         known = self._streams.get(request.number)
         if known is request:
             self._h2.reset_stream(request.number, code)
@@ -126,8 +126,8 @@ class Sending(Channel):
             self.over(request)
             self.send_soon()
 
-    def over(self, request: Answering) -> None:
-        """See `Lane`."""
+    def over(self, request: StreamAnswering) -> None:
+        """See `RequestLane`."""
         number = request.number
         self._streams.pop(number, None)
         self._sending.pop(number, None)
@@ -140,8 +140,8 @@ class Sending(Channel):
             ):  # an application can end after its answer was sent
                 self.send_soon()
 
-    def stalled(self, request: Answering) -> None:
-        """See `Lane`."""
+    def stalled(self, request: StreamAnswering) -> None:
+        """See `RequestLane`."""
         self._stalls += 1
         if self._stalls >= self._limits.http2_stalls:
             self._end(ErrorCodes.ENHANCE_YOUR_CALM)
@@ -149,19 +149,19 @@ class Sending(Channel):
             self.reset(request, ErrorCodes.INTERNAL_ERROR)
 
     def know(self, known: bool) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         self._know(known)
 
     def pass_on(self, exchange: Exchange) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         self._door.pass_on(exchange, self.address)
 
     def count(self, status: int) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         self._door.count(status)
 
     def fault(self, error: Exception) -> None:
-        """See `Lane`."""
+        """See `RequestLane`."""
         self._fault(error)
 
     # --- sending

@@ -9,9 +9,9 @@ from h2.errors import ErrorCodes
 from api.cors import Headers
 from api.door.exchange import Exchange
 from api.door.framing import Head
-from api.door.http2_answers import FOREVER, NOTHING, Answering
+from api.door.http2_answers import FOREVER, NOTHING, StreamAnswering
 from api.door.http2_exchange import StreamExchange
-from api.door.http2_lane import Lane
+from api.door.http2_lane import RequestLane
 from api.door.http2_protocol import STREAM_WINDOW
 from api.door.limits import LIMITS, NO_WORKSPACE, SLICE_BYTES
 from api.door.progress import Progress
@@ -28,7 +28,7 @@ TOLD_BYTES = 16 * 1024  # of a body that was taken: news of its window is not wo
 UPLOADS_SHARE = 4  # a large window is given where there is room for so many
 
 
-class Request(Answering):
+class StreamRequest(StreamAnswering):
     """See the module. Owner: its connection."""
 
     __slots__ = (
@@ -40,7 +40,7 @@ class Request(Answering):
         "_waiting",
     )
 
-    def __init__(self, lane: Lane, number: int, head: Head, ended: bool) -> None:
+    def __init__(self, lane: RequestLane, number: int, head: Head, ended: bool) -> None:
         super().__init__(lane, number, head, ended)
         self._progress = NO_PROGRESS
         self._end_told = False  # to the application: nothing comes behind what it was given

@@ -114,7 +114,7 @@ async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[byte
     """Return the bytes of a part, of which the first are there: so that what cannot be read is an error,
     and no answer that breaks off."""
     if request.method == "HEAD" or part.start == part.end:
-        return Slices(b"", None)
+        return BodySlices(b"", None)
     pieces = call.services.files.library.open(file, part.start, part.end)
     try:
         first = await anext(pieces)
@@ -125,10 +125,10 @@ async def _begun(call: Call, file: FileRecord, part: Part) -> AsyncIterator[byte
     except BlobsAwayError:
         words = "the file cannot be read now: try again"
         raise Refusal("overloaded", words, retry_after_s=RETRY_S) from None
-    return Slices(first, pieces)
+    return BodySlices(first, pieces)
 
 
-class Slices:
+class BodySlices:
     """Pieces of a file in parts that an answer may hold. Closing it closes where they come from, also
     where nobody has read any."""
 
@@ -136,7 +136,7 @@ class Slices:
         self._held = memoryview(first)
         self._pieces = pieces
 
-    def __aiter__(self) -> "Slices":
+    def __aiter__(self) -> "BodySlices":
         return self
 
     async def __anext__(self) -> bytes:

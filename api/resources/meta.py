@@ -39,7 +39,7 @@ async def readyz(call: Call) -> Answer:
     return ready(call.services)
 
 
-class Page:
+class StaticDocument:
     """What is the same for everybody and always, made when it is first asked for."""
 
     def __init__(self, make: Callable[[], bytes], content_type: str) -> None:
@@ -63,8 +63,8 @@ class Page:
 
 def routes(openapi_json: Callable[[], bytes], docs_html: Callable[[], bytes]) -> tuple[Route, ...]:
     """Return these routes; the two functions render the document, which describes them as well."""
-    openapi = Page(openapi_json, JSON)
-    docs = Page(docs_html, "text/html; charset=utf-8")
+    openapi = StaticDocument(openapi_json, JSON)
+    docs = StaticDocument(docs_html, "text/html; charset=utf-8")
     return (
         Route(
             method="GET",

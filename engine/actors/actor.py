@@ -13,10 +13,10 @@ from engine.actors.crash_recovery import CrashRecovery
 from engine.actors.flight import Flight
 from engine.actors.lifecycle import ActorSignal, ActorState, Leave, next_state
 from engine.actors.mailbox import Answered, Mailbox
+from engine.actors.memory import MemoryShare
 from engine.actors.pending_read import PendingRead
 from engine.actors.reading import Beginning, Restoration, SnapshotReading
 from engine.actors.reports import DestinationReport, report_of
-from engine.actors.share import Share
 from engine.core.commands import AnyRequest, Commands
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
@@ -54,7 +54,7 @@ class DestinationActor:
         self.recovery = CrashRecovery()
         self._alarm = Alarm(context.timers, self.wake)
         self._beginning: Beginning | None = None
-        self._share = Share(context.memory, config.workspace)
+        self._share = MemoryShare(context.memory, config.workspace)
         self._pending_read = PendingRead()
         self._backoff: Timer | None = None
         self._leave: Leave | None = None

@@ -11,7 +11,7 @@ from engine.actors.dispatcher import Dispatcher
 from engine.actors.lifecycle import Departure
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.health import Health
 from engine.core.machine import DestinationMachine
@@ -81,7 +81,7 @@ class Context:
         *,
         now: Callable[[], float],
         jitter: Callable[[], float],
-        limits: Limits,
+        limits: MemoryLimits,
         make_machine: Callable[..., DestinationMachine],
         timers: Timers,
         sender: Sender,

@@ -23,7 +23,7 @@ from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
 from engine.actors.script_limit import ScriptLimit
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Settlement
@@ -90,12 +90,12 @@ class Directory:
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
         self.attempts = Attempts(max_in_flight, recorder.holds, script_limit=script_limit)
-        self.memory = Memory(Limits(settings.engine_deliveries, settings.engine_bytes))
+        self.memory = Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
         recorder.on_relief = self.attempts.pass_on
         self._context = Context(
             now=now,
             jitter=jitter,
-            limits=Limits(settings.actor_deliveries, settings.actor_bytes),
+            limits=MemoryLimits(settings.actor_deliveries, settings.actor_bytes),
             make_machine=make_machine,
             mark_after=mark_after,
             timers=timers,

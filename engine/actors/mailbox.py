@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from engine.actors.flight import Flight
-from engine.core.commands import AnyRequest, DeadRequest, DueRequest, Limits, ReadRequest
+from engine.core.commands import AnyRequest, DeadRequest, DueRequest, MemoryLimits, ReadRequest
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
@@ -48,7 +48,7 @@ class Mailbox:
 
     __slots__ = ("_limits", "bytes", "deliveries", "in_hand", "judged", "messages", "spills")
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
         # A few at most, as arrivals are one message: a deque takes 700 bytes, and would be no quicker.
         self.messages: list[Message] = []

@@ -1,11 +1,14 @@
-"""What all destinations together hold in memory. Past the bound arrivals stay in the store, and who
-holds a few deliveries reads back no more; who holds less reads a few, so that nobody starves.
+"""The memory of deliveries: what all destinations together hold, its bound, and each actor's share.
 
-Of what is free a workspace has a part, over all of its destinations: else one whose backlogs fill memory
-would have everybody's new deliveries take the way by the store.
+Past the bound arrivals stay in the store. A destination that holds a few deliveries reads back no more;
+one that holds fewer reads a few, so that no destination starves. A workspace has a part of what is free,
+over all of its destinations: otherwise one whose backlogs fill memory would have everybody's new
+deliveries go through the store.
 """
 
-from engine.core.commands import Limits
+from engine.actors.mailbox import Mailbox
+from engine.core.commands import MemoryLimits
+from engine.core.machine import DestinationMachine
 from engine.runtime.fair_share import may_have_more, room
 
 LEAST_READ = 8  # deliveries that a destination may hold and read however full memory is
@@ -17,10 +20,10 @@ PORTION = 4
 class Memory:
     """Owner of the sums. Actors report their changes."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: MemoryLimits) -> None:
         self._limits = limits
         # While no more than half is in use, nobody has more than is free: then all may have more.
-        self._plenty = Limits(limits.deliveries // 2, limits.bytes // 2)
+        self._plenty = MemoryLimits(limits.deliveries // 2, limits.bytes // 2)
         self._of: dict[str, tuple[int, int]] = {}  # by workspace: deliveries and bytes
         self.deliveries = 0
         self.bytes = 0
@@ -59,3 +62,31 @@ class Memory:
         fit = max(room(held, limits.deliveries - self.deliveries, PORTION), LEAST_READ)
         space = max(room(held_bytes, limits.bytes - self.bytes, PORTION), LEAST_BYTES)
         return min(limit, fit), min(size, space)
+
+
+class MemoryShare:
+    """One actor's share: what is in its mailbox and what its machine holds. It owns the last report."""
+
+    __slots__ = ("_bytes", "_deliveries", "_memory", "_workspace")
+
+    def __init__(self, memory: Memory, workspace: str) -> None:
+        self._memory = memory
+        self._workspace = workspace
+        self._deliveries = self._bytes = 0
+
+    def report(self, mailbox: Mailbox, machine: DestinationMachine | None) -> None:
+        """Tell the sum what has changed."""
+        deliveries, size = mailbox.deliveries, mailbox.bytes
+        if machine is not None:
+            window = machine.window
+            deliveries += window.held
+            size += window.bytes
+        if deliveries != self._deliveries or size != self._bytes:
+            more, larger = deliveries - self._deliveries, size - self._bytes
+            self._memory.changed(self._workspace, more, larger)
+            self._deliveries, self._bytes = deliveries, size
+
+    @property
+    def may_read(self) -> bool:
+        """Whether more may be read back now."""
+        return self._memory.may_read(self._workspace, self._deliveries)

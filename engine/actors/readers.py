@@ -40,7 +40,7 @@ class Piece(Protocol):
         """Learn that it came to nothing."""
 
 
-class Reading(Piece, Protocol):
+class WorkspaceRead(Piece, Protocol):
     """One piece of reading for one actor."""
 
     @property
@@ -64,8 +64,8 @@ class Readers:
     def __init__(self, store: BacklogStore, readers: int = READERS) -> None:
         self._store = store
         self._readers = readers
-        self._urgent: FairQueue[str, Reading] = FairQueue()
-        self._patient: FairQueue[str, Reading] = FairQueue()
+        self._urgent: FairQueue[str, WorkspaceRead] = FairQueue()
+        self._patient: FairQueue[str, WorkspaceRead] = FairQueue()
         self._snapshot_reads = SnapshotReads()
         self._held = Tally()
         self._starting = 0  # of the patient ones, under way
@@ -73,12 +73,12 @@ class Readers:
         self._outage = Outage("reading for destinations")
         self._readings = self._snapshots = self._failures = 0
 
-    def submit(self, reading: Reading) -> None:
+    def submit(self, reading: WorkspaceRead) -> None:
         """Read as soon as a reader is free, and those of its workspace that wait have been."""
         self._urgent.put(reading.workspace, reading)
         self._lot.unpark()
 
-    def submit_patient(self, reading: Reading) -> None:
+    def submit_patient(self, reading: WorkspaceRead) -> None:
         """Read when nothing urgent waits, or none of these is being read, so that it comes about."""
         self._patient.put(reading.workspace, reading)
         self._lot.unpark()
@@ -110,7 +110,7 @@ class Readers:
                 continue
             await trio.lowlevel.checkpoint()  # then this one looks for what may be read now
 
-    def _next(self) -> tuple[str, Reading, bool] | None:
+    def _next(self) -> tuple[str, WorkspaceRead, bool] | None:
         # Of those of a start one is always under way, whichever reader it is that comes free: where
         # one of them was for these, a workspace that had the others kept that one waiting for ever.
         lines = self._urgent, self._patient
@@ -124,7 +124,7 @@ class Readers:
         free = self._readers - held.total - self._snapshot_reads.under_way
         return may_have_more(held.of(workspace), free, PORTION)
 
-    async def _perform_of(self, workspace: str, reading: Reading, starting: bool) -> None:
+    async def _perform_of(self, workspace: str, reading: WorkspaceRead, starting: bool) -> None:
         self._held.add(workspace)
         self._starting += starting
         done = False

@@ -42,7 +42,7 @@ class SnapshotNeed(Protocol):
 
 
 class Batch:
-    """What one statement reads; a `Reading` of the readers."""
+    """What one statement reads; a `WorkspaceRead` of the readers."""
 
     def __init__(self, needing: list[SnapshotNeed]) -> None:
         self._parts = Halves(needing)  # that have no answer yet

@@ -15,7 +15,7 @@ from engine.control.commands import written
 from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
 from engine.core.vocabulary import DlqStatus
-from engine.intake.entries import Entry
+from engine.intake.entries import QueueEntry
 from engine.log.delivery_log import DeliveryEntry, DeliveryFilter, DeliveryLog
 from engine.model.errors import Refusal
 from engine.model.read_models import SessionCustomer
@@ -54,7 +54,7 @@ class Bulk(Struct, frozen=True):
 class EntryQueuePort(Protocol):
     """The entry queue of the intake."""
 
-    async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
+    async def enter(self, entry: QueueEntry, within_s: float) -> list[Delivery]:
         """Have an entry written; see `engine.intake.entries.EntryQueue`."""
 
 

@@ -5,10 +5,10 @@ It places what arrives and what reads bring. It decides nothing about attempts.
 
 from collections.abc import Callable, Sequence
 
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
-from engine.core.lanes import Admission, Lanes
-from engine.core.queue import Queue
+from engine.core.lanes import LaneAdmission, Lanes
+from engine.core.queue import EligibleQueue
 from engine.core.reader import Outstanding, Reader
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass, Ordering
@@ -23,7 +23,7 @@ class Backlog:
 
     def __init__(
         self,
-        limits: Limits,
+        limits: MemoryLimits,
         ordering: Ordering,
         in_flight: dict[str, Delivery],
         uncommitted: dict[str, Delivery],
@@ -32,7 +32,7 @@ class Backlog:
         ordered = ordering != Ordering.NONE
         self.ordering = ordering
         self.window = Window(limits, ordered=ordered)
-        self.queue = Queue()
+        self.queue = EligibleQueue()
         strict = ordering == Ordering.STRICT
         self.lanes = Lanes(self.queue, self.window, strict=strict) if ordered else None
         self.reader = Reader(self.window, self.queue, self.lanes, self._retrying_held)
@@ -75,11 +75,11 @@ class Backlog:
 
     def _arrive_in_lane(self, lanes: Lanes, delivery: Delivery, group: int, now: float) -> None:
         admission = lanes.admit(delivery, now)
-        if admission is Admission.NO_ROOM:
+        if admission is LaneAdmission.NO_ROOM:
             self._keep_out(delivery, group)
             return
         self.window.pass_to(group, delivery.seq)
-        if admission is Admission.SKIPPED:
+        if admission is LaneAdmission.SKIPPED:
             self.window.stored += 1
 
     def _keep_out(self, delivery: Delivery, group: int) -> None:
@@ -234,9 +234,9 @@ class Backlog:
             self._judge_wait(delivery, now)
         if self.lanes is not None:
             admission = self.lanes.admit(delivery, now)
-            if admission is Admission.HELD:
+            if admission is LaneAdmission.HELD:
                 self.window.stored -= 1
-            return admission is not Admission.NO_ROOM
+            return admission is not LaneAdmission.NO_ROOM
         if not self.window.takes(delivery):
             return False
         self.window.stored -= 1

@@ -8,7 +8,7 @@ from engine.core.records import Delivery, Settlement
 from engine.core.vocabulary import DeliveryClass
 
 
-class Limits(Struct, frozen=True):
+class MemoryLimits(Struct, frozen=True):
     """What one destination may hold in memory: a count, and bytes of payload."""
 
     deliveries: int

@@ -13,7 +13,7 @@ from collections import deque
 from enum import IntEnum
 from heapq import heappop, heappush
 
-from engine.core.queue import Queue
+from engine.core.queue import EligibleQueue
 from engine.core.records import Delivery
 from engine.core.window import Window
 
@@ -22,7 +22,7 @@ STRICT_KEY = "\0"  # keys of real lanes begin with c:, k: or s:
 SINGLE_PREFIX = "\0"  # a parked delivery without a lane is a lane of its own, by its id
 
 
-class Admission(IntEnum):
+class LaneAdmission(IntEnum):
     """What became of a delivery that was offered."""
 
     HELD = 0  # in memory
@@ -50,7 +50,7 @@ class Lane:
 class Lanes:
     """Owner of the lanes of one ordered destination."""
 
-    def __init__(self, queue: Queue, window: Window, *, strict: bool) -> None:
+    def __init__(self, queue: EligibleQueue, window: Window, *, strict: bool) -> None:
         self._queue = queue
         self._window = window
         self._strict = strict
@@ -61,7 +61,7 @@ class Lanes:
 
     # --- entering
 
-    def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> Admission:
+    def admit(self, delivery: Delivery, now: float, *, urgent: bool = False) -> LaneAdmission:
         """Place a delivery that is younger than all of its lane in memory. The caller moves cursors."""
         window = self._window
         fits = window.fits_urgently(delivery) if urgent else window.fits(delivery)
@@ -71,21 +71,21 @@ class Lanes:
             lane.late_last = delivery.seq
             if lane.late_first is None:
                 lane.late_first = delivery.seq
-            return Admission.SKIPPED
+            return LaneAdmission.SKIPPED
         if not fits:
-            return Admission.NO_ROOM
+            return LaneAdmission.NO_ROOM
         if lane is None:
             window.take(delivery)
             self._lead(Lane(key) if key is not None else None, delivery, now)
-            return Admission.HELD
+            return LaneAdmission.HELD
         if self._strict or len(lane.items) < window.free():
             window.take(delivery)
             lane.items.append(delivery)
-            return Admission.HELD
+            return LaneAdmission.HELD
         if len(self.skipped) >= MAX_SKIPPED_LANES:
-            return Admission.NO_ROOM
+            return LaneAdmission.NO_ROOM
         self._skip(lane, delivery.seq)
-        return Admission.SKIPPED
+        return LaneAdmission.SKIPPED
 
     def resume(self, delivery: Delivery) -> None:
         """Let a delivery that is in flight or uncommitted head its lane, if the lane is unknown."""

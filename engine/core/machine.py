@@ -8,7 +8,14 @@ machine's life.
 from collections.abc import Callable, Sequence
 
 from engine.core.backlog import Backlog
-from engine.core.commands import AnyRequest, Commands, DeadRequest, DueRequest, Limits, ReadRequest
+from engine.core.commands import (
+    AnyRequest,
+    Commands,
+    DeadRequest,
+    DueRequest,
+    MemoryLimits,
+    ReadRequest,
+)
 from engine.core.counters import Counters
 from engine.core.destination import Destination
 from engine.core.discarder import Discarder, run_dry
@@ -42,7 +49,7 @@ class DestinationMachine:
     def __init__(
         self,
         config: Destination,
-        limits: Limits,
+        limits: MemoryLimits,
         now: float,
         jitter: Callable[[], float],
         snapshot: bytes | None = None,

@@ -8,7 +8,7 @@ from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 
 
-class Queue:
+class EligibleQueue:
     """Owner of the eligible deliveries of one destination. A more urgent class always goes first.
 
     A class has a deque only while something of it waits: one takes 700 bytes, and most destinations of

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.core.commands import AnyRequest, DeadRequest, DueRequest, ReadRequest
 from engine.core.lanes import Lane, Lanes
-from engine.core.queue import Queue
+from engine.core.queue import EligibleQueue
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 from engine.core.window import CLASSES, READ_CHUNK, Window
@@ -52,7 +52,7 @@ class Reader:
     )  # fmt: skip
 
     def __init__(
-        self, window: Window, queue: Queue, lanes: Lanes | None, retrying: Callable[[], int]
+        self, window: Window, queue: EligibleQueue, lanes: Lanes | None, retrying: Callable[[], int]
     ) -> None:
         self._window = window
         self._queue = queue

@@ -34,7 +34,7 @@ class DeliveryStatus(IntEnum):
     DRY_RUN = 5
 
 
-class Trouble(IntEnum):
+class DeliveryTrouble(IntEnum):
     """Why a delivery row is in the narrow partial indexes; null while all goes well."""
 
     RETRYING = 1  # waits for its next attempt, requeued ones too

@@ -10,7 +10,7 @@ Unordered destinations keep one cursor a class; ordered ones a single one over a
 
 from functools import lru_cache
 
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryClass
 
@@ -75,7 +75,7 @@ class Window:
         "through",
     )
 
-    def __init__(self, limits: Limits, *, ordered: bool) -> None:
+    def __init__(self, limits: MemoryLimits, *, ordered: bool) -> None:
         self.limits = limits
         groups = 1 if ordered else len(CLASSES)
         self.group_of = (0,) * len(CLASSES) if ordered else tuple(range(len(CLASSES)))

@@ -46,7 +46,7 @@ NAME_LENGTH = 256  # characters of a name or key that a client chooses
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_LENGTH)]
 
 
-class EventInput(Struct, forbid_unknown_fields=True, gc=False):
+class DecodedEvent(Struct, forbid_unknown_fields=True, gc=False):
     """One event as a caller wrote it. What is raw is a slice of the request."""
 
     eventType: str  # noqa: N815 - the wire's name
@@ -94,7 +94,7 @@ class _OddBatch(Struct, forbid_unknown_fields=True):
 
 # A body can give its one key as often as it has room, and each time the events are made anew.
 _MANY_KEYS = 64
-_event = msgspec.json.Decoder(EventInput)
+_event = msgspec.json.Decoder(DecodedEvent)
 _batch = msgspec.json.Decoder(_Batch)
 _large_batch = msgspec.json.Decoder(_LargeBatch)
 _odd_batch = msgspec.json.Decoder(_OddBatch)
@@ -108,7 +108,7 @@ _PLACE = re.compile(r"[A-Za-z0-9.\[\]]*`")
 _FIELDS = ("Object contains unknown field `", "Object missing required field `")
 
 
-def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[EventInput, bytes]:
+def read_event(body: bytes, max_depth: int = MAX_DEPTH) -> tuple[DecodedEvent, bytes]:
     """Decode and check one event; return it with its payload's bytes.
 
     Raises Refusal `invalid_request`, naming the offending field.
@@ -203,7 +203,7 @@ def invalid(path: str, message: str) -> Refusal:
     return Refusal("invalid_request", f"{path}: {message}", (Detail(path, message),))
 
 
-def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bool:
+def _plain(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> bool:
     """Whether counts alone exclude duplicate keys and too much depth.
 
     Without its payload and without escapes, an event has as many quotes as its keys and texts need; a
@@ -232,7 +232,7 @@ def _plain(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> bo
     return found == quotes
 
 
-def _check_objects(event: EventInput) -> None:
+def _check_objects(event: DecodedEvent) -> None:
     if event.metadata is not UNSET:
         metadata = bytes(event.metadata)
         if metadata == b"null":
@@ -251,14 +251,14 @@ def _check_instant(occurred_at: datetime) -> None:
             raise invalid("occurredAt", "lies outside of the years 1 to 9999 in UTC") from None
 
 
-def _check_names(event: EventInput) -> None:
+def _check_names(event: DecodedEvent) -> None:
     for name in _NAMES:
         value = getattr(event, name)
         if value is not UNSET and value is not None and "\0" in value:
             raise invalid(name, "must not contain NUL")
 
 
-def _check_attachments(event: EventInput) -> None:
+def _check_attachments(event: DecodedEvent) -> None:
     raw = bytes(event.attachments) if event.attachments is not UNSET else b""
     if raw == b"null":
         event.attachments = UNSET
@@ -270,7 +270,7 @@ def _check_attachments(event: EventInput) -> None:
     judge(attachments)
 
 
-def _check_whole(body: bytes, event: EventInput, payload: bytes, max_depth: int) -> None:
+def _check_whole(body: bytes, event: DecodedEvent, payload: bytes, max_depth: int) -> None:
     """Refuse duplicate keys and too much depth, of a body that msgspec decoded. Raises Refusal.
 
     Beside its raw values a body has as many quotes as its keys and texts need, however they are escaped.
@@ -295,7 +295,7 @@ def _check_whole(body: bytes, event: EventInput, payload: bytes, max_depth: int)
         seen.add(name)
 
 
-def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> EventInput:
+def _with_surrogates(body: bytes, error: Exception, max_depth: int) -> DecodedEvent:
     """Decode a body whose payload holds lone surrogates, which JSON allows and msgspec does not.
 
     The body is decoded twice, with other characters for the surrogates each time. Both payloads differ

@@ -14,13 +14,13 @@ from msgspec import UNSET
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryKind, DeliveryOrigin
 from engine.files.attaching import NOTHING_ATTACHED, Attached, Attaching
-from engine.ingest.event_json import EVENT_BYTES, EventInput, check_type, read_batch, read_event
+from engine.ingest.event_json import EVENT_BYTES, DecodedEvent, check_type, read_batch, read_event
 from engine.model.errors import Refusal
 from engine.model.identity import MAX_FANOUT, Identity, delivery_id
 from engine.model.json_members import MAX_DEPTH
 from engine.model.read_models import EnvironmentModel
 from engine.ports import Claimed
-from engine.routing.judge import Judge, Unfinished
+from engine.routing.judge import EventJudge, Unfinished
 from engine.routing.router import Choice, Router
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.loop_watch import MARK, TASK_MARK
@@ -79,7 +79,7 @@ class Ingest:
     ) -> None:
         """`keys` None: what a schema refuses is refused, whatever its key. `attaching` None: there is no
         place for attachments, and events keep them as they came."""
-        self.judge = Judge(router, senders)  # one for all that is judged of an event
+        self.judge = EventJudge(router, senders)  # one for all that is judged of an event
         self._router = router
         self._submit = submit
         self._identity = identity
@@ -299,7 +299,7 @@ class Ingest:
             accepted.claim.digest = digest
         return accepted
 
-    def _event(self, environment: int, given: EventInput, payload: bytes) -> Event:
+    def _event(self, environment: int, given: DecodedEvent, payload: bytes) -> Event:
         identifier = self._identity.event()
         return Event(  # in the order of its fields: names cost as much again
             identifier,

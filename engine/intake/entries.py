@@ -26,7 +26,7 @@ from engine.ports import (
 from engine.ports.outage import Outage, nothing_written, surely_nothing
 
 
-class Entry(Protocol):
+class QueueEntry(Protocol):
     """Deliveries that are written together: so few that their statement takes some milliseconds."""
 
     destinations: Sequence[tuple[int, str]]  # (environment, id) of all that may get one
@@ -44,7 +44,7 @@ class Entry(Protocol):
         """
 
 
-class Directory(Hearer, Protocol):
+class ArrivalPort(Hearer, Protocol):
     """What the entry queue needs of the directory of actors."""
 
     dirty: set[str]
@@ -59,7 +59,7 @@ log = structlog.get_logger("angarium.intake")
 class _Waiting:
     """An entry that waits, and its result."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: QueueEntry) -> None:
         self.entry = entry
         self.environments = {environment for environment, _ in entry.destinations}
         self.ended = trio.Event()
@@ -73,7 +73,7 @@ class EntryQueue:
     def __init__(
         self,
         store: IntakeStore,
-        directory: Directory,
+        directory: ArrivalPort,
         wake: Callable[[], None],
         locks: EnvironmentLocks | None = None,
         untold: Untold | None = None,
@@ -101,7 +101,7 @@ class EntryQueue:
         """Return whether an entry of this environment waits."""
         return any(environment in each.environments for each in self._waiting)
 
-    async def enter(self, entry: Entry, within_s: float = inf) -> list[Delivery]:
+    async def enter(self, entry: QueueEntry, within_s: float = inf) -> list[Delivery]:
         """Have an entry written and told to its actors; return what is durable. After `within_s` it is
         taken back, or, where it was begun, goes on with nobody waiting for it.
 
@@ -184,7 +184,9 @@ class EntryQueue:
         barred = self._locks.barred
         return next((each for each in self._waiting if barred.isdisjoint(each.environments)), None)
 
-    async def _written(self, entry: Entry, dirty: Sequence[DirtyDestination]) -> list[Delivery]:
+    async def _written(
+        self, entry: QueueEntry, dirty: Sequence[DirtyDestination]
+    ) -> list[Delivery]:
         base = 0
 
         async def write(again: bool) -> list[Delivery]:

@@ -13,7 +13,7 @@ import trio
 
 from engine.actors.directory import SENT_AT_ONCE
 from engine.core.records import Delivery, Event
-from engine.intake.entries import Directory, EntryQueue
+from engine.intake.entries import ArrivalPort, EntryQueue
 from engine.intake.environment_locks import NO_ENVIRONMENTS, EnvironmentLocks
 from engine.intake.group import IntakeStatistics, KnownAccounts, Twins, grouped, with_twins, written
 from engine.intake.pace import Pace
@@ -51,7 +51,7 @@ log = structlog.get_logger("angarium.intake")
 GroupListener = Callable[[list[Event], dict[str, Claimed]], None]
 
 
-class Destinations(Directory, Protocol):
+class ActorDirectory(ArrivalPort, Protocol):
     """What the intake needs of the directory of actors."""
 
     def progress(self) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class Intake:
     def __init__(
         self,
         store: IntakeStore,
-        destinations: Destinations,
+        destinations: ActorDirectory,
         identity: Identity,
         settings: Settings,
         now: Callable[[], float],

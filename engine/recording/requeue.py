@@ -68,7 +68,7 @@ class DeadLetterStore(Protocol):
 
 
 class RequeueStore(Protocol):
-    """Writes of the dead-letter queue, on the intake's connection; see `entries.Entry.write`."""
+    """Writes of the dead-letter queue, on the intake's connection; see `entries.QueueEntry.write`."""
 
     async def requeue(
         self,
@@ -89,7 +89,7 @@ class RequeueStore(Protocol):
 
 
 class RequeueEntry:
-    """An `engine.intake.entries.Entry`. Then `done` and `left` have what became of its deliveries."""
+    """An `engine.intake.entries.QueueEntry`. Then `done` and `left` name its deliveries."""
 
     def __init__(
         self, store: RequeueStore, environment: int, dead: Sequence[Dead], audited: ChunkAudit
@@ -116,7 +116,7 @@ class RequeueEntry:
 
 
 class DiscardEntry:
-    """`engine.intake.entries.Entry`, which lets nothing in: it only takes its turn."""
+    """`engine.intake.entries.QueueEntry`, which lets nothing in: it only takes its turn."""
 
     destinations: Sequence[tuple[int, str]] = ()
 

@@ -27,7 +27,7 @@ class Way(Struct, frozen=True):
     lane: str | None
 
 
-class Admitted(Struct):
+class Fitting(Struct):
     """The part of a stretch that goes on. `parks`: lanes that are passed over, each with the id after
     which. `blocked`: the lane that the rest waits for."""
 
@@ -56,7 +56,7 @@ def choose(
     return Way(leg, None) if forward else None
 
 
-def admitted(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> Admitted:
+def fitting(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> Fitting:
     """Return the part of a stretch that has room in its lanes."""
     kept: list[Delivery] = []
     parks: dict[str, str] = {}
@@ -78,7 +78,7 @@ def admitted(stretch: Stretch, leg: Leg, queued: QueuedReplays, now: float) -> A
             if taken[lane] > LANE:
                 return _until(each, stretch, kept, parks)
             kept.append(each)
-    return Admitted(Stretch(kept, stretch.through, _lost(stretch, parks), stretch.end), parks)
+    return Fitting(Stretch(kept, stretch.through, _lost(stretch, parks), stretch.end), parks)
 
 
 def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
@@ -90,10 +90,10 @@ def waits(blocked: str, leg: Leg, queued: QueuedReplays, now: float) -> bool:
 
 def _until(
     first: Delivery, stretch: Stretch, kept: list[Delivery], parks: dict[str, str]
-) -> Admitted:
+) -> Fitting:
     through = shifted(first.id, -1)
     lost = {key: lane for key, lane in _lost(stretch, parks).items() if key <= through}
-    return Admitted(Stretch(kept, through, lost, end=False), parks, first.lane)
+    return Fitting(Stretch(kept, through, lost, end=False), parks, first.lane)
 
 
 def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
@@ -107,7 +107,7 @@ def _lost(stretch: Stretch, parks: dict[str, str]) -> dict[str, str | None]:
 
 
 class ChunkEntry:
-    """A chunk on its way in: an `engine.intake.entries.Entry`. Afterwards `passed` tells whether the
+    """A chunk on its way in: an `engine.intake.entries.QueueEntry`. Afterwards `passed` tells whether the
     store accepted the chunk's step."""
 
     def __init__(self, store: ReplayStore, chunk: Chunk) -> None:

@@ -132,7 +132,7 @@ class ReplayStore(Protocol):
         self, chunk: Chunk, base: int, dirty: Sequence[DirtyDestination], *, again: bool
     ) -> Enqueued:
         """Write a chunk's deliveries and move the cursor, in one transaction on the intake connection;
-        see `entries.Entry`. Deliveries whose event is gone are not written but skipped."""
+        see `entries.QueueEntry`. Deliveries whose event is gone are not written but skipped."""
 
     async def pass_over(self, chunk: Chunk) -> bool:
         """Move the cursor, and park lanes, without deliveries."""

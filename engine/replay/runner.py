@@ -24,7 +24,7 @@ from engine.ports import (
     StoreError,
     TooSlowError,
 )
-from engine.replay.admission import ChunkEntry, Way, admitted, choose, replay_of
+from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
 from engine.replay.ports import Chunk, ReplayStore
@@ -350,7 +350,7 @@ class ReplayRunner:
             limit = min(limit, LANE - self._queued.in_lane(leg.destination, way.lane))
         stretch = await self._store.read(job, leg, limit, CHUNK_BYTES, way.lane)
         if keyed and way.lane is None:
-            passed = admitted(stretch, leg, self._queued, trio.current_time())
+            passed = fitting(stretch, leg, self._queued, trio.current_time())
             stretch, parks = passed.stretch, passed.parks
             if passed.blocked is not None:
                 running.blocked[leg.destination] = passed.blocked

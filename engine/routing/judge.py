@@ -15,7 +15,7 @@ import trio
 from engine.core.records import Event
 from engine.model.errors import Refusal
 from engine.model.read_models import PayloadCheck
-from engine.routing.router import Choice, Route, Router
+from engine.routing.router import Choice, CompiledRoute, Router
 from engine.runtime.fair_semaphore import FairSemaphore
 from engine.runtime.slices import Slices
 from engine.submission.claiming import claim_of
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
-    """The judgement of an event has given way, and is to be gone on with: `Judge.finish`."""
+    """The judgement of an event has given way, and is to be gone on with: `EventJudge.finish`."""
 
     def __init__(
         self, event: Event, slices: Slices[tuple[Choice, ...]], used_s: float | None = None
@@ -51,7 +51,7 @@ class Unfinished(Exception):  # noqa: N818 - it is no error: it takes longer
         self.used_s = used_s
 
 
-class Judge:
+class EventJudge:
     """Owner of the evaluations under way."""
 
     def __init__(self, router: Router, senders: RecentSenders | None = None) -> None:
@@ -65,7 +65,7 @@ class Judge:
         self._last_s = 0.0  # that the last slice took
         self.checks = 0  # events that were held to a schema or filters, or had their route compiled
 
-    def choices(self, route: Route | None, event: Event) -> tuple[Choice, ...]:
+    def choices(self, route: CompiledRoute | None, event: Event) -> tuple[Choice, ...]:
         """Return where an event goes; `route` None: it is to be compiled. Raises Refusal, `overloaded`
         too, and Unfinished."""
         began = self._begin(event)
@@ -174,7 +174,7 @@ class Judge:
         else:
             self._slow.discard(event.environment)
 
-    def _evaluation(self, route: Route | None, event: Event) -> Slices[tuple[Choice, ...]]:
+    def _evaluation(self, route: CompiledRoute | None, event: Event) -> Slices[tuple[Choice, ...]]:
         def evaluate(pause: Callable[[], None]) -> tuple[Choice, ...]:
             found = route
             if found is None:

@@ -43,7 +43,7 @@ class Choice(Struct, frozen=True):
 Failed = Callable[[RuleModel, str], None]  # a rule's filter said neither true nor false: why
 
 
-class Option(Struct, frozen=True):
+class Alternative(Struct, frozen=True):
     """One rule's way to a destination."""
 
     rule: RuleModel
@@ -55,7 +55,7 @@ class Candidate(Struct, frozen=True):
     """A destination that some events of the type go to: its rules, the highest priority first, up to the
     first without a filter."""
 
-    options: tuple[Option, ...]
+    options: tuple[Alternative, ...]
 
     def choice(self, facts: Facts, failed: Failed) -> Choice | None:
         """Return the choice of the first rule that matches."""
@@ -85,7 +85,7 @@ class Filters(Struct, frozen=True):
         return tuple(choice for choice in found if choice is not None)
 
 
-class Route(Struct, frozen=True):
+class CompiledRoute(Struct, frozen=True):
     """Where a customer's events of one type go, or those of no customer: to all of `plain`, or where a
     rule has a filter, as `filters` say."""
 
@@ -135,10 +135,12 @@ class Router:
         self._models = models
         self.judging = judging or JudgingTime()
         self._failed = failed or _unheard
-        self._routes: RouteCache[Route] = RouteCache()
-        self._own_routes: RouteCache[Route] = RouteCache()
+        self._routes: RouteCache[CompiledRoute] = RouteCache()
+        self._own_routes: RouteCache[CompiledRoute] = RouteCache()
 
-    def known(self, environment: int, event_type: str, customer: str | None) -> Route | None:
+    def known(
+        self, environment: int, event_type: str, customer: str | None
+    ) -> CompiledRoute | None:
         """Return where events of a type go, None where that is to be compiled first."""
         if customer is None:
             version = self._models.routing_version(environment)
@@ -155,7 +157,7 @@ class Router:
         event_type: str,
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
-    ) -> Route:
+    ) -> CompiledRoute:
         """Return the same, compiling it where it is new or out of date; `pause` is called after each
         slice of that."""
         known = self.known(environment, event_type, customer)
@@ -169,7 +171,7 @@ class Router:
         event_type: str,
         customer: str | None = None,
         pause: Callable[[], None] | None = None,
-    ) -> Route:
+    ) -> CompiledRoute:
         """Return where the service's own events of a type go. Their routes are kept apart, since a client
         cannot send such a type."""
         audience, version = self._audience(environment, customer)
@@ -188,12 +190,12 @@ class Router:
 
     def _compiled(
         self,
-        cache: RouteCache[Route],
+        cache: RouteCache[CompiledRoute],
         environment: int,
         event_type: str,
         customer: str | None,
         steps: Steps,
-    ) -> Route:
+    ) -> CompiledRoute:
         """Compile a route and keep it, under the version of when it began: it may pause."""
         models = self._models
         audience, version = self._audience(environment, customer)
@@ -211,9 +213,9 @@ class Router:
         filters = [option.filter for option in options if option.filter is not None]
         if filters:
             fields = frozenset[str]().union(*(each.fields for each in filters))
-            route = Route((), check, Filters(tuple(candidates), fields, self._failed))
+            route = CompiledRoute((), check, Filters(tuple(candidates), fields, self._failed))
         else:
-            route = Route(tuple(each.options[0].choice for each in candidates), check)
+            route = CompiledRoute(tuple(each.options[0].choice for each in candidates), check)
         cache.put((environment, event_type, audience), version, route, len(options))
         return route
 
@@ -283,12 +285,12 @@ def _candidate(
     rules = sorted(filtered, key=_rank)
     if plain is not None:
         rules = [*(rule for rule in rules if _rank(rule) < _rank(plain)), plain]
-    options: list[Option] = []
+    options: list[Alternative] = []
     for rule in rules:
         if rule.filter is not None:
             steps.spend(FILTER_STEPS)
         choice = Choice(destination, rule.priority, CLASS_OF_PRIORITY[rule.priority])
-        options.append(Option(rule, filter_of(rule), choice))
+        options.append(Alternative(rule, filter_of(rule), choice))
     return Candidate(tuple(options))
 
 

@@ -43,7 +43,7 @@ async def notify(connection: Connection, kind: str, identifier: str) -> None:
     )
 
 
-class _Line:
+class _ListenLine:
     """A connection that listens, and what was heard on it."""
 
     def __init__(self, connection: Connection) -> None:
@@ -82,7 +82,7 @@ class Changes:
         self.confirmed_at: float | None = None
         self.reloaded = trio.Event()  # set when everything was read the first time
         self.losses = 0
-        self._line: _Line | None = None
+        self._line: _ListenLine | None = None
         self._dropped = 0  # of lines that are gone
         self._first: Change | None = None  # heard, and not handed on yet
 
@@ -92,7 +92,7 @@ class Changes:
         Who begins before `run` need not read everything twice: with very many rows the second time would
         outlast what the first one is good for.
         """
-        line = _Line(self._bridge.connection(LISTENER))
+        line = _ListenLine(self._bridge.connection(LISTENER))
         try:
             # Listening comes first: what is written while everything is read is heard as well.
             await line.connection.listen(CHANNEL, line.heard)
@@ -136,12 +136,12 @@ class Changes:
         """News that could not wait; each such time everything is read anew."""
         return self._dropped + (0 if self._line is None else self._line.dropped)
 
-    async def _release(self, line: _Line) -> None:
+    async def _release(self, line: _ListenLine) -> None:
         with trio.CancelScope(shield=True):
             await self._bridge.release(line.connection)
         line.receive.close()
 
-    async def _confirm(self, line: _Line) -> None:
+    async def _confirm(self, line: _ListenLine) -> None:
         asked_at = trio.current_time()
         await line.connection.fetch("SELECT 1")  # what was told before this is in the channel
         # No more than was there, or they who write without end would keep us from ever
@@ -149,7 +149,7 @@ class Changes:
         await self._take(line.receive)
         self.confirmed_at = asked_at
 
-    async def _wait(self, line: _Line) -> None:
+    async def _wait(self, line: _ListenLine) -> None:
         """Wait for news, but no longer than until the connection is to be proved."""
         if not line.receive.statistics().current_buffer_used:
             with trio.move_on_after(CHECK_S):

@@ -14,7 +14,7 @@ from typing import IO, cast
 
 import msgspec
 
-from storage.backup.manifest import PIECE_BYTES, BackupError, Reading
+from storage.backup.manifest import PIECE_BYTES, BackupError, HashedReader
 
 # What an archive that was cut off or changed fails with.
 DAMAGE = (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error)
@@ -77,7 +77,7 @@ def check_member(
 
 
 def members(
-    reading: Reading, *, compressed: bool
+    reading: HashedReader, *, compressed: bool
 ) -> Iterator[tuple[tarfile.TarInfo, IO[bytes] | None]]:
     """Return the members of an archive as they stream by: files with their content, which is to be read
     before the next, and folders. Raises BackupError, and `DAMAGE`, as does reading what it returns."""

@@ -26,8 +26,8 @@ from storage.backup.manifest import (
     MANIFEST,
     SUMS,
     BackupError,
+    HashedReader,
     Manifest,
-    Reading,
     digest_of,
 )
 from storage.backup.proof import PROOF, write_proof
@@ -282,11 +282,11 @@ class Backup:
         size = 0
         for part in sorted(folder.glob("*.tar*")):
             with part.open("rb") as file:
-                reading = Reading(file)
+                reading = HashedReader(file)
                 for member, content in members(reading, compressed=self._compress):
                     if content is None:
                         continue
-                    digest = Reading(content)
+                    digest = HashedReader(content)
                     digest.drain()
                     size += member.size
                     self._progress("checking", size, 0)
@@ -320,7 +320,7 @@ class Backup:
             return  # removed this moment: its last row went days ago
         with source, copy.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
-            reading = Reading(source)
+            reading = HashedReader(source)
             while data := reading.read():
                 file.write(data)
                 self._file_bytes += len(data)

@@ -119,12 +119,12 @@ def parts_of(folder: Path, sums: str) -> Iterator[tuple[str, str]]:
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hex."""
     with path.open("rb") as file:
-        reading = Reading(file)
+        reading = HashedReader(file)
         reading.drain()
     return reading.digest
 
 
-class Reading:
+class HashedReader:
     """A file that is read once, from its beginning to its end, and hashed on the way."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -18,8 +18,8 @@ from storage.backup.manifest import (
     FILES,
     PIECE_BYTES,
     BackupError,
+    HashedReader,
     Manifest,
-    Reading,
     check_sums,
     parts_of,
     read_manifest,
@@ -191,7 +191,7 @@ class Restore:
             return hashlib.sha256(self._stated).hexdigest()
         part = self._source / name
         with part.open("rb") as file:
-            reading = Reading(file)
+            reading = HashedReader(file)
             if name.startswith(f"{FILES}/") or name == KEY_FILE:
                 target = self._draft / name
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -201,7 +201,7 @@ class Restore:
             reading.drain()
         return reading.digest
 
-    def _extract(self, reading: Reading, archive: str) -> None:
+    def _extract(self, reading: HashedReader, archive: str) -> None:
         wal = archive.startswith("pg_wal")
         place = self._draft / _POSTGRES / ("pg_wal" if wal else "")
         for member, content in members(reading, compressed=archive.endswith(".gz")):
@@ -215,7 +215,7 @@ class Restore:
                 if taken:
                     target.mkdir(mode=0o700, parents=True, exist_ok=True)
                 continue
-            checked = Reading(content)
+            checked = HashedReader(content)
             if taken:
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 self._copy(checked, target)
@@ -227,7 +227,7 @@ class Restore:
             if not wal:
                 check_member(self._expected, member, checked.digest)
 
-    def _copy(self, reading: Reading, target: Path) -> None:
+    def _copy(self, reading: HashedReader, target: Path) -> None:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             while data := reading.read(PIECE_BYTES):

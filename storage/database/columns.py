@@ -31,7 +31,12 @@ class Rows(Struct, frozen=True):
 
 
 def rows(
-    alias: str, columns: Iterable[Column], before: int, *, uniform: bool, ordinal: bool = False
+    alias: str,
+    columns: Iterable[Column],
+    before: int,
+    *,
+    uniform: bool,
+    ordinal: bool = False,
 ) -> Rows:
     """Return the SQL of rows whose parameters begin after number `before`.
 

@@ -17,7 +17,7 @@ import trio
 from asyncpg import Record
 from asyncpg.prepared_stmt import PreparedStatement
 
-from storage.database.crossing import UNLIMITED, Crossing, Reading, crosses_tls
+from storage.database.crossing import UNLIMITED, Crossing, ReadingLoop, crosses_tls
 from storage.database.errors import (
     StoreAwayError,
     StoreError,
@@ -51,7 +51,7 @@ _END_PREDECESSOR = """
 """
 
 
-class Loop(Reading, Protocol):
+class Loop(ReadingLoop, Protocol):
     """The asyncio loop under trio, as far as it is used."""
 
     async def run_aio_coroutine(self, coro: Coroutine[Any, Any, T]) -> T:

@@ -24,7 +24,7 @@ READ_BYTES = 65_536  # from glibc's heap; more would be mapped and unmapped at e
 UNLIMITED: Any = NO_TIMEOUT  # instead of a timer of the driver's for each statement
 
 
-class Reading(Protocol):
+class ReadingLoop(Protocol):
     """The asyncio loop, as far as it is used here."""
 
     def run_trio_task(self, task: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Handle:
@@ -39,7 +39,7 @@ class Crossing:
     """
 
     def __init__(
-        self, loop: Reading, raw: "asyncpg.Connection[Record]", limit_s: float = inf
+        self, loop: ReadingLoop, raw: "asyncpg.Connection[Record]", limit_s: float = inf
     ) -> None:
         self._transport: asyncio.Transport = raw._transport  # type: ignore[attr-defined]  # no other way
         self._protocol: asyncio.Protocol = raw._protocol  # type: ignore[attr-defined]  # no other way

@@ -6,7 +6,7 @@ from typing import Any
 from engine.log.delivery_log import DeliveryFilter
 from engine.recording.requeue import Dead, DeadStretch
 from storage.database.bridge import Pool
-from storage.database.freshness import KNOWN
+from storage.database.plan_refresh import KNOWN
 from storage.log.walk import LOWEST, id_bounds
 
 EXAMINED = 2_000  # rows that one search looks at: some 5 ms

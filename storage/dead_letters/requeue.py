@@ -15,7 +15,7 @@ from storage.audit.entries import values
 from storage.backlog.rows import WAITING_COLUMNS, deliveries_of
 from storage.database.connection import Connection
 from storage.database.errors import PartitionMissingError
-from storage.database.freshness import Freshness
+from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import INTAKE_OWNER, Ownership
 
 # $3 environment, $4 ids, $5 ... $15 the audit entry, $16 the name of its count or null, $17 what it
@@ -135,7 +135,7 @@ class PostgresRequeue:
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection
         self._ownership = ownership
-        self._freshness = Freshness(connection)
+        self._freshness = PlanRefresh(connection)
 
     async def requeue(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.ports import Acceptance, Claimed, IntakeGroup, KeyClaim, StoreAwayError
 from storage.database.connection import Connection
-from storage.database.freshness import Freshness
+from storage.database.plan_refresh import PlanRefresh
 from storage.encryption.secretbox import SecretBox
 from storage.intake.statement import bound
 from storage.ownership import INTAKE_OWNER, Ownership
@@ -57,7 +57,7 @@ class PostgresIntake:
         self._box = box
         self._connection = connection
         self._ownership = ownership
-        self._freshness = Freshness(connection)
+        self._freshness = PlanRefresh(connection)
 
     async def accept(self, group: IntakeGroup) -> Acceptance:
         """Write a group; see the port. Raises OwnershipLostError when this process owns nothing."""

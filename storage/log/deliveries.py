@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from engine.core.records import Attempt, Delivery
-from engine.core.vocabulary import DeliveryStatus, ErrorCategory, Trouble
+from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ErrorCategory
 from engine.log.delivery_log import (
     AttemptPage,
     DeliveryDetail,
@@ -215,7 +215,7 @@ class PostgresDeliveries:
             delivery.priority,
             DeliveryStatus.DELIVERED if outcome.success else DeliveryStatus.FAILED,
             outcome.status,
-            None if outcome.success else Trouble.FAILED,
+            None if outcome.success else DeliveryTrouble.FAILED,
             outcome.category,
             ended_ms if outcome.success else None,
             ended_ms,

@@ -8,28 +8,28 @@ from msgspec import Struct
 from engine.core.vocabulary import (
     DeliveryOrigin,
     DeliveryStatus,
+    DeliveryTrouble,
     DlqStatus,
-    Trouble,
 )
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.identity import MAX_FANOUT, delivery_id
-from storage.database.freshness import KNOWN
+from storage.database.plan_refresh import KNOWN
 from storage.log.entries import ENTRY_COLUMNS
 from storage.log.walk import step_statement, stream
 
 MOST_STREAMS = (
     64  # past so many the environment's own order is walked, and the rest left to the rows
 )
-_EVERY_TROUBLE = frozenset(Trouble)
+_EVERY_TROUBLE = frozenset(DeliveryTrouble)
 # Which values of `trouble` rows can have that pass a filter; what is not named here can have none.
 _OF_STATUS = {
-    DeliveryStatus.FAILED: frozenset({Trouble.FAILED, Trouble.DEAD}),
-    DeliveryStatus.RETRYING: frozenset({Trouble.RETRYING}),
+    DeliveryStatus.FAILED: frozenset({DeliveryTrouble.FAILED, DeliveryTrouble.DEAD}),
+    DeliveryStatus.RETRYING: frozenset({DeliveryTrouble.RETRYING}),
 }
 _OF_DLQ = {
-    DlqStatus.IN_DLQ: frozenset({Trouble.DEAD}),
-    DlqStatus.DISCARDED: frozenset({Trouble.FAILED}),
-    DlqStatus.RETRIED_FROM_DLQ: frozenset({Trouble.RETRYING, Trouble.REQUEUED}),
+    DlqStatus.IN_DLQ: frozenset({DeliveryTrouble.DEAD}),
+    DlqStatus.DISCARDED: frozenset({DeliveryTrouble.FAILED}),
+    DlqStatus.RETRIED_FROM_DLQ: frozenset({DeliveryTrouble.RETRYING, DeliveryTrouble.REQUEUED}),
 }
 # What is RETRYING at a destination that is DISABLED is held as PENDING.
 _HELD = {DeliveryStatus.PENDING: "held as PENDING", DeliveryStatus.RETRYING: "held as RETRYING"}
@@ -93,7 +93,7 @@ def select_among(which: DeliveryFilter, ids: list[str]) -> Selection:
     return _selection(which, "ids", (ids,), 1, set())
 
 
-def _troubles(which: DeliveryFilter) -> frozenset[Trouble] | None:
+def _troubles(which: DeliveryFilter) -> frozenset[DeliveryTrouble] | None:
     """Return which values of `trouble` can pass, None where rows without any can."""
     sets = []
     if which.status in _OF_STATUS:

@@ -18,7 +18,7 @@ from engine.model.identity import created_at_ms
 from engine.ports import SettleGroup
 from storage.counters.minutes import Counted, bind_minutes, counted, minutes_clause
 from storage.database.columns import Arguments, Column, Rows, rows
-from storage.database.freshness import KNOWN
+from storage.database.plan_refresh import KNOWN
 from storage.log.partitions import Partition, day_of
 from storage.log.responses import header_lines, text_bytes
 from storage.ownership import SETTLE_OWNER

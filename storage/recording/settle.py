@@ -16,7 +16,7 @@ from engine.ports import (
 )
 from storage.database.connection import Connection
 from storage.database.errors import PartitionMissingError
-from storage.database.freshness import Freshness
+from storage.database.plan_refresh import PlanRefresh
 from storage.ownership import Ownership
 from storage.recording.outcomes import bind
 
@@ -27,7 +27,7 @@ class PostgresSettle:
     def __init__(self, connection: Connection, ownership: Ownership) -> None:
         self._connection = connection
         self._ownership = ownership
-        self._freshness = Freshness(connection)
+        self._freshness = PlanRefresh(connection)
 
     async def settle(self, group: SettleGroup) -> None:
         """Write a group; see the port.

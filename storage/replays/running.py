@@ -10,7 +10,7 @@ from asyncpg import Record
 from msgspec import structs
 
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryStatus, ReplayStatus, Trouble
+from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination, StoreAwayError
 from engine.replay.job import Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
@@ -254,7 +254,7 @@ def way_of(job: ReplayJob) -> tuple[str, tuple[Any, ...]]:
     if selection.deliveries is not None:
         return "named", (list(selection.deliveries),)
     if set(selection.wanted_statuses) == {DeliveryStatus.FAILED}:
-        return "troubled", ([int(Trouble.FAILED), int(Trouble.DEAD)],)
+        return "troubled", ([int(DeliveryTrouble.FAILED), int(DeliveryTrouble.DEAD)],)
     return "straight", ()
 
 

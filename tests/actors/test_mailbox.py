@@ -5,7 +5,7 @@ import random
 import pytest
 
 from engine.actors.mailbox import Arrived, Mailbox
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.records import Delivery, Event
 from engine.core.vocabulary import DeliveryClass
 
@@ -41,10 +41,15 @@ def pass_on(mailbox: Mailbox, listener: Listener, most: int = 64) -> int:
 
 @pytest.mark.parametrize(
     ("limits", "fits"),
-    [(Limits(5, 10_000), 5), (Limits(100, 35), 3), (Limits(100, 30), 3), (Limits(100, 5), 1)],
+    [
+        (MemoryLimits(5, 10_000), 5),
+        (MemoryLimits(100, 35), 3),
+        (MemoryLimits(100, 30), 3),
+        (MemoryLimits(100, 5), 1),
+    ],
     ids=["by count", "by bytes", "to the byte", "one always does"],
 )
-def test_what_does_not_fit_is_noted(limits: Limits, fits: int) -> None:
+def test_what_does_not_fit_is_noted(limits: MemoryLimits, fits: int) -> None:
     mailbox = Mailbox(limits)
     mailbox.offer([delivery(seq) for seq in range(1, 9)])
     assert mailbox.deliveries == fits
@@ -53,7 +58,7 @@ def test_what_does_not_fit_is_noted(limits: Limits, fits: int) -> None:
 
 
 def test_after_a_spill_all_spills_until_the_arrivals_are_passed_on() -> None:
-    mailbox, listener = Mailbox(Limits(100, 25)), Listener()
+    mailbox, listener = Mailbox(MemoryLimits(100, 25)), Listener()
     mailbox.offer([delivery(1), delivery(2), delivery(3), delivery(4, size=1)])
     mailbox.offer([delivery(5, size=1), delivery(6, DeliveryClass.HIGH, 1)])
     assert mailbox.deliveries == 2
@@ -68,7 +73,7 @@ def test_after_a_spill_all_spills_until_the_arrivals_are_passed_on() -> None:
 
 
 def test_a_list_that_is_longer_than_a_turn_keeps_its_place() -> None:
-    mailbox, listener = Mailbox(Limits(1_000, 1_000_000)), Listener()
+    mailbox, listener = Mailbox(MemoryLimits(1_000, 1_000_000)), Listener()
     mailbox.offer([delivery(seq) for seq in range(150)][1:])
     mailbox.offer([delivery(seq) for seq in range(150, 160)])
     assert len(mailbox.messages) == 1
@@ -81,7 +86,7 @@ def test_a_list_that_is_longer_than_a_turn_keeps_its_place() -> None:
 
 
 def test_notes_keep_commits_apart_up_to_a_bound() -> None:
-    mailbox = Mailbox(Limits(10, 10))
+    mailbox = Mailbox(MemoryLimits(10, 10))
     for seq in range(1, 1_001):
         mailbox.note([delivery(2 * seq), delivery(2 * seq + 1)])
     spills = mailbox.take_spills()
@@ -94,7 +99,7 @@ def test_notes_keep_commits_apart_up_to_a_bound() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_nothing_is_lost_or_told_twice_whatever_comes(seed: int) -> None:
     chance = random.Random(seed)
-    mailbox, listener = Mailbox(Limits(20, 300)), Listener()
+    mailbox, listener = Mailbox(MemoryLimits(20, 300)), Listener()
     seq = 0
     for _ in range(300):
         group = []

@@ -4,7 +4,7 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.memory import LEAST_BYTES, LEAST_READ, PORTION, Memory
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from tests.actors.fakes import OK, running
 
 MIB = 1024 * 1024
@@ -20,7 +20,7 @@ def filled(memory: Memory, workspace: str, size: int) -> int:
 
 
 def test_a_workspace_leaves_others_some_whatever_it_does() -> None:
-    memory = Memory(Limits(1_000, MIB))
+    memory = Memory(MemoryLimits(1_000, MIB))
     assert filled(memory, "greedy", 1) == 1_000 * PORTION // (PORTION + 1)
     assert memory.readable("greedy", 500, 1_000) == (LEAST_READ, 1_000)
     assert memory.may_read("greedy", LEAST_READ - 1)
@@ -33,7 +33,7 @@ def test_a_workspace_leaves_others_some_whatever_it_does() -> None:
 
 
 def test_bytes_are_shared_as_well() -> None:
-    memory = Memory(Limits(1_000, MIB))
+    memory = Memory(MemoryLimits(1_000, MIB))
     filled(memory, "greedy", MIB // 100)
     assert memory.bytes <= 0.82 * MIB
     assert not memory.full("other")
@@ -41,7 +41,7 @@ def test_bytes_are_shared_as_well() -> None:
 
 
 def test_what_was_let_go_is_free_again() -> None:
-    memory = Memory(Limits(1_000, MIB))
+    memory = Memory(MemoryLimits(1_000, MIB))
     count = filled(memory, "greedy", 1)
     memory.changed("greedy", -count, -count)
     assert (memory.deliveries, memory.bytes) == (0, 0)

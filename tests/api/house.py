@@ -49,7 +49,7 @@ from engine.core.records import Attempt, Delivery, Outcome
 from engine.core.vocabulary import Environment, Scope
 from engine.filters.failures import FilterFailures
 from engine.ingest.ingest import Done, Reply
-from engine.intake.entries import Entry
+from engine.intake.entries import QueueEntry
 from engine.log.delivery_log import (
     AttemptPage,
     DeliveryDetail,
@@ -69,7 +69,7 @@ from engine.plans.plans import BUILT_IN, Plans, Visibility, overridden
 from engine.ports import StoreAwayError, Transmission
 from engine.recording.throughput import Throughput
 from engine.replay.job import ReplayJob
-from engine.routing.judge import Judge
+from engine.routing.judge import EventJudge
 from engine.routing.router import Router
 from engine.runtime.clock import Clock
 from engine.runtime.loop_watch import LoopWatch
@@ -303,7 +303,7 @@ class FakeIngest:
 class NoAdmission:
     """Lets nothing in, as while the database is away."""
 
-    async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
+    async def enter(self, entry: QueueEntry, within_s: float) -> list[Delivery]:
         error = StoreAwayError("away")
         error.maybe_written = False
         raise error
@@ -391,7 +391,7 @@ class House:
         return Services(
             gate=self.gate,
             models=self.models,
-            judge=Judge(Router(self.models)),
+            judge=EventJudge(Router(self.models)),
             commands=self.commands,
             destinations=self.destinations,
             rules=self.rules,

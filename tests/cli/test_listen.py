@@ -14,7 +14,7 @@ import trio
 
 import angarium
 from api.cli import receiver
-from api.cli.listen import Listener
+from api.cli.listen import LocalListener
 
 SECRET = "whsec_" + base64.b64encode(b"k" * 32).decode()
 BODY = b'{"type":"order.created","data":{"n":1}}'
@@ -29,7 +29,7 @@ def printed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @asynccontextmanager
-async def listening(listener: Listener) -> AsyncIterator[httpx.AsyncClient]:
+async def listening(listener: LocalListener) -> AsyncIterator[httpx.AsyncClient]:
     async with trio.open_nursery() as nursery:
         sockets = await receiver.listen("127.0.0.1", 0)
         nursery.start_soon(receiver.receive, sockets, listener.respond)
@@ -50,7 +50,7 @@ def signed(body: bytes = BODY, message: str = "msg_1") -> dict[str, str]:
 
 
 async def test_a_genuine_webhook_is_printed_and_accepted(printed: list[str]) -> None:
-    async with listening(Listener(secrets=(SECRET,))) as client:
+    async with listening(LocalListener(secrets=(SECRET,))) as client:
         answer = await client.post("/hooks?a=1", content=BODY, headers=signed())
     assert answer.status_code == 200
     text = "\n".join(printed)
@@ -60,21 +60,21 @@ async def test_a_genuine_webhook_is_printed_and_accepted(printed: list[str]) -> 
 
 
 async def test_one_that_is_not_genuine_is_refused_and_said_so(printed: list[str]) -> None:
-    async with listening(Listener(secrets=(SECRET,))) as client:
+    async with listening(LocalListener(secrets=(SECRET,))) as client:
         answer = await client.post("/", content=BODY + b" ", headers=signed())
     assert answer.status_code == 400
     assert "signature REFUSED" in "\n".join(printed)
 
 
 async def test_without_a_secret_nothing_is_claimed(printed: list[str]) -> None:
-    async with listening(Listener()) as client:
+    async with listening(LocalListener()) as client:
         assert (await client.post("/", content=b"\xff\x00")).status_code == 200
     assert "not verified" in "\n".join(printed)
 
 
 async def test_the_secret_file_may_appear_later(printed: list[str], tmp_path: Path) -> None:
     file = tmp_path / "hook.secret"
-    async with listening(Listener(secret_file=file)) as client:
+    async with listening(LocalListener(secret_file=file)) as client:
         await client.post("/", content=BODY, headers=signed())
         file.write_text(SECRET + "\n")
         await client.post("/", content=BODY, headers=signed())
@@ -85,7 +85,7 @@ async def test_the_secret_file_may_appear_later(printed: list[str], tmp_path: Pa
 
 
 async def test_it_fails_as_often_as_it_is_told(printed: list[str]) -> None:
-    async with listening(Listener(failures_left=2, status=202)) as client:
+    async with listening(LocalListener(failures_left=2, status=202)) as client:
         statuses = [(await client.post("/", content=BODY)).status_code for _ in range(4)]
     assert statuses == [500, 500, 202, 202]
 
@@ -93,7 +93,7 @@ async def test_it_fails_as_often_as_it_is_told(printed: list[str]) -> None:
 async def test_control_characters_of_a_stranger_do_not_reach_the_terminal(
     printed: list[str],
 ) -> None:
-    async with listening(Listener()) as client:
+    async with listening(LocalListener()) as client:
         await client.post("/", content=b"\x1b[2J\x07hello")
         await client.post("/", content=json.dumps({"a": "\x1b[2J\u202e"}).encode())
     text = "\n".join(printed)
@@ -103,14 +103,14 @@ async def test_control_characters_of_a_stranger_do_not_reach_the_terminal(
 
 
 async def test_a_long_body_is_cut(printed: list[str]) -> None:
-    async with listening(Listener()) as client:
+    async with listening(LocalListener()) as client:
         await client.post("/", content=b"x" * 100_000)
     assert "(100000 bytes)" in "\n".join(printed)
     assert len("\n".join(printed)) < 5_000
 
 
 async def test_garbage_gets_a_400_and_the_receiver_lives(printed: list[str]) -> None:
-    async with listening(Listener()) as client:
+    async with listening(LocalListener()) as client:
         port = client.base_url.port
         assert port is not None
         stream = await trio.open_tcp_stream("127.0.0.1", port)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from api.cli.demo.tally import Tally
+from api.cli.demo.tally import DemoTally
 
 
-def complete(count: int = 3) -> Tally:
-    tally = Tally(count)
+def complete(count: int = 3) -> DemoTally:
+    tally = DemoTally(count)
     for number in range(count):
         tally.sent(number, 10.0)
         tally.accepted += 1
@@ -22,7 +22,7 @@ def test_when_all_was_as_promised_there_are_no_problems() -> None:
 
 
 def test_each_thing_that_was_not_is_named() -> None:
-    lost = Tally(2)
+    lost = DemoTally(2)
     lost.sent(0, 0.0)
     lost.accepted = 2
     lost.arrived(0, 1.0)
@@ -47,7 +47,7 @@ def test_each_thing_that_was_not_is_named() -> None:
 
 
 def test_order_matters_where_it_was_promised() -> None:
-    tally = Tally(2, accepted=2)
+    tally = DemoTally(2, accepted=2)
     tally.sent(0, 0.0)
     tally.sent(1, None)
     tally.arrived(1, 1.0)
@@ -58,4 +58,4 @@ def test_order_matters_where_it_was_promised() -> None:
 
 
 def test_before_anything_arrived_there_is_no_latency() -> None:
-    assert Tally(1).latency_ms(0.99) is None
+    assert DemoTally(1).latency_ms(0.99) is None

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from engine.core.commands import Commands, Limits
+from engine.core.commands import Commands, MemoryLimits
 from engine.core.destination import Destination, Target
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Event, Outcome
 from engine.core.vocabulary import DeliveryClass, DestinationStatus, ErrorCategory
 
 NOW = 1_800_000_000.0
-LIMITS = Limits(64, 1 << 20)
+LIMITS = MemoryLimits(64, 1 << 20)
 
 
 def a_destination(**changes: Any) -> Destination:
@@ -68,8 +68,8 @@ def a_410(now: float = NOW) -> Outcome:
 
 
 def a_machine(
-    limits: Limits = LIMITS, *, now: float = NOW, chance: float = 0.5, snapshot: bytes | None = None,
-    **changes: Any,
+    limits: MemoryLimits = LIMITS, *, now: float = NOW, chance: float = 0.5,
+    snapshot: bytes | None = None, **changes: Any,
 ) -> DestinationMachine:  # fmt: skip
     return DestinationMachine(a_destination(**changes), limits, now, lambda: chance, snapshot)
 

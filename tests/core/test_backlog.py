@@ -4,7 +4,7 @@ from copy import copy
 
 import pytest
 
-from engine.core.commands import DueRequest, Limits, ReadRequest
+from engine.core.commands import DueRequest, MemoryLimits, ReadRequest
 from engine.core.lanes import MAX_SKIPPED_LANES
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
@@ -38,7 +38,7 @@ def finish(machine: DestinationMachine, deliveries: list[Delivery], now: float =
 
 
 def test_a_class_spills_when_its_share_is_full_and_leaves_room_for_more_urgent_ones() -> None:
-    machine = a_machine(Limits(64, 1 << 20))
+    machine = a_machine(MemoryLimits(64, 1 << 20))
     machine.arrive([a_delivery(seq) for seq in range(1, 101)], NOW)
     assert held(machine)[0] == 52
     machine.arrive([a_delivery(seq, queue=CRITICAL) for seq in range(101, 121)], NOW)
@@ -48,7 +48,7 @@ def test_a_class_spills_when_its_share_is_full_and_leaves_room_for_more_urgent_o
 
 
 def test_bytes_bound_memory_too_but_one_that_is_larger_than_all_goes_alone() -> None:
-    machine = a_machine(Limits(64, 1000))
+    machine = a_machine(MemoryLimits(64, 1000))
     machine.arrive([a_delivery(1, size=5000), a_delivery(2, size=10)], NOW)
     assert held(machine) == (1, 5000)
     finish(machine, step(machine).send)
@@ -205,7 +205,7 @@ def test_a_head_that_waits_long_leaves_memory_with_its_lane() -> None:
 
 
 def test_a_busy_lane_leaves_room_for_others() -> None:
-    machine = a_machine(Limits(64, 1 << 20), ordering=Ordering.KEY)
+    machine = a_machine(MemoryLimits(64, 1 << 20), ordering=Ordering.KEY)
     machine.arrive(lane(1, 1000, 1), NOW)
     of_the_lane = held(machine)[0]
     assert 20 < of_the_lane <= 33
@@ -216,7 +216,7 @@ def test_a_busy_lane_leaves_room_for_others() -> None:
 
 
 def test_a_lane_that_ran_empty_is_read_on_from_where_it_was_skipped() -> None:
-    machine = a_machine(Limits(8, 1 << 20), ordering=Ordering.KEY)
+    machine = a_machine(MemoryLimits(8, 1 << 20), ordering=Ordering.KEY)
     machine.arrive(lane(1, 20, 1), NOW)
     rows = {seq: a_delivery(seq, lane="c:1") for seq in range(1, 21)}
     done: list[int] = []
@@ -341,7 +341,7 @@ def _due_between(rows: dict[int, Delivery], request: DueRequest) -> list[Deliver
 
 def test_the_cursor_stops_when_too_many_lanes_are_skipped() -> None:
     machine = a_machine(
-        Limits(10_000, 1 << 24), ordering=Ordering.KEY, retry_schedule_s=(3600,) * 2
+        MemoryLimits(10_000, 1 << 24), ordering=Ordering.KEY, retry_schedule_s=(3600,) * 2
     )
     count = MAX_SKIPPED_LANES + 5
     for number in range(count):
@@ -369,7 +369,7 @@ def test_a_dry_run_drains_a_lane_at_once_and_in_order() -> None:
 
 
 def test_what_is_due_and_finds_no_room_is_not_asked_for_again_before_some_has_come_free() -> None:
-    machine = a_machine(Limits(64, 1000))
+    machine = a_machine(MemoryLimits(64, 1000))
     machine.restore(1, {}, 1, NOW)
     large = a_delivery(1, size=900, next_attempt_at=NOW, attempt_count=1)
     machine.arrive([a_delivery(2, size=900)], NOW)
@@ -382,7 +382,7 @@ def test_what_is_due_and_finds_no_room_is_not_asked_for_again_before_some_has_co
 
 
 def test_what_is_behind_a_full_page_of_due_ones_is_not_forgotten() -> None:
-    machine = a_machine(Limits(1, 1 << 20), retry_schedule_s=(3600, 3600))
+    machine = a_machine(MemoryLimits(1, 1 << 20), retry_schedule_s=(3600, 3600))
     machine.arrive([a_delivery(1)], NOW)
     finish_failing(machine)
     machine.arrive([a_delivery(2)], NOW)

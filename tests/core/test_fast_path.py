@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery, Outcome
 from engine.core.vocabulary import DeliveryClass, DestinationStatus, DlqStatus, Ordering
@@ -27,7 +27,7 @@ from tests.core.making import (
 )
 
 
-def a_machine_at_rest(limits: Limits = LIMITS, **changes: Any) -> DestinationMachine:
+def a_machine_at_rest(limits: MemoryLimits = LIMITS, **changes: Any) -> DestinationMachine:
     machine = a_machine(limits, **changes)
     step(machine)
     return machine
@@ -142,7 +142,7 @@ def test_what_comes_back_from_the_dead_goes_the_long_way() -> None:
 
 
 def test_what_finds_no_room_goes_the_long_way() -> None:
-    machine = a_machine_at_rest(Limits(64, 1_000))
+    machine = a_machine_at_rest(MemoryLimits(64, 1_000))
     the_other = a_delivery(1, size=900)
     assert machine.fast_path.admits([the_other])
     machine.fast_path.begin(the_other, NOW)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.commands import DeadRequest, DueRequest, Limits, ReadRequest
+from engine.core.commands import DeadRequest, DueRequest, MemoryLimits, ReadRequest
 from engine.core.health import HealthState
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
@@ -345,7 +345,7 @@ def test_health_says_what_waits() -> None:
 
 def test_a_destination_of_one_slot_still_reads_what_is_due() -> None:
     """A full memory of fresh deliveries must not keep out what is to be tried again."""
-    machine = a_machine(Limits(16, 1 << 20), concurrency=1, retry_schedule_s=(30,))
+    machine = a_machine(MemoryLimits(16, 1 << 20), concurrency=1, retry_schedule_s=(30,))
     fill(machine, 40)
     assert held(machine)[0] < 16
     (delivery,) = step(machine).send

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.core.commands import Limits
+from engine.core.commands import MemoryLimits
 from engine.core.machine import DestinationMachine
 from engine.core.vocabulary import DeliveryClass, Ordering
 from tests.core.making import NOW, a_delivery, a_machine, a_success, commit, seqs, step
@@ -58,7 +58,7 @@ def test_all_that_is_live_goes_before_any_replay_that_waits(ordering: Ordering) 
 
 
 def test_a_memory_full_of_replays_has_room_for_what_is_live() -> None:
-    machine = a_machine(Limits(64, 1 << 20), concurrency=2)
+    machine = a_machine(MemoryLimits(64, 1 << 20), concurrency=2)
     fill(machine, 200)
     step(machine)
     machine.arrive([a_delivery(201)], NOW)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.core.commands import Commands, Limits, ReadRequest
+from engine.core.commands import Commands, MemoryLimits, ReadRequest
 from engine.core.machine import DestinationMachine
 from engine.core.records import Delivery
 from engine.core.vocabulary import DeliveryStatus, DlqStatus, Ordering
@@ -131,7 +131,7 @@ def test_one_that_was_spilled_is_read_back_whenever_its_death_is_heard(
 
 
 def test_a_row_that_was_read_before_its_death_is_not_taken_for_a_new_life() -> None:
-    machine = a_machine(Limits(4, 1 << 20), **SHORT)
+    machine = a_machine(MemoryLimits(4, 1 << 20), **SHORT)
     dead, death = a_death(machine)
     machine.spilled(dead.queue, 5, 1)
     read = step(machine).read

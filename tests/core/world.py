@@ -11,7 +11,7 @@ from engine.core.commands import (
     AnyRequest,
     Commands,
     DueRequest,
-    Limits,
+    MemoryLimits,
     ReadRequest,
 )
 from engine.core.destination import Destination
@@ -44,7 +44,7 @@ class World:
     """One destination's whole world. Methods are the things that can happen."""
 
     config: Destination
-    limits: Limits
+    limits: MemoryLimits
     chance: Callable[[], float]
     now: float = NOW
     store: Store = field(default_factory=Store)
@@ -551,4 +551,6 @@ OUTCOMES: dict[str, Callable[[float], Outcome]] = {
 def a_world(
     ordering: Ordering, deliveries: int, chance: Callable[[], float], **changes: object
 ) -> World:
-    return World(a_destination(ordering=ordering, **changes), Limits(deliveries, 10_000), chance)
+    return World(
+        a_destination(ordering=ordering, **changes), MemoryLimits(deliveries, 10_000), chance
+    )

@@ -13,7 +13,7 @@ from engine.control.dlq import WITHIN_S, Bulk, DeadLetterCommands
 from engine.control.ports import Projection
 from engine.control.writer import ConfigurationWriter
 from engine.core.records import Delivery
-from engine.intake.entries import Entry
+from engine.intake.entries import QueueEntry
 from engine.log.delivery_log import DeliveryFilter
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
@@ -44,7 +44,7 @@ class Endless:
         await trio.sleep(0.01)
         return DeadStretch([], 1, None if environment == OTHER else "d")
 
-    async def enter(self, entry: Entry, within_s: float) -> list[Delivery]:
+    async def enter(self, entry: QueueEntry, within_s: float) -> list[Delivery]:
         await trio.sleep(0.01)
         cast("RequeueEntry", entry).done = ["d"]
         return []

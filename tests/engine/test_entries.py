@@ -43,7 +43,7 @@ def destinations() -> FakeDestinations:
     return FakeDestinations()
 
 
-class Entry:
+class QueueEntry:
     """One delivery to `to`, or `nothing`; `script` holds an error (or None) for each coming run."""
 
     def __init__(self, store: FakeIntakeStore, to: str = "d1") -> None:
@@ -94,7 +94,7 @@ def away(*, maybe_written: bool = True) -> StoreAwayError:
 async def test_an_entry_is_written_and_told_to_its_actors(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    entry = Entry(store)
+    entry = QueueEntry(store)
     async with running(store, destinations) as intake:
         assert await intake.entries.enter(entry) == [entry.delivery]
     ((base, dirty, again),) = entry.runs
@@ -108,7 +108,7 @@ async def test_no_backlog_row_is_asked_for_where_there_is_one(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
     destinations.dirty.add("d1")
-    entry = Entry(store)
+    entry = QueueEntry(store)
     async with running(store, destinations) as intake:
         await intake.entries.enter(entry)
     assert entry.runs[0][1] == []
@@ -118,7 +118,7 @@ async def test_entries_and_groups_take_turns_and_their_seqs_rise(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
     fates: list[Fate] = []
-    entries = [Entry(store) for _ in range(3)]
+    entries = [QueueEntry(store) for _ in range(3)]
     async with running(store, destinations) as intake, trio.open_nursery() as nursery:
         for entry in entries:
             nursery.start_soon(intake.entries.enter, entry)
@@ -142,7 +142,7 @@ async def test_what_the_database_refuses_concerns_its_entry_alone(
     destinations: FakeDestinations,
     error: StoreError,
 ) -> None:
-    bad, good = Entry(store), Entry(store)
+    bad, good = QueueEntry(store), QueueEntry(store)
     bad.script = [error]
     async with running(store, destinations) as intake:
         with pytest.raises(type(error)) as refused:
@@ -156,7 +156,7 @@ async def test_a_draw_that_fails_wrote_nothing(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
     store.script = [away()]
-    entry = Entry(store)
+    entry = QueueEntry(store)
     async with running(store, destinations) as intake:
         with pytest.raises(StoreAwayError) as refused:
             await intake.entries.enter(entry)
@@ -167,7 +167,7 @@ async def test_a_draw_that_fails_wrote_nothing(
 async def test_an_unknown_outcome_is_run_again_with_the_same_base_until_it_is_known(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    entry = Entry(store)
+    entry = QueueEntry(store)
     entry.script = [away(), away(maybe_written=False), ContentionError("again"), None]
     async with running(store, destinations) as intake:
         assert await intake.entries.enter(entry) == [entry.delivery]
@@ -179,7 +179,7 @@ async def test_an_unknown_outcome_is_run_again_with_the_same_base_until_it_is_kn
 async def test_events_are_refused_while_an_entry_is_in_doubt(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    entry = Entry(store)
+    entry = QueueEntry(store)
     entry.script = [away()] * 20
     fates: list[Fate] = []
     async with running(store, destinations) as intake, trio.open_nursery() as nursery:
@@ -194,7 +194,7 @@ async def test_events_are_refused_while_an_entry_is_in_doubt(
 async def test_who_waits_too_long_is_told_so_and_what_was_begun_goes_on(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    entry, behind = Entry(store), Entry(store)
+    entry, behind = QueueEntry(store), QueueEntry(store)
     entry.gate = trio.Event()
 
     async def wait_for_the_first(intake: Intake) -> None:
@@ -220,14 +220,14 @@ async def test_a_caller_who_is_cancelled_takes_back_what_was_not_begun(
 ) -> None:
     entries = EntryQueue(store, destinations, lambda: None)
     with trio.move_on_after(1):
-        await entries.enter(Entry(store))
+        await entries.enter(QueueEntry(store))
     assert not entries.ready
 
 
 async def test_an_entry_that_breaks_concerns_itself_alone(
     store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    broken, sound = Entry(store), Entry(store)
+    broken, sound = QueueEntry(store), QueueEntry(store)
     broken.script = [AttributeError("a mistake of ours")]
     async with running(store, destinations) as intake:
         with pytest.raises(StoreError) as told:
@@ -239,7 +239,7 @@ async def test_an_entry_that_breaks_concerns_itself_alone(
 async def test_a_loop_that_breaks_leaves_nobody_waiting(
     store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    entry = Entry(store)
+    entry = QueueEntry(store)
     entry.script = [OwnershipLostError("taken over")]
     intake = Intake(store, destinations, IDENTITY, Settings(), trio.current_time)
     raised: list[Exception] = []
@@ -274,17 +274,17 @@ async def test_actors_that_break_while_they_are_told_leave_nobody_waiting(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
         with pytest.raises(StoreAwayError):
-            await intake.entries.enter(Entry(store))
+            await intake.entries.enter(QueueEntry(store))
 
 
 async def test_a_stop_gives_back_what_waits_and_takes_no_more(
     autojump_clock: MockClock, store: FakeIntakeStore, destinations: FakeDestinations
 ) -> None:
-    first, second = Entry(store), Entry(store)
+    first, second = QueueEntry(store), QueueEntry(store)
     first.gate = trio.Event()
     refused: list[StoreAwayError] = []
 
-    async def enter(intake: Intake, entry: Entry) -> None:
+    async def enter(intake: Intake, entry: QueueEntry) -> None:
         try:
             await intake.entries.enter(entry)
         except StoreAwayError as error:
@@ -296,7 +296,7 @@ async def test_a_stop_gives_back_what_waits_and_takes_no_more(
         nursery.start_soon(enter, intake, second)
         await wait_all_tasks_blocked()
         intake.close()
-        await enter(intake, Entry(store))
+        await enter(intake, QueueEntry(store))
         first.gate.set()
     assert [error.maybe_written for error in refused] == [False, False]
     assert destinations.deliveries == [first.delivery]

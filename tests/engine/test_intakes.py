@@ -17,7 +17,7 @@ from engine.ports import Acceptance, IntakeGroup, StoreAwayError, StoreError
 from engine.settings import Settings
 from engine.submission.submission import Fate
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
-from tests.engine.test_entries import Entry
+from tests.engine.test_entries import QueueEntry
 from tests.engine.test_intake import make
 
 IDENTITY = Identity()
@@ -167,7 +167,7 @@ async def test_an_entry_and_rows_to_forget_wait_for_their_own_environment_alone(
         both.large.gate = trio.Event()
         both.submit(1, LARGE)
         await wait_all_tasks_blocked()
-        mine, other = Entry(both.small, "d1"), Entry(both.small, "d2")
+        mine, other = QueueEntry(both.small, "d1"), QueueEntry(both.small, "d2")
         other.destinations = [(2, "d2")]
         both.destinations.forgettable = [(1, "d1"), (2, "d3")]
         async with trio.open_nursery() as nursery:

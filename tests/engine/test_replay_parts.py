@@ -10,7 +10,7 @@ from engine.core.vocabulary import DeliveryOrigin, DeliveryStatus, ReplayStatus
 from engine.model.documents import read
 from engine.model.errors import Refusal
 from engine.model.identity import Identity
-from engine.replay.admission import PARKED, admitted, waits
+from engine.replay.admission import PARKED, fitting, waits
 from engine.replay.job import Leg, ReplayJob, ReplaySelection, shifted
 from engine.replay.pace import Meter, allowed, paced_until
 from engine.replay.ports import Stretch, WaitingReplay
@@ -156,7 +156,7 @@ def test_a_stuck_lane_is_passed_over_from_its_first_on_and_the_others_go() -> No
         shifted(ids[2], 1): "c:a",
         shifted(ids[3], 1): "c:b",
     }
-    found = admitted(Stretch(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
+    found = fitting(Stretch(originals, ids[-1], lost, True), a_leg(), queued, 0.0)
     assert [each.id for each in found.stretch.originals] == [ids[0], ids[2], ids[3]]
     assert found.parks == {"c:a": shifted(ids[1], -1)}
     # What the lane lost after that is found when it is read.
@@ -169,7 +169,7 @@ def test_a_lane_that_moves_and_is_full_is_waited_for() -> None:
     queued.add(some(LANE - 1, lane="c:a"), 0.0)
     originals = [some(1, 1_000 + n, lane="c:a")[0] for n in range(3)]
     leg, through = a_leg(), originals[1].id
-    found = admitted(Stretch(originals, "z", {originals[2].id: None}, True), leg, queued, 0.0)
+    found = fitting(Stretch(originals, "z", {originals[2].id: None}, True), leg, queued, 0.0)
     assert [each.id for each in found.stretch.originals] == [originals[0].id]
     assert (found.stretch.through, found.stretch.lost) == (shifted(through, -1), {})
     assert (found.stretch.end, found.blocked, found.parks) == (False, "c:a", {})
@@ -183,7 +183,7 @@ def test_past_so_many_parked_lanes_a_leg_waits() -> None:
         stuck_lane(queued, lane)
     leg = a_leg(parked={f"c:{n}": ID for n in range(PARKED - 1)})
     originals = [some(1, 1_000 + n, lane=lane)[0] for n, lane in enumerate(("c:a", "c:b", None))]
-    found = admitted(Stretch(originals, originals[2].id, {}, True), leg, queued, 0.0)
+    found = fitting(Stretch(originals, originals[2].id, {}, True), leg, queued, 0.0)
     assert (list(found.parks), found.blocked) == (["c:a"], "c:b")
     assert found.stretch.originals == []
     assert found.stretch.through == shifted(originals[1].id, -1)

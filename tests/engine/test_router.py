@@ -13,7 +13,7 @@ from engine.ingest.ingest import deliveries_of
 from engine.model.errors import Refusal
 from engine.model.identity import MAX_FANOUT
 from engine.model.read_models import Models, RuleModel
-from engine.routing.judge import Judge
+from engine.routing.judge import EventJudge
 from engine.routing.judging_time import JudgingTime
 from engine.routing.preview import SHOWN, preview
 from engine.routing.router import Router, names
@@ -100,7 +100,7 @@ def test_who_sends_ever_new_types_to_very_many_patterns_has_to_wait() -> None:
     models, used = Models(), iter(range(1_000_000))
     judging = JudgingTime(lambda: 0.0, lambda: float(next(used)))  # a second for each route
     router = Router(models, judging=judging)
-    judge = Judge(router)
+    judge = EventJudge(router)
     judge.choices(None, event(type_="first"))
     with pytest.raises(Refusal) as refusal:
         judge.choices(None, event(type_="second"))

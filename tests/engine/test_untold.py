@@ -12,7 +12,7 @@ from engine.model.identity import Identity
 from engine.ports import Claimed, DirtyDestination, StoreAwayError
 from engine.settings import Settings
 from tests.engine.fakes import FakeDestinations, FakeIntakeStore
-from tests.engine.test_entries import Entry
+from tests.engine.test_entries import QueueEntry
 from tests.engine.test_intake import make
 
 
@@ -53,14 +53,14 @@ async def run_again(intake: Intake) -> None:
     await intake.run()
 
 
-async def entered(intake: Intake, entry: Entry) -> None:
+async def entered(intake: Intake, entry: QueueEntry) -> None:
     with pytest.raises(StoreAwayError):
         await intake.entries.enter(entry)
 
 
 async def test_a_row_that_was_written_for_nothing_is_told_after_all() -> None:
     store, destinations = FakeIntakeStore(), BreakingDestinations("spare")
-    intake, entry = an_intake(store, destinations), Entry(store)
+    intake, entry = an_intake(store, destinations), QueueEntry(store)
     entry.nothing = True
     async with trio.open_nursery() as nursery:
         nursery.start_soon(entered, intake, entry)
@@ -71,7 +71,7 @@ async def test_a_row_that_was_written_for_nothing_is_told_after_all() -> None:
 
 async def test_entered_deliveries_are_told_after_all() -> None:
     store, destinations = FakeIntakeStore(), BreakingDestinations("arrived", "untold")
-    intake, entry = an_intake(store, destinations), Entry(store)
+    intake, entry = an_intake(store, destinations), QueueEntry(store)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(entered, intake, entry)
         await wait_all_tasks_blocked()

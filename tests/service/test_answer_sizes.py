@@ -5,7 +5,7 @@ from typing import Any
 from api.pages import PAGE_BYTES
 from api.routes import Embed, Route
 from api.table import ROUTES
-from engine.core.vocabulary import DeliveryStatus, DlqStatus, Trouble
+from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, DlqStatus
 from storage.database.connection import Connection
 from storage.encryption.secretbox import SecretBox
 from tests.api.house import Caller, Response
@@ -41,7 +41,7 @@ TEXTS: dict[str, dict[str, Any]] = {
         "last_error": b"\x01" * 4_096,
         "status": DeliveryStatus.FAILED,
         "dlq_status": DlqStatus.IN_DLQ,
-        "trouble": Trouble.DEAD,
+        "trouble": DeliveryTrouble.DEAD,
     },
     "replay_jobs": {
         "error": "\x01" * 2_000,

@@ -8,7 +8,7 @@ import trio
 from engine.core.vocabulary import Scope
 from engine.model.configuration import Tenant
 from engine.model.read_models import SessionCustomer
-from engine.routing.judge import Judge
+from engine.routing.judge import EventJudge
 from tests.api.house import Caller
 from tests.engine.test_pattern_index import dearest
 from tests.engine.test_router import rule as made_rule
@@ -189,16 +189,16 @@ async def test_a_preview_by_the_dearest_rules_gives_way_and_is_charged(
         more = patterns[each : each + 100]
         house.server.models.put_rule(made_rule(f"r{each}", to, *more, environment=number))
     slices, answered = 0, trio.Event()
-    give_way = Judge._give_way
+    give_way = EventJudge._give_way
 
-    async def giving_way(judge: Judge, environment: int) -> None:
+    async def giving_way(judge: EventJudge, environment: int) -> None:
         nonlocal slices
         slices += 1
         if slices == 10:
             await answered.wait()
         await give_way(judge, environment)
 
-    monkeypatch.setattr(Judge, "_give_way", giving_way)
+    monkeypatch.setattr(EventJudge, "_give_way", giving_way)
     event = {"eventType": ".".join(["a"] * 126), "payload": {}}
     async with trio.open_nursery() as nursery:
 

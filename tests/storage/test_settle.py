@@ -17,7 +17,7 @@ from engine.ports import (
 )
 from storage.counters.minutes import Counted
 from storage.database.bridge import Bridge
-from storage.database.freshness import KNOWN
+from storage.database.plan_refresh import KNOWN
 from storage.database.profiles import UPKEEP
 from storage.log.partitions import Partition, day_of, make_partitions
 from storage.recording.outcomes import Shape, settle_statement

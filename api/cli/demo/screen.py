@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from api.cli.demo.tally import Tally
+from api.cli.demo.tally import DemoTally
 
 FRAME_S = 0.1  # ten frames a second look live
 LINE_S = 1.0  # plain lines: enough to see that it goes on
@@ -25,7 +25,7 @@ class Screen:
         self._console.print(text, soft_wrap=True)
 
     @asynccontextmanager
-    async def watching(self, tally: Tally) -> AsyncIterator[None]:
+    async def watching(self, tally: DemoTally) -> AsyncIterator[None]:
         """Show a tally as it grows, for as long as the block runs."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._live if self._console.is_terminal else self._lines, tally)
@@ -34,7 +34,7 @@ class Screen:
             finally:
                 nursery.cancel_scope.cancel()
 
-    async def _live(self, tally: Tally) -> None:
+    async def _live(self, tally: DemoTally) -> None:
         with Live(table_of(tally), console=self._console, auto_refresh=False) as live:
             try:
                 while True:
@@ -43,7 +43,7 @@ class Screen:
             finally:
                 live.update(table_of(tally), refresh=True)
 
-    async def _lines(self, tally: Tally) -> None:
+    async def _lines(self, tally: DemoTally) -> None:
         try:
             while True:
                 await trio.sleep(LINE_S)
@@ -52,7 +52,7 @@ class Screen:
             self._console.print("   " + line_of(tally), soft_wrap=True)
 
 
-def line_of(tally: Tally) -> str:
+def line_of(tally: DemoTally) -> str:
     """Return a tally in one line."""
     parts = [
         f"accepted {tally.accepted}/{tally.expected}",
@@ -66,7 +66,7 @@ def line_of(tally: Tally) -> str:
     return ", ".join(parts)
 
 
-def table_of(tally: Tally) -> Table:
+def table_of(tally: DemoTally) -> Table:
     """Return a tally as a table."""
     table = Table.grid(padding=(0, 2))
     share = len(tally.order) / max(1, tally.expected)
@@ -84,7 +84,7 @@ def table_of(tally: Tally) -> Table:
     return table
 
 
-def milliseconds(tally: Tally, share: float) -> str:
+def milliseconds(tally: DemoTally, share: float) -> str:
     """Return a percentile of the latency as people read it."""
     value = tally.latency_ms(share)
     if value is None:

@@ -11,9 +11,9 @@ import angarium
 from angarium import AsyncClient, VerificationError
 from angarium.shapes import Destination, EventInput
 from api.cli.demo.screen import Screen, milliseconds
-from api.cli.demo.tally import Tally
+from api.cli.demo.tally import DemoTally
 from api.cli.errors import Trouble
-from api.cli.receiver import Reply, Request, listen, port_of, receive
+from api.cli.receiver import ReceivedRequest, ReceiverReply, listen, port_of, receive
 
 SENDERS = 1  # one by one: with more, the latency shown would be that of this program's own queue
 BATCH = 100
@@ -28,33 +28,33 @@ ORDERED_SCHEDULE = [1, 1, 1, 1, 2, 2, 5, 5, 10, 10]
 class Inbox:
     """A receiver's side: it verifies everything, and fails on purpose until `healthy_at`."""
 
-    tally: Tally
+    tally: DemoTally
     secrets: list[str] = field(default_factory=list)
     outage_s: float = 0.0
     outage_ends: float | None = None
     moved: trio.Event = field(default_factory=trio.Event)
 
-    async def respond(self, request: Request) -> Reply:
+    async def respond(self, request: ReceivedRequest) -> ReceiverReply:
         """Verify one webhook and answer it."""
         now = time.monotonic()
         try:
             webhook = angarium.verify(request.body, request.headers, self.secrets)
         except (VerificationError, ValueError):
             self.tally.refused += 1
-            return Reply(400)
+            return ReceiverReply(400)
         data = webhook.get("data") if isinstance(webhook, dict) else None
         if not isinstance(data, dict) or "number" not in data:
-            return Reply(204)  # the sample of a test
+            return ReceiverReply(204)  # the sample of a test
         if self.outage_s:
             if self.outage_ends is None:
                 self.outage_ends = now + self.outage_s
             if now < self.outage_ends:
                 self.tally.failures += 1
                 self.moved.set()
-                return Reply(500)
+                return ReceiverReply(500)
         self.tally.arrived(data["number"], now)
         self.moved.set()
-        return Reply(204)
+        return ReceiverReply(204)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Story:
 
     async def steady_receiver(self) -> None:
         """Send events one by one and in batches to a receiver that does well."""
-        tally = Tally(self.events)
+        tally = DemoTally(self.events)
         inbox = Inbox(tally)
         single = self.events // 2
         async with trio.open_nursery() as nursery:
@@ -130,7 +130,7 @@ class Story:
             )
         raise Trouble(f"the server cannot reach this machine: {result['errorMessage']}")
 
-    async def send_singly(self, tally: Tally, numbers: Iterable[int]) -> None:
+    async def send_singly(self, tally: DemoTally, numbers: Iterable[int]) -> None:
         """Send events one by one, over several connections."""
         waiting = iter(numbers)
 
@@ -145,7 +145,7 @@ class Story:
             for _ in range(SENDERS):
                 nursery.start_soon(sender)
 
-    async def send_batches(self, tally: Tally, numbers: range) -> None:
+    async def send_batches(self, tally: DemoTally, numbers: range) -> None:
         """Send events in batches."""
         for start in range(numbers.start, numbers.stop, BATCH):
             chunk = range(start, min(start + BATCH, numbers.stop))
@@ -172,7 +172,7 @@ class Story:
 
     async def failing_receiver(self) -> None:
         """Send events to a STRICT destination whose receiver is down for a while."""
-        tally = Tally(ORDERED_EVENTS)
+        tally = DemoTally(ORDERED_EVENTS)
         inbox = Inbox(tally, outage_s=OUTAGE_S)
         async with trio.open_nursery() as nursery:
             sockets = await listen("127.0.0.1", 0)
@@ -254,7 +254,7 @@ class Story:
             if quiet.cancelled_caught:
                 return
 
-    def judge(self, tally: Tally, *, in_order: bool) -> None:
+    def judge(self, tally: DemoTally, *, in_order: bool) -> None:
         """Note what was not as promised."""
         for problem in tally.problems(in_order=in_order):
             self.problems.append(problem)

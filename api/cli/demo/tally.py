@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Tally:
+class DemoTally:
     """The counts of one act. Instants are seconds of any one clock."""
 
     expected: int

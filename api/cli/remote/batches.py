@@ -25,7 +25,7 @@ class Line(NamedTuple):
     raw: bytes
 
 
-class Tally:
+class BatchTally:
     """What became of the lines."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ def send_lines(
     client: "Client", lines: Iterable[bytes], output: Output, most: int = MOST_EVENTS
 ) -> None:
     """Send all lines and print the totals. Raises Exit 1 where one was rejected, AngariumError."""
-    tally = Tally()
+    tally = BatchTally()
     try:
         for chunk in _chunks(_objects(lines, tally), most):
             _send(client, chunk, tally)
@@ -62,7 +62,7 @@ def send_lines(
         raise click.exceptions.Exit(FAILED)
 
 
-def _objects(lines: Iterable[bytes], tally: Tally) -> Iterator[Line]:
+def _objects(lines: Iterable[bytes], tally: BatchTally) -> Iterator[Line]:
     for number, raw in enumerate(lines, 1):
         line = Line(number, raw.strip())
         if not line.raw:
@@ -92,7 +92,7 @@ def _chunks(lines: Iterable[Line], most: int) -> Iterator[list[Line]]:
         yield chunk
 
 
-def _send(client: "Client", chunk: list[Line], tally: Tally) -> None:
+def _send(client: "Client", chunk: list[Line], tally: BatchTally) -> None:
     from angarium import InvalidRequestError
 
     try:

@@ -14,7 +14,7 @@ from engine.filters.parser import FIELDS
 from engine.ingest.event_json import (
     BATCH_EVENTS,
     EVENT_BYTES,
-    EventInput,
+    DecodedEvent,
     check_type,
     read_batch,
     read_event,
@@ -27,7 +27,7 @@ from tests.fuzz.door import Door
 
 ID = "01890000-0000-7000-8000-000000000000"
 TEXTS = ("source", "customerExternalId", "idempotencyKey", "correlationId", "requestId")
-NAMES = frozenset(EventInput.__struct_fields__)
+NAMES = frozenset(DecodedEvent.__struct_fields__)
 
 
 def check(data: bytes) -> None:
@@ -81,7 +81,7 @@ def _check_event(data: bytes) -> None:
     _check_shown(given, payload)
 
 
-def _check_shown(given: EventInput, payload: bytes) -> None:
+def _check_shown(given: DecodedEvent, payload: bytes) -> None:
     """It can be shown, judged by filters, and sent."""
     at_ms = given.occurred_at_ms(0)
     text = iso(at_ms)

@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from api.budget import BodyBudget
-from api.door.connection import Connection
+from api.door.connection import ClientConnection
 from api.door.exchange import Exchange
 from api.door.framing import MAX_HEAD, MalformedError
 from api.door.limits import LIMITS
@@ -201,7 +201,7 @@ def _raise(error: Exception) -> None:
     raise error
 
 
-class _Watched(Connection):
+class _Watched(ClientConnection):
     """A connection that tells of what it refuses."""
 
     __slots__ = ("house", "malformed")

@@ -226,7 +226,7 @@ ENTRANCE = (
     mutant(
         "a lane's first is passed over",
         "A replay job that parks a lane begins again behind the first that it parked.",
-        (runner, "admitted", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
+        (runner, "fitting", "parks[lane] = shifted(each.id, -1)", "parks[lane] = each.id"),
         needs="replay KEY",
     ),
     mutant(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DestinationStatus, Trouble
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DeliveryTrouble, DestinationStatus
 from engine.ports import BacklogRow, ReadBack
 from tests.sim.store.connection import Pool
 from tests.sim.store.stored import WAITING, StoredDelivery
@@ -171,7 +171,7 @@ class SimulatedBacklog:
         """What is IN_DLQ, oldest first; see the port."""
 
         def work() -> list[Delivery]:
-            dead = self._tables.shelf(environment, destination).troubled(Trouble.DEAD)
+            dead = self._tables.shelf(environment, destination).troubled(DeliveryTrouble.DEAD)
             return self._read(dead[:limit])
 
         return await self._pool.read("read dead", work)
@@ -185,4 +185,4 @@ class SimulatedBacklog:
         return await self._pool.read("read snapshots", work)
 
     def _retrying(self, environment: int, destination: str) -> list[StoredDelivery]:
-        return self._tables.shelf(environment, destination).troubled(Trouble.RETRYING)
+        return self._tables.shelf(environment, destination).troubled(DeliveryTrouble.RETRYING)

@@ -4,7 +4,7 @@ rows at a time."""
 from collections.abc import Iterator
 from itertools import islice
 
-from engine.core.vocabulary import Trouble
+from engine.core.vocabulary import DeliveryTrouble
 from engine.log.delivery_log import DeliveryFilter
 from engine.recording.requeue import Dead, DeadStretch
 from storage.log.partitions import lowest_id
@@ -76,7 +76,7 @@ class SimulatedDeadLetters:
         for (number, identifier), row in sorted(
             self._tables.deliveries.items(), key=lambda each: each[0]
         ):
-            if number != environment or row.trouble is not Trouble.DEAD:
+            if number != environment or row.trouble is not DeliveryTrouble.DEAD:
                 continue
             if which.ids is not None and identifier not in which.ids:
                 continue

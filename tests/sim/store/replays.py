@@ -9,7 +9,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from engine.core.vocabulary import DeliveryClass, DeliveryStatus, ReplayStatus, Trouble
+from engine.core.vocabulary import DeliveryClass, DeliveryStatus, DeliveryTrouble, ReplayStatus
 from engine.ports import DirtyDestination
 from engine.replay.job import UNFINISHED, Leg, ReplayJob, shifted
 from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
@@ -21,7 +21,7 @@ from tests.sim.store.stored import StoredDelivery
 from tests.sim.store.tables import Tables
 
 LAST_MS = (1 << 48) - 1
-_TROUBLED = (Trouble.FAILED, Trouble.DEAD)
+_TROUBLED = (DeliveryTrouble.FAILED, DeliveryTrouble.DEAD)
 
 
 class SimulatedReplays:

@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from engine.core.records import Delivery
-from engine.core.vocabulary import DeliveryStatus, DestinationStatus, DlqStatus, Trouble
+from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, DestinationStatus, DlqStatus
 from engine.ports import DirtyDestination
 from engine.recording.requeue import CHUNK_BYTES, ChunkAudit, Requeued
 from tests.sim.store.connection import HotConnection
@@ -37,7 +37,7 @@ def requeue(
         if size < CHUNK_BYTES:
             tables.shelf(environment, row.destination).move(row, base + place)
             row.status, row.dlq = DeliveryStatus.PENDING, DlqStatus.RETRIED_FROM_DLQ
-            row.trouble = Trouble.REQUEUED
+            row.trouble = DeliveryTrouble.REQUEUED
             row.schedule_start = row.attempts
             row.due_ms = None
             row.updated_at_ms = int(tables.now() * 1000)
@@ -103,7 +103,7 @@ def discard(
         row = tables.deliveries.get((environment, identifier))
         if row is None or not row.dead:
             continue
-        row.dlq, row.trouble = DlqStatus.DISCARDED, Trouble.FAILED
+        row.dlq, row.trouble = DlqStatus.DISCARDED, DeliveryTrouble.FAILED
         row.updated_at_ms = int(tables.now() * 1000)
         done.append(identifier)
     _audit(tables, audited, len(done))

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from engine.core import minutes
 from engine.core.records import Settlement
-from engine.core.vocabulary import DeliveryStatus, DlqStatus, Trouble
+from engine.core.vocabulary import DeliveryStatus, DeliveryTrouble, DlqStatus
 from engine.ports import PoisonError, SettleGroup, StoreError
 from tests.sim.store.connection import HotConnection
 from tests.sim.store.intake import POISON
@@ -126,7 +126,7 @@ def _succeed(row: StoredDelivery, settlement: Settlement) -> None:
     row.attempts = attempt.number
     row.response_status = outcome.status
     row.delivered_at_ms = row.updated_at_ms = int(outcome.started_at * 1000) + outcome.duration_ms
-    row.trouble = None if row.dlq is None else Trouble.REQUEUED
+    row.trouble = None if row.dlq is None else DeliveryTrouble.REQUEUED
     row.category = row.last_error = row.due_ms = None
 
 

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
 from heapq import merge
 
-from engine.core.vocabulary import DeliveryClass, Trouble
+from engine.core.vocabulary import DeliveryClass, DeliveryTrouble
 from tests.sim.store.stored import StoredDelivery
 
 
@@ -55,6 +55,6 @@ class Shelf:
         first, last = bisect_right(self._ids, after), bisect_left(self._ids, below)
         return map(self.rows.__getitem__, self._ids[first:last])
 
-    def troubled(self, trouble: Trouble) -> list[StoredDelivery]:
+    def troubled(self, trouble: DeliveryTrouble) -> list[StoredDelivery]:
         """Rows of a partial index, in order of id."""
         return [row for row in map(self.rows.__getitem__, self._ids) if row.trouble is trouble]

@@ -11,10 +11,10 @@ from engine.core.vocabulary import (
     DeliveryKind,
     DeliveryOrigin,
     DeliveryStatus,
+    DeliveryTrouble,
     DlqStatus,
     ErrorCategory,
     Priority,
-    Trouble,
 )
 
 WAITING = frozenset({DeliveryStatus.PENDING, DeliveryStatus.RETRYING})
@@ -56,7 +56,7 @@ class StoredDelivery:
     schedule_start: int = 0
     status: DeliveryStatus = DeliveryStatus.PENDING
     dlq: DlqStatus | None = None
-    trouble: Trouble | None = None
+    trouble: DeliveryTrouble | None = None
     due_ms: int | None = None
     delivered_at_ms: int | None = None
     dead_lettered_at_ms: int | None = None
@@ -156,10 +156,10 @@ def stored(delivery: Delivery, seq: int) -> StoredDelivery:
     )
 
 
-def trouble_of(status: DeliveryStatus, dlq: DlqStatus | None) -> Trouble | None:
+def trouble_of(status: DeliveryStatus, dlq: DlqStatus | None) -> DeliveryTrouble | None:
     """Return which partial index a row is in."""
     if status is DeliveryStatus.RETRYING:
-        return Trouble.RETRYING
+        return DeliveryTrouble.RETRYING
     if status is DeliveryStatus.FAILED:
-        return Trouble.DEAD if dlq is DlqStatus.IN_DLQ else Trouble.FAILED
-    return Trouble.REQUEUED if dlq is DlqStatus.RETRIED_FROM_DLQ else None
+        return DeliveryTrouble.DEAD if dlq is DlqStatus.IN_DLQ else DeliveryTrouble.FAILED
+    return DeliveryTrouble.REQUEUED if dlq is DlqStatus.RETRIED_FROM_DLQ else None

@@ -13,7 +13,7 @@ FIRST_S = 0.1  # a plan of an empty partition serves for so long: some thousand 
 LONGEST_S = 60.0
 
 
-class Freshness:
+class PlanRefresh:
     """The age of one connection's plans. Each lot lives twice as long as the one before."""
 
     def __init__(self, connection: Connection) -> None:

@@ -4,8 +4,8 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from storage.database import freshness
-from storage.database.freshness import FIRST_S, LONGEST_S, Freshness
+from storage.database import plan_refresh
+from storage.database.plan_refresh import FIRST_S, LONGEST_S, PlanRefresh
 
 
 class Scripted:
@@ -23,7 +23,7 @@ class Scripted:
 async def times_of_remaking(clock: MockClock, until: float, step: float) -> list[float]:
     """Run one statement every `step` seconds and return when plans were remade."""
     connection = Scripted()
-    fresh = Freshness(connection)  # type: ignore[arg-type]  # just what is used of it
+    fresh = PlanRefresh(connection)  # type: ignore[arg-type]  # just what is used of it
     start = trio.current_time()
     while trio.current_time() - start < until:
         await fresh.keep("SELECT 1")
@@ -44,7 +44,7 @@ async def test_plans_are_remade_at_doubling_ages_and_then_every_minute(
 
 async def test_a_statement_that_is_new_starts_all_over(mock_clock: MockClock) -> None:
     connection = Scripted()
-    fresh = Freshness(connection)  # type: ignore[arg-type]  # just what is used of it
+    fresh = PlanRefresh(connection)  # type: ignore[arg-type]  # just what is used of it
     for sql in ("SELECT 1", "SELECT 2"):
         for _ in range(4):
             await fresh.keep(sql)
@@ -57,8 +57,8 @@ async def test_a_statement_that_is_new_starts_all_over(mock_clock: MockClock) ->
 
 
 async def test_texts_are_remembered_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freshness, "KNOWN", 3)
-    fresh = Freshness(Scripted())  # type: ignore[arg-type]  # just what is used of it
+    monkeypatch.setattr(plan_refresh, "KNOWN", 3)
+    fresh = PlanRefresh(Scripted())  # type: ignore[arg-type]  # just what is used of it
     for number in range(10):
         await fresh.keep(f"SELECT {number}")
     assert list(fresh._known) == ["SELECT 7", "SELECT 8", "SELECT 9"]
