@@ -20,6 +20,9 @@ PYTEST_ARGS ?= -n 3 --dist worksteal
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --no-annotate --quiet
 
+# What Python compiles is kept, whatever the shell says: the tests start some hundred processes.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run demo dist tools test prove check bench chaos sim fuzz lock clean
 

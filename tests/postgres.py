@@ -101,7 +101,9 @@ class TestServer:
         async with _administrator(
             await trio.to_thread.run_sync(self.url, "postgres")
         ) as connection:
-            await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            # Copied as files, 700 small ones: through the log they take twice the time.
+            made = f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"
+            await connection.execute(made)
         try:
             yield self.url(name)
         finally:

@@ -25,7 +25,6 @@ def test_what_is_made_and_kept_is_looked_at_in_small_lots_and_not_as_a_whole() -
     finally:
         gc.callbacks.remove(look)
         gc.set_threshold(*before)
-        gc.unfreeze()
     assert len(made) == MANY
     assert {generation for generation, _ in looked} == {0, 1}
     assert max(objects for _, objects in looked) <= YOUNG * (TIMES_YOUNG + 2) + SPARE
