@@ -10,6 +10,7 @@ from api.budget import BodyBudget, Streams
 from api.gate import Gate
 from api.shares import ControlShares
 from engine.actors.reports import DestinationReport, Totals
+from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.customers import CustomerCommands
 from engine.control.destinations import DestinationCommands
@@ -18,7 +19,7 @@ from engine.control.inference import Inference
 from engine.control.inspection import Inspections
 from engine.control.keys import KeyCommands
 from engine.control.last_use import LastUse
-from engine.control.ports import CustomerStore, DestinationStore, RuleStore, TransformStore
+from engine.control.ports import CustomerStore, DestinationPages, RuleStore, TransformStore
 from engine.control.replays import ReplayCommands
 from engine.control.rules import RuleCommands
 from engine.control.schemas import SchemaCommands
@@ -31,7 +32,7 @@ from engine.files.urls import FileUrls
 from engine.filters.failures import FilterFailures
 from engine.ingest.uploads import Uploads
 from engine.log.delivery_log import DeliveryLog, EventLog
-from engine.log.observability import AnalyticsStore, AuditLog
+from engine.log.observability import AnalyticsStore, AuditLog, EnvironmentCounters, Troubles
 from engine.model.read_models import Models
 from engine.outbound.ports import TemplateStage
 from engine.outbound.remake import Remake
@@ -93,7 +94,7 @@ class Services:
     replays: ReplayCommands
     replay_store: JobStore
     replay_speed: Callable[[str], float | None]  # of a job: its deliveries that end in a second
-    destination_store: DestinationStore
+    destination_store: DestinationPages
     rule_store: RuleStore
     catalog: Catalog
     templates: TemplateStage
@@ -112,6 +113,9 @@ class Services:
     visibility: Visibility
     plans: Plans
     analytics: AnalyticsStore
+    environment_counters: EnvironmentCounters
+    troubles: Troubles
+    surveys: Surveys
     audit_log: AuditLog
     throughput: Throughput
     watch: LoopWatch

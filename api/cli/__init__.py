@@ -47,6 +47,7 @@ REMOTE = {
     "schemas": Subcommand(".remote.schemas", "What events of a type must look like."),
     "transforms": Subcommand(".remote.transforms", "What destinations are sent, by scripts."),
     "throughput": Subcommand(".remote.throughput", "An environment's rates, now."),
+    "observability": Subcommand("", "What an environment holds, and what it did."),
     "audit": Subcommand("", "Who changed what, when."),
     "customers": Subcommand(".remote.customers", "End-customers' quotas, and what they have."),
     "workspace": Subcommand(".remote.workspace", "Customers' portals, and what customers may do."),

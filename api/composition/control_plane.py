@@ -7,6 +7,7 @@ from api.gate import Gate
 from api.ingestion import Ingestion
 from api.ingestion_routes import make_blueprint
 from api.services import FileServices, Services
+from engine.actors.survey import Surveys
 from engine.control.customers import CustomerCommands
 from engine.control.dlq import DeadLetterCommands
 from engine.control.inference import Inference
@@ -23,11 +24,13 @@ from engine.plans.plans import Visibility
 from storage.audit.log import PostgresAudit
 from storage.configuration.accounts import Accounts
 from storage.counters.analytics import PostgresAnalytics
+from storage.counters.environments import PostgresEnvironmentCounters
 from storage.counters.hours import Rollup
 from storage.database.profiles import LOG, LOG_READERS
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.log.deliveries import PostgresDeliveries
 from storage.log.events import PostgresEvents
+from storage.log.troubles import PostgresTroubles
 from storage.replays.jobs import PostgresJobs
 
 if TYPE_CHECKING:
@@ -113,6 +116,9 @@ def services_of(server: "Server", gate: Gate, ingestion: Ingestion) -> Services:
         visibility=visibility,
         plans=server.plans,
         analytics=PostgresAnalytics(server.bridge.pool, rollup.wanted),
+        environment_counters=PostgresEnvironmentCounters(server.bridge.pool, rollup.wanted_all),
+        troubles=PostgresTroubles(pages),
+        surveys=Surveys(server.directory),
         audit_log=PostgresAudit(server.bridge.pool),
         throughput=server.throughput,
         watch=server.watch,

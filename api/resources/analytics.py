@@ -1,6 +1,6 @@
-"""A destination's counters over a period: totals, a series, and what went wrong."""
+"""Counters of a destination or an environment over a period: totals, a series, and what went wrong."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -12,12 +12,13 @@ from pydantic import Field
 from api.call import Answer, Call, Opened
 from api.queries import Query
 from api.resources.destinations import required
-from api.routes import READ, Embed, Method, Route
+from api.routes import READ, Command, Embed, Method, Route
 from api.shapes.observability import Analytics
+from api.shapes.overview import EnvironmentAnalytics
 from engine.core.counters import percentiles_ms
-from engine.log.observability import CounterSums, nothing, total_of
+from engine.log.observability import CounterSums, DestinationTotals, nothing, total_of
 from engine.model.instants import iso
-from engine.model.words import GranularityName, PeriodName
+from engine.model.words import EnvironmentName, GranularityName, PeriodName
 
 MINUTE_MS = 60_000
 HOUR, DAY = 60, 1_440  # in minutes, as everything here
@@ -27,7 +28,11 @@ GRANULARITIES = {"minute": 1, "hour": HOUR, "day": DAY}
 # for. (At 1,440 others waited twice as long, and it took no less itself.)
 PORTION = 360
 AT_ONCE = 200  # points rendered between two checkpoints: some 2 ms, and at most 64 KiB
+TOP = 10  # destinations of an environment that are named
 WHOLE_POINTS = 1_440  # of an answer that is made as a whole: 240 KiB
+
+
+Tallies = Sequence[tuple[int, CounterSums]]
 
 
 class AnalyticsQuery(Query):
@@ -37,6 +42,12 @@ class AnalyticsQuery(Query):
     granularity: GranularityName | None = Field(
         None, description="By default minute up to 6h, hour up to 7d, else day."
     )
+
+
+class EnvironmentAnalyticsQuery(AnalyticsQuery):
+    """The same, and which environment."""
+
+    environment: EnvironmentName | None = None
 
 
 def default_granularity(period: int) -> GranularityName:
@@ -61,33 +72,70 @@ async def analytics(call: Call) -> Answer:
     period = PERIODS[query.period]
     granularity = query.granularity or default_granularity(period)
     start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period)
-    parts = _parts(call, record.id, query.period, granularity, start, end)
-    if period // GRANULARITIES[granularity] <= WHOLE_POINTS:
+    store = call.services.analytics
+
+    async def tallies(begin: int, until: int, size: int) -> Tallies:
+        return await store.tallies(call.number, record.id, begin, until, size)
+
+    head = {"destinationId": record.id, **_shown_period(query.period, granularity, start, end)}
+    parts = _parts(head, tallies, GRANULARITIES[granularity], start, end, _nothing_else)
+    return await _answer(parts, period // GRANULARITIES[granularity])
+
+
+async def of_environment(call: Call) -> Answer:
+    """Sum the counters of all destinations that exist for the caller."""
+    query = call.query_as(EnvironmentAnalyticsQuery)
+    period = PERIODS[query.period]
+    granularity = query.granularity or default_granularity(period)
+    start, end = bounds(int(call.services.now() * 1000) // MINUTE_MS, period)
+    store = call.services.environment_counters
+    account = None if call.customer is None else call.customer.account
+
+    async def tallies(begin: int, until: int, size: int) -> Tallies:
+        return await store.tallies(call.number, account, begin, until, size)
+
+    async def top() -> Mapping[str, Any]:
+        found = await store.top(call.number, account, start, end, TOP)
+        return {"topDestinations": [_top(each) for each in found]}
+
+    head = {
+        "environment": call.environment_name.name,
+        **_shown_period(query.period, granularity, start, end),
+    }
+    parts = _parts(head, tallies, GRANULARITIES[granularity], start, end, top)
+    return await _answer(parts, period // GRANULARITIES[granularity])
+
+
+def _shown_period(period: str, granularity: str, start: int, end: int) -> dict[str, str]:
+    return {"period": period, "granularity": granularity, "from": _at(start), "to": _at(end)}
+
+
+async def _answer(parts: AsyncGenerator[bytes, None], points: int) -> Answer:
+    if points <= WHOLE_POINTS:
         return Answer(200, body=b"".join([part async for part in parts]))
     first = await anext(parts)  # where the store is away it is an answer, and none that breaks off
     return Answer(200, chunks=Opened(first, parts))
 
 
+async def _nothing_else() -> Mapping[str, Any]:
+    return {}
+
+
 async def _parts(
-    call: Call, destination: str, period: str, granularity: str, start: int, end: int
+    head: Mapping[str, Any],
+    read: Callable[[int, int, int], Awaitable[Tallies]],
+    size: int,
+    start: int,
+    end: int,
+    rest: Callable[[], Awaitable[Mapping[str, Any]]],
 ) -> AsyncGenerator[bytes, None]:
-    """Yield the answer in parts of at most `AT_ONCE` points: the series, and then its sums."""
-    size = GRANULARITIES[granularity]
-    head = {
-        "destinationId": destination,
-        "period": period,
-        "granularity": granularity,
-        "from": _at(start),
-        "to": _at(end),
-    }
+    """Yield the answer in parts of at most `AT_ONCE` points: the series, its sums, and the rest."""
     before = orjson.dumps(head)[:-1] + b',"series":['
     totals = nothing()
     portion = PORTION if size == 1 else end - start
     for begin in range(start, end, portion):
         until = min(end, begin + portion)
-        tallies = await call.services.analytics.tallies(
-            call.number, destination, begin, until, size
-        )
+        tallies = await read(begin, until, size)
         totals.add(total_of([tally for _, tally in tallies]))
         points = iter(_points(dict(tallies), begin, until, size))
         while shown := [_point(*each) for each in islice(points, AT_ONCE)]:
@@ -95,8 +143,19 @@ async def _parts(
             before = b","
             await trio.lowlevel.checkpoint()
     categories = {category.name: count for category, count in totals.categories().items()}
-    sums = orjson.dumps({"totals": _shown(totals), "errorCategories": categories})
+    sums = orjson.dumps({"totals": _shown(totals), "errorCategories": categories, **await rest()})
     yield b"]," + sums[1:]
+
+
+def _top(each: DestinationTotals) -> dict[str, Any]:
+    return {
+        "destinationId": each.destination,
+        "attempts": each.attempts,
+        "delivered": each.delivered,
+        "failed": each.failed,
+        "retried": each.retried,
+        "deadLettered": each.dead_lettered,
+    }
 
 
 def _point(at: int, tally: CounterSums | None) -> bytes:
@@ -165,5 +224,21 @@ ROUTES = (
         query=AnalyticsQuery,
         responses={200: Analytics},
         refusals=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/observability/analytics",
+        name="getAnalytics",
+        command=Command("observability analytics"),
+        client=Method("observability.analytics"),
+        summary="Show an environment's counters over a period",
+        description="The sums of all its destinations, archived ones too, as a destination's analytics "
+        "show them. `topDestinations` are the ten with the most attempts.",
+        tag="Observability",
+        scopes=READ,
+        embed=Embed.OWN,
+        handler=of_environment,
+        query=EnvironmentAnalyticsQuery,
+        responses={200: EnvironmentAnalytics},
     ),
 )

@@ -360,6 +360,10 @@ class Directory:
             health = self._context.health(None, config, snapshot, pending)
         return DestinationReport(health=health, pending=pending, in_flight=0, actor=AT_REST)
 
+    def known(self, environment: int) -> set[str]:
+        """Return the destinations of an environment that have an actor, or something that waits."""
+        return {*self._actors_of.get(environment, ()), *self._dormant_of.get(environment, ())}
+
     def totals(self, environment: int) -> Totals:
         """Return what waits and is in flight in an environment."""
         pending = in_flight = 0

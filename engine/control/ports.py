@@ -123,6 +123,13 @@ class DestinationStore(Protocol):
         """Return the customerExternalId of an account."""
 
 
+class DestinationPages(DestinationStore, Protocol):
+    """The same, with what lists need that are not in the order of ids."""
+
+    async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
+        """Return those of some destinations that exist, in the given order."""
+
+
 class TransformStore(Protocol):
     """Transform scripts."""
 

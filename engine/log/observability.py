@@ -6,7 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from engine.core.counters import BUCKETS
-from engine.core.vocabulary import ErrorCategory
+from engine.core.vocabulary import DeliveryTrouble, ErrorCategory
 from engine.model.configuration import AuditEntry
 
 
@@ -75,6 +75,76 @@ class AnalyticsStore(Protocol):
     ) -> Sequence[tuple[int, CounterSums]]:
         """Return the sums by stretches of `size` minutes (counted from the epoch), in order, each with
         the number of its stretch. Stretches in which nothing happened are left out."""
+
+
+class DestinationTotals(Struct, frozen=True):
+    """Counters of one destination over a period, without its latencies."""
+
+    destination: str
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    dead_lettered: int
+
+
+class DestinationHour(Struct, frozen=True):
+    """Counters of one destination over an hour, counted from the epoch."""
+
+    destination: str
+    hour: int
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    dead_lettered: int
+
+
+class EnvironmentCounters(Protocol):
+    """Reads of many destinations' counters. `account`: only destinations of this customer's account.
+    Instants are as in `AnalyticsStore`."""
+
+    async def tallies(
+        self, environment: int, account: str | None, start: int, end: int, size: int
+    ) -> Sequence[tuple[int, CounterSums]]:
+        """Return the sums over all destinations by stretches of `size` minutes, in order."""
+
+    async def top(
+        self, environment: int, account: str | None, start: int, end: int, most: int
+    ) -> Sequence[DestinationTotals]:
+        """Return at most so many destinations with attempts, those with the most attempts first."""
+
+    async def hours(
+        self, environment: int, destinations: Sequence[str], start: int, end: int
+    ) -> Sequence[DestinationHour]:
+        """Return what these destinations counted, by the hour; hours without any are left out."""
+
+
+class TroubleCount(Struct, frozen=True):
+    """How many of a destination's deliveries are in one kind of trouble."""
+
+    destination: str
+    trouble: DeliveryTrouble
+    count: int
+
+
+class Troubles(Protocol):
+    """Counts of deliveries made at or after `from_ms` by trouble. No count goes beyond `most`."""
+
+    async def counts(
+        self, environment: int, from_ms: int, troubles: Sequence[DeliveryTrouble], most: int
+    ) -> dict[DeliveryTrouble, int]:
+        """Return the counts of an environment."""
+
+    async def counts_of(
+        self,
+        environment: int,
+        destinations: Sequence[str],
+        from_ms: int,
+        troubles: Sequence[DeliveryTrouble],
+        most: int,
+    ) -> Sequence[TroubleCount]:
+        """Return the counts of each of some destinations."""
 
 
 class AuditFilter(Struct, frozen=True, kw_only=True):

@@ -132,6 +132,13 @@ _PAGE = (
     ORDER BY id DESC LIMIT $5
 """
 )
+_NAMED = (
+    _LISTED
+    + """
+    JOIN unnest($2::uuid[]) WITH ORDINALITY wanted (wanted_id, place) ON id = wanted_id
+    WHERE environment = $1 ORDER BY place
+"""
+)
 # The update of nothing makes the row that is there come back.
 _OPEN_ACCOUNT = """
     INSERT INTO customer_accounts (environment, external_id, id) VALUES ($1, $2, $3::uuid)
@@ -190,6 +197,11 @@ class Destinations:
         """Return destinations with an id below `before`, newest first, without the sources of scripts."""
         numbers = [int(status) for status in statuses]
         rows = await self._pool.fetch(_PAGE, environment, numbers, account, before, limit)
+        return [self.record(row) for row in rows]
+
+    async def named(self, environment: int, destinations: Sequence[str]) -> list[DestinationRecord]:
+        """Return those of some destinations that exist, in the given order, without sources."""
+        rows = await self._pool.fetch(_NAMED, environment, list(destinations))
         return [self.record(row) for row in rows]
 
     async def open_account(self, environment: int, external_id: str, identifier: str) -> str:

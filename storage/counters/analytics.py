@@ -34,15 +34,15 @@ FROM destination_minutes
 WHERE environment = $1::integer AND destination = $2::uuid"""
 _BEFORE = f"{_MINUTES} AND minute >= $3 AND minute < (SELECT low FROM split) * 60"  # noqa: S608 - constants
 _AFTER = f"{_MINUTES} AND minute >= (SELECT high FROM split) * 60 AND minute < $4"  # noqa: S608 - constants
-_COUNTED = _COUNTS + _LATENCY
-_NAMES = ", ".join(_COUNTED + _ERROR)
+COUNTED = _COUNTS + _LATENCY
+_NAMES = ", ".join(COUNTED + _ERROR)
 # Errors travel as one array, where there are any: most rows have none.
 _BY_MINUTE = f"""
-SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(_COUNTED)}
+SELECT minute, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END, {", ".join(COUNTED)}
 {_MINUTES} AND minute >= $3::integer AND minute < $4::integer ORDER BY minute"""
 _SUMS = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})" for name in _ERROR)}] END,
-       {", ".join(f"sum({name})" for name in _COUNTED)}"""
+       {", ".join(f"sum({name})" for name in COUNTED)}"""
 _STRETCHES = f"""{_SPLIT}
 SELECT minute / $5::integer, {_SUMS}
 FROM (
@@ -54,10 +54,10 @@ FROM (
 # of 42 columns takes as long again. What an hour counts is no more than an integer holds.
 _OF_AN_HOUR = f"""
        CASE WHEN sum(failed) > 0 THEN ARRAY[{", ".join(f"sum({name})::integer" for name in _ERROR)}] END,
-       {", ".join(f"sum({name})::integer" for name in _COUNTED)}"""
+       {", ".join(f"sum({name})::integer" for name in COUNTED)}"""
 _BY_HOUR = f"""{_SPLIT}
 SELECT hour, CASE WHEN failed > 0 THEN ARRAY[{", ".join(_ERROR)}] END,
-       {", ".join(_COUNTED)} {_HOURS}
+       {", ".join(COUNTED)} {_HOURS}
 UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_BEFORE} GROUP BY 1
 UNION ALL SELECT minute / 60, {_OF_AN_HOUR} {_AFTER} GROUP BY 1"""
 
@@ -76,16 +76,17 @@ class PostgresAnalytics:
         """Return what was counted by stretches of `size` minutes; see the port."""
         arguments = (environment, destination, start, end)
         if size == 1:
-            return [_tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
+            return [tally(row) for row in await self._pool.fetch(_BY_MINUTE, *arguments)]
         if size == HOUR:
             rows = await self._pool.fetch(_BY_HOUR, *arguments)
         else:
             rows = await self._pool.fetch(_STRETCHES, *arguments, size)
         if self._long_read is not None and end - start >= LONG_MINUTES:
             self._long_read(environment, destination)
-        return sorted((_tally(row) for row in rows), key=itemgetter(0))
+        return sorted((tally(row) for row in rows), key=itemgetter(0))
 
 
-def _tally(row: Record) -> tuple[int, CounterSums]:
+def tally(row: Record) -> tuple[int, CounterSums]:
+    """Return a row of a stretch's number, errors or null, and the `COUNTED` columns."""
     number, errors, attempts, delivered, failed, retried, dead_lettered, *latency = row
     return number, CounterSums(attempts, delivered, failed, retried, dead_lettered, latency, errors)

@@ -4,7 +4,7 @@ Beside the settle statement, which knows nothing of hours but when it counts int
 `destination_rolled` is what both hold, whoever comes second waits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
@@ -61,6 +61,11 @@ class Rollup:
         self._rolled[destination] = hour
         self._under_way += 1
         self._spawn(self._try, environment, destination, hour)
+
+    def wanted_all(self, environment: int, destinations: Sequence[str]) -> None:
+        """Roll up as many of these as fit under way now; whoever reads them next asks again."""
+        for each in destinations:
+            self.wanted(environment, each)
 
     async def roll(self, environment: int, destination: str, hour: int) -> None:
         """Make the hours below `hour` complete."""

@@ -27,6 +27,7 @@ from api.services import Services
 from api.shares import shares_of
 from api.table import ROUTES, openapi_json
 from engine.actors.reports import AT_REST, DestinationReport, Totals
+from engine.actors.survey import Surveys
 from engine.control.commands import CommandQueue
 from engine.control.customers import CustomerCommands, QuotaCheck
 from engine.control.destinations import DestinationCommands
@@ -82,11 +83,13 @@ from storage.audit.log import PostgresAudit
 from storage.configuration.accounts import Accounts
 from storage.configuration.store import ConfigurationTables
 from storage.counters.analytics import PostgresAnalytics
+from storage.counters.environments import PostgresEnvironmentCounters
 from storage.database.bridge import Bridge
 from storage.database.profiles import INTAKE
 from storage.dead_letters.reading import PostgresDeadLetters
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.encryption.secretbox import SecretBox
+from storage.log.troubles import PostgresTroubles
 from storage.ownership import Ownership
 from storage.replays.jobs import PostgresJobs
 from tests.api.issued import Issued, logged
@@ -267,6 +270,9 @@ class FakeDirectory:
 
     def delivering(self, ids: Iterable[str]) -> set[str]:
         return self.flying & set(ids)
+
+    def known(self, environment: int) -> set[str]:
+        return {each.id for each in self.configured if each.environment == environment}
 
     def totals(self, environment: int) -> Totals:
         return Totals(0, len(self.flying))
@@ -457,6 +463,11 @@ class House:
             visibility=Visibility(self.plans, self.clock.now),
             plans=self.plans,
             analytics=PostgresAnalytics(self.bridge.pool),
+            environment_counters=PostgresEnvironmentCounters(
+                self.bridge.pool, lambda environment, destinations: None
+            ),
+            troubles=PostgresTroubles(self.bridge.pool),
+            surveys=Surveys(self.directory),
             audit_log=PostgresAudit(self.bridge.pool),
             throughput=self.throughput,
             watch=LoopWatch(1.0, self.clock.now),

@@ -63,6 +63,28 @@ PLAIN: tuple[Plain, ...] = (
         arguments=(("destination_id", "ID"),),
     ),
     Plain(
+        "summaries",
+        "destinations.summaries",
+        help=(
+            "List destinations with their health and their last 24 hours.\n\nArchived "
+            "destinations are not among them. Sorted by `trouble`, failing destinations come "
+            "first, then degraded ones, disabled ones for which something waits, healthy, "
+            "idle and other disabled ones; of each kind the longest queue comes first. The "
+            "order is live, at most a second old: between two pages a destination can change "
+            "its place."
+        ),
+        columns=(
+            Column("STATE", "health.state"),
+            Column("PENDING", "health.queue.pending"),
+            Column("IN FLIGHT", "health.queue.inFlight"),
+            Column("DLQ", "inDlq"),
+            Column("ATTEMPTS 24H", "totals.attempts"),
+            Column("FAILED 24H", "totals.failed"),
+            Column("ID", "destination.id"),
+            Column("NAME", "destination.name"),
+        ),
+    ),
+    Plain(
         "health",
         "destinations.health",
         help=("Show how a destination does."),

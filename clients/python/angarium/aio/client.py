@@ -15,6 +15,7 @@ from angarium.aio.made.customers import AsyncCustomers
 from angarium.aio.made.deliveries import AsyncDeliveries
 from angarium.aio.made.dlq import AsyncDlq
 from angarium.aio.made.embed_sessions import AsyncEmbedSessions
+from angarium.aio.made.observability import AsyncObservability
 from angarium.aio.made.routing_rules import AsyncRoutingRules
 from angarium.aio.made.schemas import AsyncSchemas
 from angarium.aio.made.templates import AsyncTemplates
@@ -66,6 +67,7 @@ class AsyncClient:
         self.api_keys = AsyncApiKeys(self.send)
         self.embed_sessions = AsyncEmbedSessions(self.send)
         self.customers = AsyncCustomers(self.send)
+        self.observability = AsyncObservability(self.send)
         self.workspace = AsyncWorkspaceMethods(self.send)
 
     async def auth_context(self) -> AuthContext:

@@ -15,8 +15,6 @@ from angarium.shapes.deliveries import Attempt, Delivery, SentRequest
 from angarium.shapes.destinations import (
     ActorState,
     Analytics,
-    AnalyticsPoint,
-    AnalyticsTotals,
     Circuit,
     DeliveryOptions,
     DeliveryOptionsPatch,
@@ -24,8 +22,10 @@ from angarium.shapes.destinations import (
     DestinationDraft,
     DestinationHealth,
     DestinationPatch,
+    DestinationSummary,
     DestinationWithSecret,
-    Latency,
+    HourCounts,
+    OutcomeCounts,
     Queue,
     Signing,
     SigningOptions,
@@ -44,6 +44,7 @@ from angarium.shapes.events import (
     Rejection,
 )
 from angarium.shapes.files import FileInput, FileItem, FileReceipt, FileSource
+from angarium.shapes.observability import Counts, DestinationCounts, EnvironmentAnalytics
 from angarium.shapes.page import JsonObject, Page
 from angarium.shapes.replay_jobs import (
     ReplayDraft,
@@ -72,6 +73,8 @@ from angarium.shapes.schemas import (
     SchemaVersion,
 )
 from angarium.shapes.shared import (
+    AnalyticsPoint,
+    AnalyticsTotals,
     Attachment,
     BrandColors,
     Branding,
@@ -80,6 +83,7 @@ from angarium.shapes.shared import (
     ErrorDetail,
     Event,
     EventInput,
+    Latency,
     Source,
     Success,
 )
@@ -148,6 +152,7 @@ __all__ = [
     "BulkRetry",
     "Circuit",
     "Conflict",
+    "Counts",
     "Customer",
     "CustomerDraft",
     "CustomerLimits",
@@ -161,10 +166,12 @@ __all__ = [
     "DeliveryOptionsPatch",
     "DeliveryStatus",
     "Destination",
+    "DestinationCounts",
     "DestinationDraft",
     "DestinationHealth",
     "DestinationPatch",
     "DestinationStatus",
+    "DestinationSummary",
     "DestinationTemplate",
     "DestinationWithSecret",
     "DlqEntry",
@@ -174,6 +181,7 @@ __all__ = [
     "EmbedLimits",
     "EmbedSession",
     "Environment",
+    "EnvironmentAnalytics",
     "ErrorCategory",
     "ErrorCode",
     "ErrorDetail",
@@ -185,6 +193,7 @@ __all__ = [
     "FileReceipt",
     "FileSource",
     "FilterErrors",
+    "HourCounts",
     "InferenceDraft",
     "InferredSchema",
     "IngestResult",
@@ -195,6 +204,7 @@ __all__ = [
     "LoopHealth",
     "Ordering",
     "OriginKind",
+    "OutcomeCounts",
     "Page",
     "PreviewDestination",
     "PreviewDraft",

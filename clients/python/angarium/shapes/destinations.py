@@ -4,6 +4,7 @@
 from typing import Literal, NotRequired, TypedDict
 
 from angarium.shapes.page import JsonObject
+from angarium.shapes.shared import AnalyticsPoint, AnalyticsTotals, Latency
 from angarium.shapes.words import (
     AnalyticsGranularity,
     AnalyticsPeriod,
@@ -23,6 +24,22 @@ class ActorState(TypedDict):
     mailbox: int
     startedAt: str | None
     snapshotAt: str | None
+
+
+# A destination's counters over a period, from its delivery log.
+Analytics = TypedDict(
+    "Analytics",
+    {
+        "destinationId": str,
+        "period": AnalyticsPeriod,
+        "granularity": AnalyticsGranularity,
+        "from": str,
+        "to": str,
+        "totals": AnalyticsTotals,
+        "series": list[AnalyticsPoint],
+        "errorCategories": dict[str, int],
+    },
+)
 
 
 class Circuit(TypedDict):
@@ -69,12 +86,25 @@ class DeliveryOptionsPatch(TypedDict, total=False):
     retrySchedule: list[int] | None
 
 
-class Latency(TypedDict):
-    """Percentiles in milliseconds; null without attempts."""
+class HourCounts(TypedDict):
+    """What was counted within an hour (UTC) that begins at `at`."""
 
-    p50: int | None
-    p95: int | None
-    p99: int | None
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    deadLettered: int
+    at: str
+
+
+class OutcomeCounts(TypedDict):
+    """Counters of the delivery log. Analytics explain each."""
+
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    deadLettered: int
 
 
 class Queue(TypedDict):
@@ -124,39 +154,6 @@ class TestResult(TypedDict):
     errorCategory: ErrorCategory | None
     errorMessage: str | None
     responseBody: str | None
-
-
-class AnalyticsPoint(TypedDict):
-    """What was counted from `at` until the next point."""
-
-    # By the minute in which they ended.
-    attempts: int
-    # Deliveries.
-    delivered: int
-    # Attempts.
-    failed: int
-    # Attempts with a number above 1.
-    retried: int
-    # Deliveries, by the minute in which they came into the DLQ first.
-    deadLettered: int
-    latencyMs: Latency
-    at: str
-
-
-class AnalyticsTotals(TypedDict):
-    """What was counted over the whole period."""
-
-    # By the minute in which they ended.
-    attempts: int
-    # Deliveries.
-    delivered: int
-    # Attempts.
-    failed: int
-    # Attempts with a number above 1.
-    retried: int
-    # Deliveries, by the minute in which they came into the DLQ first.
-    deadLettered: int
-    latencyMs: Latency
 
 
 class Destination(TypedDict):
@@ -285,17 +282,16 @@ class TemplateDestinationDraft(TypedDict):
     signing: NotRequired[SigningOptions | None]
 
 
-# A destination's counters over a period, from its delivery log.
-Analytics = TypedDict(
-    "Analytics",
-    {
-        "destinationId": str,
-        "period": AnalyticsPeriod,
-        "granularity": AnalyticsGranularity,
-        "from": str,
-        "to": str,
-        "totals": AnalyticsTotals,
-        "series": list[AnalyticsPoint],
-        "errorCategories": dict[str, int],
-    },
-)
+class DestinationSummary(TypedDict):
+    """A destination, how it does, and its last 24 hours."""
+
+    destination: Destination
+    health: DestinationHealth
+    # Of the 24 hours of `series`.
+    totals: OutcomeCounts
+    # 24 hours, oldest first; the last one is not over yet.
+    series: list[HourCounts]
+    # Deliveries in the dead-letter queue, counted up to 1,000.
+    inDlq: int
+    # There may be more in `inDlq` than were counted.
+    atLeast: bool

@@ -112,6 +112,14 @@ class Event(TypedDict):
     attachments: list[JsonObject] | None
 
 
+class Latency(TypedDict):
+    """Percentiles in milliseconds; null without attempts."""
+
+    p50: int | None
+    p95: int | None
+    p99: int | None
+
+
 class Source(TypedDict):
     """Where an attachment is."""
 
@@ -123,6 +131,39 @@ class Success(TypedDict):
     """Done."""
 
     success: bool
+
+
+class AnalyticsPoint(TypedDict):
+    """What was counted from `at` until the next point."""
+
+    # By the minute in which they ended.
+    attempts: int
+    # Deliveries.
+    delivered: int
+    # Attempts.
+    failed: int
+    # Attempts with a number above 1.
+    retried: int
+    # Deliveries, by the minute in which they came into the DLQ first.
+    deadLettered: int
+    latencyMs: Latency
+    at: str
+
+
+class AnalyticsTotals(TypedDict):
+    """What was counted over the whole period."""
+
+    # By the minute in which they ended.
+    attempts: int
+    # Deliveries.
+    delivered: int
+    # Attempts.
+    failed: int
+    # Attempts with a number above 1.
+    retried: int
+    # Deliveries, by the minute in which they came into the DLQ first.
+    deadLettered: int
+    latencyMs: Latency
 
 
 class Attachment(TypedDict):

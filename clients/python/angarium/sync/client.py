@@ -22,6 +22,7 @@ from angarium.sync.made.customers import Customers
 from angarium.sync.made.deliveries import Deliveries
 from angarium.sync.made.dlq import Dlq
 from angarium.sync.made.embed_sessions import EmbedSessions
+from angarium.sync.made.observability import Observability
 from angarium.sync.made.routing_rules import RoutingRules
 from angarium.sync.made.schemas import Schemas
 from angarium.sync.made.templates import Templates
@@ -67,6 +68,7 @@ class Client:
         self.api_keys = ApiKeys(self.send)
         self.embed_sessions = EmbedSessions(self.send)
         self.customers = Customers(self.send)
+        self.observability = Observability(self.send)
         self.workspace = WorkspaceMethods(self.send)
 
     def auth_context(self) -> AuthContext:

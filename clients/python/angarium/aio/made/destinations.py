@@ -16,6 +16,7 @@ from angarium.shapes import (
     Destination,
     DestinationHealth,
     DestinationPatch,
+    DestinationSummary,
     DestinationWithSecret,
     Page,
     SigningOptions,
@@ -132,6 +133,16 @@ class AsyncDestinations(AsyncResource):
         return await self._send(
             Call("POST", at("destinations", destination_id, "disable"), body={})
         )
+
+    def summaries(self) -> AsyncIterator[DestinationSummary]:
+        """List destinations with their health and their last 24 hours: all pages.
+
+        Archived destinations are not among them. Sorted by `trouble`, failing destinations
+        come first, then degraded ones, disabled ones for which something waits, healthy, idle
+        and other disabled ones; of each kind the longest queue comes first. The order is
+        live, at most a second old: between two pages a destination can change its place.
+        """
+        return follow_pages(self._send, "/destinations/summaries", {"limit": PAGE})
 
     async def test(self, destination_id: str) -> TestResult:
         """Send a signed sample.

@@ -15,6 +15,7 @@ from angarium.shapes import (
     Destination,
     DestinationHealth,
     DestinationPatch,
+    DestinationSummary,
     DestinationWithSecret,
     Page,
     SigningOptions,
@@ -130,6 +131,16 @@ class Destinations(Resource):
         Deliveries are held as PENDING until it is enabled.
         """
         return self._send(Call("POST", at("destinations", destination_id, "disable"), body={}))
+
+    def summaries(self) -> Iterator[DestinationSummary]:
+        """List destinations with their health and their last 24 hours: all pages.
+
+        Archived destinations are not among them. Sorted by `trouble`, failing destinations
+        come first, then degraded ones, disabled ones for which something waits, healthy, idle
+        and other disabled ones; of each kind the longest queue comes first. The order is
+        live, at most a second old: between two pages a destination can change its place.
+        """
+        return follow_pages(self._send, "/destinations/summaries", {"limit": PAGE})
 
     def test(self, destination_id: str) -> TestResult:
         """Send a signed sample.

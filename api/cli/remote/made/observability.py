@@ -1,0 +1,25 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""The plain commands of `angarium observability`."""
+
+from api.cli.remote.plain import Plain
+
+PLAIN: tuple[Plain, ...] = (
+    Plain(
+        "analytics",
+        "observability.analytics",
+        help=(
+            "Show an environment's counters over a period.\n\nThe sums of all its destinations, "
+            "archived ones too, as a destination's analytics show them. `topDestinations` are "
+            "the ten with the most attempts."
+        ),
+    ),
+    Plain(
+        "counts",
+        "observability.counts",
+        help=(
+            "Count what an environment holds now.\n\nWhat waits and is in flight comes from "
+            "memory, at most a second old. `retrying` and `inDlq` are counted in the log up "
+            "to 10,000 each: at that number `atLeast` is true."
+        ),
+    ),
+)

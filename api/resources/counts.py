@@ -1,0 +1,86 @@
+"""Counts of what an environment holds now: what waits, what is dead, and what is switched off."""
+
+from collections.abc import Iterable
+
+from api.call import Answer, Call
+from api.queries import Query
+from api.routes import READ, Command, Embed, Method, Route
+from api.shapes.overview import Counts
+from engine.core.destination import Destination
+from engine.core.health import CircuitState
+from engine.core.vocabulary import DeliveryTrouble, DestinationStatus
+from engine.model.instants import iso
+from engine.model.words import EnvironmentName
+
+MOST = 10_000  # deliveries counted in one kind of trouble: some 2 ms
+
+
+class CountsQuery(Query):
+    """Which environment."""
+
+    environment: EnvironmentName | None = None
+
+
+def own_destinations(call: Call) -> Iterable[Destination]:
+    """Return the destinations that exist for the caller and are not archived."""
+    account = None if call.customer is None else call.customer.account
+    return (
+        each
+        for each in call.services.models.destinations_of(call.number)
+        if each.status is not DestinationStatus.ARCHIVED
+        and (account is None or each.customer_account == account)
+    )
+
+
+async def counts(call: Call) -> Answer:
+    """Count."""
+    call.query_as(CountsQuery)
+    services = call.services
+    survey = await services.surveys.of(call.number)
+    pending = in_flight = circuits = disabled = 0
+    for each in own_destinations(call):
+        disabled += each.status is DestinationStatus.DISABLED
+        standing = survey.get(each.id)
+        if standing is not None:
+            pending += standing.pending
+            in_flight += standing.in_flight
+            circuits += standing.circuit is not CircuitState.CLOSED
+    found = await services.troubles.counts(
+        call.number,
+        services.visibility.floor_ms(call.number),
+        (DeliveryTrouble.RETRYING, DeliveryTrouble.DEAD),
+        MOST,
+    )
+    return Answer(
+        200,
+        {
+            "at": iso(int(services.now() * 1000)),
+            "pending": pending,
+            "inFlight": in_flight,
+            "retrying": found[DeliveryTrouble.RETRYING],
+            "inDlq": found[DeliveryTrouble.DEAD],
+            "atLeast": MOST in found.values(),
+            "openCircuits": circuits,
+            "disabled": disabled,
+        },
+    )
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/observability/counts",
+        name="getCounts",
+        command=Command("observability counts"),
+        client=Method("observability.counts"),
+        summary="Count what an environment holds now",
+        description="What waits and is in flight comes from memory, at most a second old. `retrying` and "
+        "`inDlq` are counted in the log up to 10,000 each: at that number `atLeast` is true.",
+        tag="Observability",
+        scopes=READ,
+        embed=Embed.REFUSED,
+        handler=counts,
+        query=CountsQuery,
+        responses={200: Counts},
+    ),
+)

@@ -1,0 +1,214 @@
+"""Summaries of destinations: health, the last 24 hours and dead letters, sorted by need.
+
+The order comes from memory. Only the destinations of the page are read from the store.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+from operator import attrgetter
+from typing import Annotated, Any, Literal
+
+import trio
+from pydantic import Field
+
+from api import shapes
+from api.call import Answer, Call
+from api.pages import page, position
+from api.queries import PageQuery
+from api.resources.counts import own_destinations
+from api.resources.destinations import view
+from api.resources.health import health_view
+from api.routes import READ, Command, Embed, Method, Route
+from api.shapes.overview import DestinationSummary
+from engine.actors.survey import Survey, at_rest
+from engine.core.destination import Destination
+from engine.core.health import HealthState
+from engine.core.vocabulary import DeliveryTrouble
+from engine.log.observability import DestinationHour
+from engine.model.configuration import DestinationRecord
+from engine.model.documents import invalid
+from engine.model.instants import iso
+from engine.model.words import EnvironmentName
+
+LISTING = "/destinations/summaries"
+AT_ONCE = 1_000  # destinations placed between two checkpoints: about a millisecond
+HOURS = 24
+HOUR_S = 3_600
+MOST_DEAD = 1_000  # dead letters counted for each destination
+COUNTED = ("attempts", "delivered", "failed", "retried", "dead_lettered")
+SHOWN = ("attempts", "delivered", "failed", "retried", "deadLettered")
+COLUMNS = (
+    ("STATE", "health.state"),
+    ("PENDING", "health.queue.pending"),
+    ("IN FLIGHT", "health.queue.inFlight"),
+    ("DLQ", "inDlq"),
+    ("ATTEMPTS 24H", "totals.attempts"),
+    ("FAILED 24H", "totals.failed"),
+    ("ID", "destination.id"),
+    ("NAME", "destination.name"),
+)
+# The most urgent first. What is switched off comes last, unless something waits for it.
+_URGENCY = {
+    HealthState.FAILING: 0,
+    HealthState.DEGRADED: 1,
+    HealthState.DISABLED: 2,
+    HealthState.HEALTHY: 3,
+    HealthState.IDLE: 4,
+}
+_OFF = 5
+Place = tuple[int | str, int | str, str]
+Sort = Literal["trouble", "pending", "name"]
+
+
+class SummaryQuery(PageQuery):
+    """Filters and order of summaries."""
+
+    environment: EnvironmentName | None = None
+    name: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="A part of the name, in capitals or not."
+    )
+    state: Literal["HEALTHY", "DEGRADED", "FAILING", "IDLE", "DISABLED"] | None = Field(
+        None, description="Destinations whose health has this state."
+    )
+    customer_external_id: Annotated[str, Field(min_length=1, max_length=256)] | None = Field(
+        None, description="Destinations of this customer."
+    )
+    sort: Sort = Field("trouble", description="`pending`: the longest queues first.")
+
+
+def place_of(sort: Sort, each: Destination, survey: Survey) -> Place:
+    """Return what destinations are sorted by. Ends with the id: no two are equal."""
+    if sort == "name":
+        return each.name.casefold(), 0, each.id
+    standing = survey.get(each.id) or at_rest(each.status)
+    if sort == "pending":
+        return -standing.pending, 0, each.id
+    off = standing.state is HealthState.DISABLED and not standing.pending
+    return _OFF if off else _URGENCY[standing.state], -standing.pending, each.id
+
+
+def selection(query: SummaryQuery, survey: Survey) -> Callable[[Destination], bool]:
+    """Return the filter that a query has."""
+    part = None if query.name is None else query.name.casefold()
+
+    def passes(each: Destination) -> bool:
+        return (
+            (part is None or part in each.name.casefold())
+            and query.customer_external_id in (None, each.customer)
+            and query.state in (None, (survey.get(each.id) or at_rest(each.status)).state.name)
+        )
+
+    return passes
+
+
+async def summaries(call: Call) -> Answer:
+    """List summaries. A cursor stands for its destination's place in the present order."""
+    query = call.query_as(SummaryQuery)
+    after = position(f"{LISTING}?{query.sort}", call.number, query.cursor)
+    survey = await call.services.surveys.of(call.number)
+    start: Place | None = None
+    if after is not None:
+        last = call.services.models.destinations.get(after)
+        if last is None or last.environment != call.number or not call.sees(last.customer_account):
+            raise invalid("cursor", "names no destination: begin with the first page")
+        start = place_of(query.sort, last, survey)
+    passes = selection(query, survey)
+    found: list[tuple[Place, Destination]] = []
+    for number, each in enumerate(list(own_destinations(call)), 1):
+        if passes(each):
+            place = place_of(query.sort, each, survey)
+            if start is None or place > start:
+                found.append((place, each))
+        if number % AT_ONCE == 0:
+            await trio.lowlevel.checkpoint()
+    found.sort(key=lambda placed: placed[0])
+    shown = [each.id for _, each in found[: query.limit]]
+    below = shown[-1] if len(found) > query.limit else None
+    items = await views(call, shown)
+    return Answer(
+        200,
+        page(
+            items,
+            f"{LISTING}?{query.sort}",
+            call.number,
+            below,
+            lambda index: str(items[index]["destination"]["id"]),
+        ),
+    )
+
+
+async def views(call: Call, destinations: list[str]) -> list[dict[str, Any]]:
+    """Return the summaries of some destinations, in their order."""
+    services = call.services
+    records = await services.destination_store.named(call.number, destinations)
+    hour = int(services.now()) // HOUR_S
+    start = hour + 1 - HOURS
+    hours = await services.environment_counters.hours(
+        call.number, destinations, start * 60, (hour + 1) * 60
+    )
+    by_destination = {
+        each: {found.hour: found for found in rows}
+        for each, rows in groupby(
+            sorted(hours, key=attrgetter("destination")), attrgetter("destination")
+        )
+    }
+    floor_ms = services.visibility.floor_ms(call.number)
+    troubles = await services.troubles.counts_of(
+        call.number, destinations, floor_ms, (DeliveryTrouble.DEAD,), MOST_DEAD
+    )
+    dead = {each.destination: each.count for each in troubles}
+    return [
+        summary(call, record, by_destination.get(record.id, {}), start, dead.get(record.id, 0))
+        for record in records
+    ]
+
+
+def summary(
+    call: Call,
+    record: DestinationRecord,
+    hours: Mapping[int, DestinationHour],
+    start: int,
+    dead: int,
+) -> dict[str, Any]:
+    """Return a destination's summary as callers see it; `start` is the first hour of its series."""
+    series = [
+        {
+            "at": iso(number * HOUR_S * 1000),
+            **{
+                shown: getattr(hours[number], name) if number in hours else 0
+                for name, shown in zip(COUNTED, SHOWN, strict=True)
+            },
+        }
+        for number in range(start, start + HOURS)
+    ]
+    return {
+        "destination": view(call, record),
+        "health": health_view(record, call.services.directory.health(record.id)),
+        "totals": {name: sum(point[name] for point in series) for name in SHOWN},
+        "series": series,
+        "inDlq": dead,
+        "atLeast": dead == MOST_DEAD,
+    }
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/destinations/summaries",
+        name="listDestinationSummaries",
+        command=Command("destinations summaries", COLUMNS),
+        client=Method("destinations.summaries"),
+        summary="List destinations with their health and their last 24 hours",
+        description="Archived destinations are not among them. Sorted by `trouble`, failing destinations "
+        "come first, then degraded ones, disabled ones for which something waits, healthy, idle and "
+        "other disabled ones; of each kind the longest queue comes first. The order is live, at most a "
+        "second old: between two pages a destination can change its place.",
+        tag="Destinations",
+        scopes=READ,
+        embed=Embed.OWN,
+        withheld=("items.health.lastError",),
+        handler=summaries,
+        query=SummaryQuery,
+        responses={200: shapes.Page[DestinationSummary]},
+    ),
+)

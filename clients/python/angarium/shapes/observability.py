@@ -1,0 +1,55 @@
+# Made of the API's routes by `python -m api.generation`; do not edit.
+"""Shapes of `client.observability`."""
+
+from typing import TypedDict
+
+from angarium.shapes.shared import AnalyticsPoint, AnalyticsTotals
+from angarium.shapes.words import AnalyticsGranularity, AnalyticsPeriod, Environment
+
+
+class Counts(TypedDict):
+    """What an environment holds now."""
+
+    at: str
+    # Deliveries that wait now, RETRYING ones too.
+    pending: int
+    # Deliveries that are sent and not yet recorded.
+    inFlight: int
+    # Deliveries that wait for their next attempt.
+    retrying: int
+    # Deliveries in the dead-letter queue.
+    inDlq: int
+    # There may be more in `retrying` or `inDlq` than were counted.
+    atLeast: bool
+    # Destinations whose circuit is not CLOSED and that have work or an actor.
+    openCircuits: int
+    # Destinations that are DISABLED.
+    disabled: int
+
+
+class DestinationCounts(TypedDict):
+    """What one destination counted."""
+
+    attempts: int
+    delivered: int
+    failed: int
+    retried: int
+    deadLettered: int
+    destinationId: str
+
+
+# The counters of all destinations of an environment over a period, from its delivery log.
+EnvironmentAnalytics = TypedDict(
+    "EnvironmentAnalytics",
+    {
+        "environment": Environment,
+        "period": AnalyticsPeriod,
+        "granularity": AnalyticsGranularity,
+        "from": str,
+        "to": str,
+        "totals": AnalyticsTotals,
+        "series": list[AnalyticsPoint],
+        "errorCategories": dict[str, int],
+        "topDestinations": list[DestinationCounts],
+    },
+)

@@ -1,0 +1,92 @@
+"""The survey: the state of each destination of an environment, taken at most once a second.
+
+Lists that are sorted by trouble, counts of open circuits and the live stream share one survey. A survey
+looks at a bounded number of destinations before others have their turn.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+import trio
+from msgspec import Struct
+
+from engine.actors.reports import DestinationReport
+from engine.core.health import CircuitState, HealthState
+from engine.core.vocabulary import DestinationStatus
+
+FRESH_S = 1.0  # a survey younger than this is shared
+AT_ONCE = 50  # destinations between two checkpoints: each takes some 20 us
+
+
+class Standing(Struct, frozen=True, gc=False):
+    """The state of one destination. `pending` counts what waits, `in_flight` what is sent."""
+
+    state: HealthState
+    circuit: CircuitState
+    pending: int
+    in_flight: int
+
+
+IDLE = Standing(HealthState.IDLE, CircuitState.CLOSED, 0, 0)
+DISABLED = Standing(HealthState.DISABLED, CircuitState.CLOSED, 0, 0)
+Survey = Mapping[str, Standing]
+
+
+def at_rest(status: DestinationStatus) -> Standing:
+    """Return the standing of a destination that no survey names: nothing waits for it."""
+    return IDLE if status is DestinationStatus.ACTIVE else DISABLED
+
+
+class Surveyed(Protocol):
+    """The directory of actors."""
+
+    def known(self, environment: int) -> Iterable[str]:
+        """Return the destinations of an environment that have an actor, or something that waits."""
+
+    def health(self, destination: str) -> DestinationReport:
+        """Return a destination's health."""
+
+
+class Surveys:
+    """Owner of the last survey of each environment that was asked for lately."""
+
+    def __init__(self, directory: Surveyed, now: Callable[[], float] = trio.current_time) -> None:
+        self._directory = directory
+        self._now = now
+        self._taken: dict[int, tuple[float, Survey]] = {}
+        self._under_way: dict[int, trio.Event] = {}
+
+    async def of(self, environment: int) -> Survey:
+        """Return the standings by destination; `at_rest` says what the others do."""
+        while (taken := self._fresh(environment)) is None:
+            other = self._under_way.get(environment)
+            if other is None:
+                await self._take(environment)
+            else:
+                await other.wait()
+        return taken
+
+    def _fresh(self, environment: int) -> Survey | None:
+        at, survey = self._taken.get(environment, (float("-inf"), {}))
+        return survey if self._now() - at < FRESH_S else None
+
+    async def _take(self, environment: int) -> None:
+        done = self._under_way[environment] = trio.Event()
+        try:
+            survey: dict[str, Standing] = {}
+            for number, destination in enumerate(list(self._directory.known(environment)), 1):
+                report = self._directory.health(destination)
+                if report.health is not None:
+                    survey[destination] = Standing(
+                        report.health.state, report.health.circuit, report.pending, report.in_flight
+                    )
+                if number % AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
+            now = self._now()
+            self._taken = {
+                each: (at, taken) for each, (at, taken) in self._taken.items() if now - at < FRESH_S
+            }
+            self._taken[environment] = (now, survey)
+        finally:
+            del self._under_way[environment]
+            done.set()
