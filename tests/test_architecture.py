@@ -110,6 +110,20 @@ def test_the_parts_of_a_package_import_only_those_before_them(package: str) -> N
     assert len(list((ROOT / package).glob("*.py"))) <= FLAT
 
 
+def test_no_object_is_told_after_its_construction_whom_to_call() -> None:
+    """What an object calls comes with its constructor, or it returns a value."""
+    found = []
+    for package in ("engine", "storage", "api"):
+        for path in files_of(package):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                    own = isinstance(node.value, ast.Name) and node.value.id == "self"
+                    callback = node.attr.lstrip("_").startswith("on_")
+                    if callback and not own:
+                        found.append(f"{name_of(path)}:{node.lineno}: {node.attr}")
+    assert found == []
+
+
 def test_the_core_imports_the_standard_library_msgspec_and_itself() -> None:
     io = {"os", "time", "random", "socket", "threading", "subprocess", "logging", "secrets"}
     found = [

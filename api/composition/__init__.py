@@ -13,7 +13,6 @@ import trio
 from api.budget import BodyBudget
 from api.cli.failures import ListenError, alone
 from api.cli.welcome import welcome
-from api.composition.announcing import announced
 from api.composition.carrying import Carrying
 from api.composition.collecting import collect_in_small_lots
 from api.composition.doorway import door_of
@@ -23,6 +22,7 @@ from api.composition.intakes import intakes_of
 from api.composition.keyring import Keyring
 from api.composition.operations import operate
 from api.composition.outbound import outbound_of
+from api.composition.recording import recording_of
 from api.composition.replaying import replays_of
 from api.composition.routing import routing_of
 from api.composition.sharing import Sharing
@@ -54,8 +54,10 @@ from engine.model.identity import Identity
 from engine.model.read_models import Models
 from engine.plans.file import plans_of
 from engine.plans.plans import Plans
-from engine.recording.recorder import Recorder
+from engine.recording.announcer import Announcer
+from engine.recording.settled_replays import SettledReplays
 from engine.recording.throughput import Throughput
+from engine.recording.trouble import TroubleLog
 from engine.routing.router import Router
 from engine.runtime.background import Background
 from engine.runtime.clock import Clock
@@ -63,6 +65,7 @@ from engine.runtime.freshness import Freshness
 from engine.runtime.loop_watch import LoopWatch
 from engine.runtime.reactor import Reactor
 from engine.runtime.timers import Timers
+from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.key_lookup import KeyLookup
 from engine.templates.catalog import catalog_of
@@ -75,7 +78,7 @@ from storage.configuration.store import ConfigurationTables
 from storage.database.bridge import Bridge
 from storage.database.errors import StoreAwayError, StoreError
 from storage.database.pooling import require_sessions
-from storage.database.profiles import INTAKE, SETTLE, UPKEEP
+from storage.database.profiles import INTAKE, UPKEEP
 from storage.dead_letters.requeue import PostgresRequeue
 from storage.embedded.server import EmbeddedServer
 from storage.embedded.warden import keep_running
@@ -85,7 +88,6 @@ from storage.intake.claims import PostgresClaims
 from storage.log.partitions import Range
 from storage.migrations.migrate import migrate
 from storage.ownership import Ownership
-from storage.recording.settle import PostgresSettle
 from storage.retention.housekeeping import Housekeeping
 
 FLUSH_S = 3.0  # of the grace time, kept for what is decided already to become durable
@@ -132,11 +134,17 @@ class Server:
         self.catalog = catalog_of(settings)
         self.templates = Renderer(self.catalog)
         self.script_limit = ScriptLimit()
-        self.outbound = outbound_of(self)
-        settle = bridge.connection(SETTLE, self.ownership.renew_settle)
-        self.recorder = Recorder(PostgresSettle(settle, self.ownership), settings.settle_group, now)
+        self.tables = ConfigurationTables(bridge.pool, box)
+        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
+        self.router = Router(self.models, self.filter_failures.note)
+        self.own_events = OwnEvents(self.router, self.identity, now)
+        self.trouble = TroubleLog(self.own_events.announce_once)
+        announcer = Announcer(self.trouble, self.models.destinations.get)
         self.throughput = Throughput(now)
-        self.recorder.on_settled = self.throughput.settled
+        self.settled_replays = SettledReplays()
+        self.outbound = outbound_of(self)
+        self.recorder, attempts = recording_of(self, announcer)
+        self.forgettable = Wake()
         self.directory = Directory(
             settings=settings,
             find=self.models.destinations.get,
@@ -145,17 +153,13 @@ class Server:
             sender=self.outbound,
             recorder=self.recorder,
             store=backlog,
-            max_in_flight=settings.max_in_flight,
-            script_limit=self.script_limit,
+            attempts=attempts,
+            forgettable=self.forgettable,
+            gone=partial(self.background.spawn, self._disable_gone),
         )
         self.waker = Waker(self.directory, backlog, self.clock, settings.passivate_after)
         accept = bridge.connection(INTAKE, self.ownership.renew_intake)
         self.intake = intakes_of(self, accept, box)
-        self.tables = ConfigurationTables(bridge.pool, box)
-        self.filter_failures = FilterFailures(self.tables.rules.failed, now)
-        self.router = Router(self.models, self.filter_failures.note)
-        self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
-        self.trouble, announcer = announced(self)
         self.requeue = PostgresRequeue(accept, self.ownership)
         self.replays = replays_of(self, accept)
 
@@ -182,7 +186,6 @@ class Server:
         self.housekeeping = Housekeeping(
             self.upkeep, self.plans.longest_retention_days, lambda: int(now() * 1000), self._covered
         )
-        self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
         self.door = self._door()
         self.supervisor = Supervisor(self.children(), on_lost=self.bridge.cut)
 
@@ -269,7 +272,7 @@ class Server:
             child("waker", self.waker.run),
             child("attempts", partial(self.directory.attempts.watch, self.clock)),
             child("replays", self.replays.run, restarts=ALWAYS),
-            child("own events", self.own_events.run, restarts=ALWAYS),
+            child("own events", partial(self.own_events.run, self.intake.submit), restarts=ALWAYS),
             child("trouble log", self.trouble.run, restarts=ALWAYS),
             child("filter failures", self.filter_failures.run, restarts=ALWAYS),
             child("last use", self.last_use.run, restarts=ALWAYS),

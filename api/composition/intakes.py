@@ -27,12 +27,11 @@ def intakes_of(server: "Server", accept: Connection, box: SecretBox) -> Intakes:
             server.settings,
             server.clock.now,
             accepted=server.throughput.accepted,
+            wake=wake,
         )
-        for store in (
-            PostgresIntake(accept, ownership, box),
-            PostgresLargeIntake(beside, ownership, box),
+        for store, wake in (
+            (PostgresIntake(accept, ownership, box), server.forgettable),
+            (PostgresLargeIntake(beside, ownership, box), None),
         )
     )
-    intakes = Intakes(small, large)
-    server.directory.forgettable_signal = intakes.nudge
-    return intakes
+    return Intakes(small, large)

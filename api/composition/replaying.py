@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def replays_of(server: "Server", intake: Connection) -> ReplayRunner:
-    """Return what runs replay jobs, told of their settlements; `intake` is the intake's connection."""
+    """Return what runs replay jobs; `intake` is the intake's connection."""
     pool = server.bridge.make_pool(REPLAYING, READERS)
-    runner = ReplayRunner(
+    return ReplayRunner(
         PostgresReplays(pool, intake, server.ownership),
         server.intake.entries,
         server.models.destinations.get,
@@ -21,6 +21,5 @@ def replays_of(server: "Server", intake: Connection) -> ReplayRunner:
         server.clock.now,
         server.own_events.announce,
         lambda: server.intake.statistics().events,
+        server.settled_replays,
     )
-    server.recorder.on_replayed = runner.settled
-    return runner

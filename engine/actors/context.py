@@ -31,11 +31,6 @@ RECENT_SNAPSHOTS = (
 class Recording(Protocol):
     """What the actors need of the recorder."""
 
-    on_relief: Callable[[], None] | None
-
-    def holds(self, workspace: str) -> bool:
-        """Whether a workspace is to begin no attempt, for so many of its outcomes wait."""
-
     def put(self, settlements: Sequence[Settlement], owner: SettlementOwner) -> None:
         """Make settlements durable, in order."""
 

@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 
-import structlog
 import trio
 
 from engine.actors.actor import DestinationActor
@@ -22,7 +21,6 @@ from engine.actors.lifecycle import ActorState, Departure, Dormant
 from engine.actors.memory import Memory
 from engine.actors.readers import Readers
 from engine.actors.reports import AT_REST, DestinationReport, DirectoryStatistics, Totals
-from engine.actors.script_limit import ScriptLimit
 from engine.core.commands import MemoryLimits
 from engine.core.destination import Destination
 from engine.core.machine import DestinationMachine
@@ -32,6 +30,7 @@ from engine.model.identity import SHARDS
 from engine.ports import BacklogRow, BacklogStore, DirtyDestination, Sender
 from engine.ports.outage import Outage
 from engine.runtime.timers import Timers
+from engine.runtime.wake import Wake
 from engine.settings import Settings
 
 FORGET_AT_ONCE = 1_000  # backlog rows that one statement deletes between two groups
@@ -44,8 +43,6 @@ RETIRE_AT_ONCE = 1_000
 SENT_AT_ONCE = 32
 SENT_WITHIN_SLICES = 2
 FLUSH_S = 2.0  # for the last turns, which write rows and snapshots: some microseconds each
-
-log = structlog.get_logger("angarium.directory")
 
 
 class Directory:
@@ -62,13 +59,16 @@ class Directory:
         sender: Sender,
         recorder: Recording,
         store: BacklogStore,
-        max_in_flight: int,
+        attempts: Attempts,
+        forgettable: Wake,
+        gone: Callable[[Destination, bool], None],
         jitter: Callable[[], float] = random.random,
         make_machine: Callable[..., DestinationMachine] = DestinationMachine,
         mark_after: int = MARK_SETTLED,
         dispatcher: Dispatcher | None = None,
-        script_limit: ScriptLimit | None = None,
     ) -> None:
+        """`gone` is called with a destination that answered 410, and whether only deliveries of the
+        service's own events met that. `forgettable` is set when a backlog row may be taken."""
         self._find = find
         self._now = now
         self._store = store
@@ -84,14 +84,12 @@ class Directory:
         self._activations = self._passivations = 0
         self.sleepers = 0  # dormant destinations that the waker is to look for
         self.dirty: set[str] = set()  # destinations whose backlog row exists
-        # With whether only deliveries of the service's own events met the 410.
-        self.on_gone: Callable[[Destination, bool], None] = _ignore_gone
-        self.forgettable_signal: Callable[[], None] = _ignore  # rows may be taken: wake the intake
+        self._when_gone = gone
+        self._wake_intake = forgettable
         self.dispatcher = dispatcher or Dispatcher()
         self.readers = Readers(store)
-        self.attempts = Attempts(max_in_flight, recorder.holds, script_limit=script_limit)
+        self.attempts = attempts
         self.memory = Memory(MemoryLimits(settings.engine_deliveries, settings.engine_bytes))
-        recorder.on_relief = self.attempts.pass_on
         self._context = Context(
             now=now,
             jitter=jitter,
@@ -267,12 +265,12 @@ class Directory:
             self._rest(actor.id, dormant)
         elif actor.id in self.dirty:
             self._forgettable[actor.id] = actor.environment
-            self.forgettable_signal()
+            self._wake_intake.set()
 
     def _gone(self, destination: Destination, settlements: Sequence[Settlement]) -> None:
         met = [s for s in settlements if s.error_category is ErrorCategory.DESTINATION_GONE]
         quiet = bool(met) and all(each.delivery.event.origin is Origin.OWN for each in met)
-        self.on_gone(destination, quiet)
+        self._when_gone(destination, quiet)
 
     def take_forgettable(self, without: Collection[int] = ()) -> list[tuple[int, str]]:
         """Return backlog rows (environment, destination) that may be deleted now, a bounded number;
@@ -292,7 +290,7 @@ class Directory:
             if self._recovered and row.destination not in self.dirty:
                 self.dirty.add(row.destination)
                 self._forgettable[row.destination] = row.environment
-                self.forgettable_signal()
+                self._wake_intake.set()
 
     def progress(self) -> tuple[int, int]:
         """Return how many deliveries wait in memory for an attempt, and how many attempts have ended."""
@@ -387,11 +385,3 @@ class Directory:
             activations=self._activations,
             passivations=self._passivations,
         )
-
-
-def _ignore_gone(destination: Destination, quiet: bool) -> None:
-    log.error("no one disables a destination that is gone", destination=destination.id)
-
-
-def _ignore() -> None:
-    pass

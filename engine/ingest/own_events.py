@@ -60,18 +60,19 @@ class OwnEventStatistics(Struct, frozen=True):
     waiting: int
 
 
+Submit = Callable[[Submission], None]
+
+
 class OwnEvents:
     """Owner of the announcements that are not durable yet."""
 
     def __init__(
         self,
         router: Router,
-        submit: Callable[[Submission], None],
         identity: Identity,
         now: Callable[[], float],
     ) -> None:
         self._router = router
-        self._submit = submit
         self._identity = identity
         self._now = now
         self._waiting: deque[Announcement] = deque()
@@ -130,14 +131,14 @@ class OwnEvents:
         """Return a record of what happened so far."""
         return OwnEventStatistics(self._entered, self._dropped, len(self._waiting) + self._open)
 
-    async def run(self) -> None:
-        """Enter what is announced, in order, until cancelled."""
+    async def run(self, submit: Submit) -> None:
+        """Enter what is announced through `submit`, in order, until cancelled."""
         while True:
             if not self._waiting:
                 self._empty.set()
                 await self._wake.wait()
             self._wake = trio.Event()
-            again = await self._enter()
+            again = await self._enter(submit)
             if again:
                 self._waiting.extendleft(reversed(again))
                 await trio.sleep(RETRY_S)
@@ -148,20 +149,22 @@ class OwnEvents:
             self._empty = trio.Event()
             await self._empty.wait()
 
-    async def _enter(self) -> list[Announcement]:
+    async def _enter(self, submit: Submit) -> list[Announcement]:
         """Submit the first ones that wait; return those that are to be tried again."""
         again: list[Announcement] = []
         for number in range(min(AT_ONCE, len(self._waiting))):
             if number and number % SLICE == 0:
                 await trio.lowlevel.checkpoint()
             self._open += 1
-            await self._submit_one(self._waiting.popleft(), again)
+            await self._submit_one(submit, self._waiting.popleft(), again)
         while self._open:
             self._told = trio.Event()
             await self._told.wait()
         return again
 
-    async def _submit_one(self, announced: Announcement, again: list[Announcement]) -> None:
+    async def _submit_one(
+        self, submit: Submit, announced: Announcement, again: list[Announcement]
+    ) -> None:
         def settle(fate: Fate) -> None:
             if fate.refusal is None:
                 self._entered += 1
@@ -193,7 +196,7 @@ class OwnEvents:
             self._settled()
             return
         claim = claim_of(event, announced.key.ljust(KEY_LENGTH), len(deliveries))
-        self._submit(Submission([event], deliveries, [claim], len(event.payload), settle))
+        submit(Submission([event], deliveries, [claim], len(event.payload), settle))
 
     def _choices(self, event: Event, pause: Callable[[], None]) -> tuple[Choice, ...]:
         route = self._router.own_route(event.environment, event.type, event.customer, pause)

@@ -33,6 +33,7 @@ from engine.ports import (
 )
 from engine.ports.outage import Outage, nothing_written, surely_nothing
 from engine.runtime.halves import Halves
+from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.submission import DURABLE, OVERLOADED, UNKNOWN, Fate, Submission
 
@@ -75,8 +76,10 @@ class Intake:
         *,
         accepted: GroupListener | None = None,
         told_at_once: int = TOLD_AT_ONCE,
+        wake: Wake | None = None,
     ) -> None:
-        """`accepted` is told of each group's events, and of those that were not written."""
+        """`accepted` is told of each group's events, and of those that were not written. `wake` is set
+        when backlog rows can be forgotten."""
         self._store = store
         self._destinations = destinations
         self._settings = settings
@@ -86,7 +89,7 @@ class Intake:
         self._waiting = IntakeQueue(2 * settings.intake_events, settings.intake_bytes)
         self.locks = EnvironmentLocks(self.nudge, self.refuse)
         self._pace = Pace(self._waiting, self.locks, destinations.progress, settings.group_events)
-        self._wake = trio.Event()
+        self._wake = wake or Wake()
         self._outage = Outage("events", longest_pause_s=RETRY_S, meanwhile=self._turn_away)
         self._closed = False
         # Environments for which backlog rows were left, maybe: the other intake holds them.
@@ -150,7 +153,6 @@ class Intake:
         self._untold.tell()  # what an earlier run could not
         while True:
             await self._wake.wait()
-            self._wake = trio.Event()
             try:
                 while self._anything_waits():
                     await self._pace.linger()

@@ -42,10 +42,6 @@ class Intakes:
         """The way in for what is requeued or replayed: a few hundred at a time."""
         return self.small.entries
 
-    def nudge(self) -> None:
-        """Look for what is to be done beside events."""
-        self.small.nudge()
-
     def close(self) -> None:
         """Refuse everything from now on; what waits is still committed."""
         self.small.close()

@@ -39,9 +39,10 @@ class OutcomeQueue:
 
     def __init__(self, group: int) -> None:
         """`group`: how many are written together at the most."""
-        self._group = group
+        self.group = group
         self._waiting: FairQueue[str, Outcome] = FairQueue()  # by workspace
         self.held: set[str] = set()  # workspaces
+        self.store_away = False  # the recorder says so, until outcomes are durable again
 
     def __len__(self) -> int:
         return self._waiting.count
@@ -53,9 +54,16 @@ class OutcomeQueue:
         count = waiting.count
         # Past two groups, a workspace with an equal part of what waits, or more, is held. A workspace
         # that is alone has all of it.
-        if count > 2 * self._group and waiting.waiting(workspace) * waiting.keys >= count:
+        if count > 2 * self.group and waiting.waiting(workspace) * waiting.keys >= count:
             self.held.add(workspace)
         return count
+
+    def holds(self, workspace: str) -> bool:
+        """Return True if a workspace is to begin no attempt; the recorder tells when that ends.
+
+        While the database is away each would bring two groups of its own, and a crash repeat them all.
+        """
+        return workspace in self.held or (self.store_away and self._waiting.count > 2 * self.group)
 
     def give_back(self, taken: Iterable[Outcome]) -> None:
         """Put outcomes that were taken last back to the front of their lines: nothing wrote them."""
@@ -68,7 +76,7 @@ class OutcomeQueue:
         taken: list[Outcome] = []
         last: SettlementOwner | None = None
         size = owners = 0
-        left = min(self._group, waiting.count)
+        left = min(self.group, waiting.count)
         while left > 0 and size < GROUP_BYTES and owners < GROUP_OWNERS:
             workspace = next(iter(waiting))
             for _ in range(min(RUN, left, waiting.waiting(workspace))):
@@ -86,12 +94,13 @@ class OutcomeQueue:
         return taken
 
     def relieve(self) -> bool:
-        """Hold nobody any more who has no more than its part of one group waiting. Returns whether
-        there was somebody."""
+        """Hold no workspace any more that has no more than its part of one group waiting. Returns whether
+        there was one, or the store was away."""
+        was_away, self.store_away = self.store_away, False
         if not self.held:
-            return False
+            return was_away
         waiting = self._waiting
-        most = self._group // max(1, waiting.keys)
+        most = self.group // max(1, waiting.keys)
         over = [each for each in self.held if waiting.waiting(each) <= most]
         self.held.difference_update(over)
-        return bool(over)
+        return bool(over) or was_away

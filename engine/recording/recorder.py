@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import structlog
 import trio
@@ -26,6 +26,7 @@ from engine.ports import (
 from engine.ports.outage import Outage
 from engine.recording.group import build_group
 from engine.recording.outcome_queue import Outcome, OutcomeQueue, SettlementOwner
+from engine.recording.settled_replays import SettledReplays
 from engine.recording.throughput import Counts, counts_of
 from engine.runtime.halves import Halves
 
@@ -55,15 +56,47 @@ class RecorderStatistics(Struct, frozen=True):
     away: bool
 
 
+class Counting(Protocol):
+    """What counts durable outcomes by environment; see `engine.recording.throughput`."""
+
+    def settled(self, counts: Mapping[int, Counts]) -> None:
+        """Count a group."""
+
+
+class Announcing(Protocol):
+    """What announces the events of the service's own; see `engine.recording.announcer`."""
+
+    def dead(self, settlements: Sequence[Settlement]) -> None:
+        """Announce dead letters."""
+
+    def snapshots(self, writes: Sequence[SnapshotWrite]) -> None:
+        """Announce circuits that have opened or closed."""
+
+
 class Recorder:
     """Owner of outcomes between their judgement and their commit. `put` never blocks."""
 
-    def __init__(self, store: SettleStore, group: int, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: SettleStore,
+        outcomes: OutcomeQueue,
+        now: Callable[[], float],
+        *,
+        relieved: Callable[[], None] | None = None,
+        replays: SettledReplays | None = None,
+        totals: Counting | None = None,
+        announcer: Announcing | None = None,
+    ) -> None:
+        """`relieved` is called once `outcomes` holds fewer workspaces."""
         self._store = store
-        self._group = group
-        self._enough = min(LINGER_OUTCOMES, group)  # a group that is full gathers for nothing
+        # A group that is full gathers for nothing.
+        self._enough = min(LINGER_OUTCOMES, outcomes.group)
         self._now = now
-        self._waiting = OutcomeQueue(group)
+        self._waiting = outcomes
+        self._relieved = relieved
+        self._replays = replays
+        self._totals = totals
+        self._announcer = announcer
         self._marks: dict[str, BacklogMark] = {}
         self._snapshots: dict[str, SnapshotWrite] = {}
         self._wake = trio.Event()
@@ -74,15 +107,9 @@ class Recorder:
         self._idle.set()
         self._closed = False
         self._outage = Outage("outcomes", longest_pause_s=RETRY_S, meanwhile=self._hold)
-        self._relief_due = False  # after an outage, in which `holds` was true for all
         self._open: list[Outcome] = []  # being written
         # What is to be told of decided outcomes, to their owners first: each call is made once.
         self._untold: deque[Callable[[], None]] = deque()
-        self.on_relief: Callable[[], None] | None = None
-        self.on_replayed: Callable[[Sequence[Settlement]], None] | None = None  # of replays
-        self.on_settled: Callable[[Mapping[int, Counts]], None] | None = None  # by environment
-        self.on_snapshots: Callable[[Sequence[SnapshotWrite]], None] | None = None
-        self.on_dead: Callable[[Sequence[Settlement]], None] | None = None
         self._groups = self._settlements = 0
 
     # --- what the actors do
@@ -101,18 +128,8 @@ class Recorder:
                     break
         self._wake.set()
 
-    def holds(self, workspace: str) -> bool:
-        """Whether a workspace is to begin no attempt: until `_tell` ends it, who waits hears of that.
-
-        While the database is away each would bring two groups of its own, and a crash repeat them all.
-        """
-        waiting = self._waiting
-        return workspace in waiting.held or (
-            self._outage.under_way and len(waiting) > 2 * self._group
-        )
-
     def _hold(self) -> None:
-        self._relief_due = True
+        self._waiting.store_away = True
 
     def _await(self) -> None:
         """Let what waits go a little sooner: somebody may be waiting for it."""
@@ -279,14 +296,15 @@ class Recorder:
     ) -> list[Callable[[], None]]:
         """Return the calls that tell those who look on what is durable now."""
         reports: list[Callable[[], None]] = []
-        if self.on_settled is not None:
-            reports.append(partial(self.on_settled, counts))
-        if group.snapshots and self.on_snapshots is not None:
-            reports.append(partial(self.on_snapshots, group.snapshots))
-        if self.on_dead is not None:
-            dead = [each for each in group.settlements if each.dead_lettered]
-            if dead:
-                reports.append(partial(self.on_dead, dead))
+        announcer = self._announcer
+        if self._totals is not None:
+            reports.append(partial(self._totals.settled, counts))
+        if announcer is None:
+            return reports
+        if group.snapshots:
+            reports.append(partial(announcer.snapshots, group.snapshots))
+        if dead := [each for each in group.settlements if each.dead_lettered]:
+            reports.append(partial(announcer.dead, dead))
         return reports
 
     def _tell(
@@ -314,19 +332,17 @@ class Recorder:
                 untold.append(partial(owner.committed, told))
             else:
                 untold.append(partial(owner.refused, told[0], refused))
-        if self.on_replayed is not None:
+        if self._replays is not None:
             replayed = [each for each, _ in taken if each.delivery.replay_job is not None]
             if replayed:
-                untold.append(partial(self.on_replayed, replayed))
+                untold.append(partial(self._replays.put, replayed))
         untold.append(self._relieve)
         untold.extend(reports)
         self._tell_rest()
 
     def _relieve(self) -> None:
-        relieved = self._waiting.relieve() or self._relief_due
-        self._relief_due = False
-        if relieved and self.on_relief is not None:
-            self.on_relief()
+        if self._waiting.relieve() and self._relieved is not None:
+            self._relieved()
 
     def _tell_rest(self) -> None:
         untold = self._untold

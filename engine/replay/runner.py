@@ -12,7 +12,7 @@ import structlog
 import trio
 
 from engine.core.destination import Destination
-from engine.core.records import Delivery, Settlement
+from engine.core.records import Delivery
 from engine.core.vocabulary import DestinationStatus, Ordering, ReplayStatus
 from engine.intake.entries import EntryQueue
 from engine.model.announcements import Announce
@@ -24,6 +24,7 @@ from engine.ports import (
     StoreError,
     TooSlowError,
 )
+from engine.recording.settled_replays import SettledReplays
 from engine.replay.admission import ChunkEntry, Way, choose, fitting, replay_of
 from engine.replay.job import Leg, ReplayJob
 from engine.replay.pace import LONG_STEP_S, RETRY_S, SPAN_S, TOO_SLOW, Rests, allowed, paced_until
@@ -70,6 +71,7 @@ class ReplayRunner:
         now: Callable[[], float],
         announce: Announce,
         accepted: Callable[[], int],
+        settled: SettledReplays,
     ) -> None:
         """`accepted` returns the number of events accepted so far: the runner notices live events by
         it."""
@@ -85,26 +87,13 @@ class ReplayRunner:
         self._jobs: dict[str, RunningJob] = {}
         self._rests = Rests()
         self._queued = QueuedReplays()
-        self._heard: set[str] | None = (
-            None  # replays that were attempted while the waiting ones are read
-        )
         self._look_at = 0.0  # when the store is to be asked again, on trio's clock
-        self._wake = trio.Event()
+        self._settled = settled
+        self._wake = settled.wake
 
     def nudge(self) -> None:
         """Look at the store at once."""
         self._look_at = 0.0
-        self._wake.set()
-
-    def settled(self, settlements: Sequence[Settlement]) -> None:
-        """Take note of durable settlements of replays."""
-        self._queued.settled(settlements, trio.current_time())
-        if self._heard is not None:
-            self._heard.update(each.delivery.id for each in settlements)
-        for each in settlements:
-            running = self._jobs.get(each.delivery.replay_job or "")
-            if running is not None:
-                running.heard(each)
         self._wake.set()
 
     def per_second(self, job: str) -> float | None:
@@ -138,7 +127,6 @@ class ReplayRunner:
                 continue
             with trio.move_on_after(self._pause_s()):
                 await self._wake.wait()
-            self._wake = trio.Event()
 
     def _pause_s(self) -> float:
         paced = any(running.job.rate_per_second is not None for running in self._jobs.values())
@@ -183,19 +171,25 @@ class ReplayRunner:
 
     async def _restore(self, job: ReplayJob, destinations: Sequence[str]) -> None:
         for destination in destinations:
-            self._heard = set()
-            try:
-                waiting = await self._store.waiting(job, destination)
-                unheard = [each for each in waiting if each.id not in self._heard]
-            finally:
-                self._heard = None
-            self._queued.restore(destination, unheard, trio.current_time())
+            waiting = await self._store.waiting(job, destination)
+            self._queued.restore(destination, waiting, trio.current_time())
+            self._hear()  # of replays that were attempted since the store was asked
+
+    def _hear(self) -> None:
+        """Take note of durable settlements of replays."""
+        settlements = self._settled.take()
+        self._queued.settled(settlements, trio.current_time())
+        for each in settlements:
+            running = self._jobs.get(each.delivery.replay_job or "")
+            if running is not None:
+                running.heard(each)
 
     async def _round(self) -> bool:
         """Do one step of each job; return True if there is more to do at once."""
         worked, at = False, trio.current_time()
         for running in in_turn(self._jobs.values()):
             await trio.lowlevel.checkpoint()  # one without anything to do awaits nothing
+            self._hear()
             job, began = running.job, trio.current_time()
             if running.lost or self._rests.environment_rests(job.environment, at):
                 continue

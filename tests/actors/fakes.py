@@ -9,6 +9,7 @@ from typing import Any
 import trio
 from msgspec import Struct
 
+from engine.actors.attempts import Attempts
 from engine.actors.directory import Directory
 from engine.actors.dispatcher import Dispatcher
 from engine.actors.waker import Waker
@@ -25,9 +26,11 @@ from engine.core.vocabulary import (
     Priority,
 )
 from engine.ports import BacklogRow, ReadBack, SettleGroup, StoreAwayError, Transmission
+from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
 from engine.runtime.clock import Clock
 from engine.runtime.timers import Timers
+from engine.runtime.wake import Wake
 from engine.settings import Settings
 
 WAITING = (DeliveryStatus.PENDING, DeliveryStatus.RETRYING)
@@ -303,6 +306,16 @@ class FakeSender:
         return [transmission.delivery.event.payload for _, transmission in self.sent]
 
 
+class Nudges(Wake):
+    """Counts the calls."""
+
+    count = 0
+
+    def set(self) -> None:
+        """Count a call."""
+        self.count += 1
+
+
 class World:
     """One process's actors with all that they need."""
 
@@ -322,10 +335,16 @@ class World:
         self.clock = Clock()
         self.timers = Timers(self.errors.append)
         self.store = store or FakeStore()
-        self.recorder = Recorder(self.store, self.settings.settle_group, self.clock.now)
+        self.outcomes = OutcomeQueue(self.settings.settle_group)
+        attempts = Attempts(max_in_flight, self.outcomes.holds)
+        self.recorder = Recorder(
+            self.store, self.outcomes, self.clock.now, relieved=attempts.pass_on
+        )
         self.sender = FakeSender(self.timers, self.clock)
         self.destinations: dict[str, Destination] = {}
         self.gone: list[Destination] = []
+        self.disables = False  # destinations that are gone
+        self.forgettable = Nudges()
         self.made = self.requeued = 0
         self._intake = trio.Lock()
         self.directory = Directory(
@@ -336,13 +355,19 @@ class World:
             sender=self.sender,
             recorder=self.recorder,
             store=self.store,
-            max_in_flight=max_in_flight,
+            attempts=attempts,
+            forgettable=self.forgettable,
+            gone=self._gone,
             jitter=self.random.random,
             make_machine=make_machine,
             dispatcher=dispatcher,
         )
-        self.directory.on_gone = lambda gone, _: self.gone.append(gone)
         self.waker = Waker(self.directory, self.store, self.clock, self.settings.passivate_after)
+
+    def _gone(self, gone: Destination, _: bool) -> None:
+        self.gone.append(gone)
+        if self.disables:
+            self.change(gone.id, status=DestinationStatus.DISABLED)
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start all tasks."""

@@ -5,7 +5,6 @@ import trio
 from trio.testing import MockClock
 
 from engine.actors.memory import LEAST_READ
-from engine.core.destination import Destination
 from engine.core.vocabulary import DestinationStatus, Ordering, Priority
 from engine.ports import BacklogRow
 from tests.actors.fakes import OK, World, failure, running
@@ -68,9 +67,7 @@ async def test_what_was_read_and_sent_before_its_commit_was_told_is_not_sent_aga
 
 
 async def test_an_idle_actor_leaves_and_its_backlog_row_goes(autojump_clock: MockClock) -> None:
-    nudges = []
     async with running(passivate_after=30) as world:
-        world.directory.forgettable_signal = lambda: nudges.append(1)
         destination = world.destination()
         world.accept(destination)
         await world.settled()
@@ -78,7 +75,7 @@ async def test_an_idle_actor_leaves_and_its_backlog_row_goes(autojump_clock: Moc
         assert not world.forget()
         await trio.sleep(60)
         assert world.directory.statistics().actors == 0
-        assert nudges == [1]
+        assert world.forgettable.count == 1
         assert world.forget() == [destination]
         assert world.directory.dirty == set()
         assert world.store.backlog_rows == {}
@@ -291,12 +288,7 @@ async def test_a_gone_destination_is_disabled_once_and_holds_the_rest(
     async with running() as world:
         destination = world.destination(concurrency=1)
         world.sender.behave = lambda _: (0.01, failure(410))
-
-        def disable(gone: Destination, _: bool) -> None:
-            world.gone.append(gone)
-            world.change(gone.id, status=DestinationStatus.DISABLED)
-
-        world.directory.on_gone = disable
+        world.disables = True
         world.accept(destination, 10)
         await trio.sleep(1)
         assert len(world.gone) == 1
@@ -406,7 +398,7 @@ async def test_no_attempt_begins_while_outcomes_wait(autojump_clock: MockClock) 
         for name in names:
             world.accept(name, 300)
         await trio.sleep(5)
-        assert world.recorder.holds("w")
+        assert world.outcomes.holds("w")
         stalled = len(world.sender.sent)
         assert stalled < 3 * 300
         await trio.sleep(60)

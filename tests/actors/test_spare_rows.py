@@ -10,15 +10,13 @@ from tests.actors.fakes import running
 async def test_a_row_that_nothing_came_for_goes_again_and_one_with_work_stays(
     autojump_clock: MockClock,
 ) -> None:
-    nudges = []
     async with running() as world:
         busy, idle = world.destination(1), world.destination(2)
         await world.directory.recover()
-        world.directory.forgettable_signal = lambda: nudges.append(1)
         world.accept(busy)
         # A group with an event for each, of which the second one's key was held already.
         world.directory.spare([DirtyDestination(1, each, shard_of(each)) for each in (busy, idle)])
-        assert nudges == [1]
+        assert world.forgettable.count == 1
         assert world.directory.take_forgettable() == [(1, idle)]
         assert world.directory.dirty == {busy}
 

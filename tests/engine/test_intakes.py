@@ -233,7 +233,7 @@ async def test_whatever_is_sent_is_written_once_and_never_beside_its_own(
                 chance.choice((both.small, both.large)).script.append(error)
             if chance.random() < 0.2:
                 both.destinations.forgettable.append((chance.choice((1, 2, 3)), "d1"))
-                both.intakes.nudge()
+                both.intakes.small.nudge()
             both.submit(chance.choice((1, 1, 2, 3)), chance.choice((1, 1, LARGE)))
             sent += 1
             await trio.sleep(chance.choice((0, 0, 0.001, 0.02)))

@@ -51,8 +51,8 @@ async def own(intake: Intake, autojump_clock: MockClock, nursery: trio.Nursery) 
     models.put_destination(destination("d"))
     models.put_rule(rule("r", "d", "angarium.*"))
     models.put_rule(rule("all", "d", "*"))
-    made = OwnEvents(Router(models), intake.submit, Identity(), trio.current_time)
-    nursery.start_soon(made.run)
+    made = OwnEvents(Router(models), Identity(), trio.current_time)
+    nursery.start_soon(made.run, intake.submit)
     return made
 
 

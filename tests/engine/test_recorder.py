@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import structlog
@@ -26,6 +27,7 @@ from engine.ports import (
     StoreAwayError,
     StoreError,
 )
+from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import (
     LINGER_AWAITED_S,
     LINGER_OUTCOMES,
@@ -71,8 +73,10 @@ def settled(
 
 
 @asynccontextmanager
-async def running(store: FakeSettleStore, group: int = 1000) -> AsyncIterator[Recorder]:
-    recorder = Recorder(store, group, trio.current_time)
+async def running(
+    store: FakeSettleStore, group: int = 1000, **hearing: Any
+) -> AsyncIterator[Recorder]:
+    recorder = Recorder(store, OutcomeQueue(group), trio.current_time, **hearing)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(recorder.run)
         yield recorder
@@ -188,12 +192,17 @@ async def test_past_two_groups_of_outcomes_a_workspace_is_held_until_relieved(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
     relieved: list[bool] = []
-    recorder = Recorder(store, 10, trio.current_time)
-    recorder.on_relief = lambda: relieved.append(recorder.holds("w"))
+    outcomes = OutcomeQueue(10)
+    recorder = Recorder(
+        store,
+        outcomes,
+        trio.current_time,
+        relieved=lambda: relieved.append(outcomes.holds("w")),
+    )
     seen = []
     for count in (20, 1):
         recorder.put([settled()] * count, Owner())
-        seen.append(recorder.holds("w"))
+        seen.append(outcomes.holds("w"))
     assert seen == [False, True]
     recorder.close()
     await recorder.run()
@@ -206,13 +215,21 @@ async def test_while_the_database_is_away_two_groups_of_outcomes_hold_every_work
 ) -> None:
     relieved: list[bool] = []
     store.script = [StoreAwayError()] * 2
-    async with running(store, group=10) as recorder:
-        recorder.on_relief = lambda: relieved.append(recorder.holds("other"))
+    outcomes = OutcomeQueue(10)
+    recorder = Recorder(
+        store,
+        outcomes,
+        trio.current_time,
+        relieved=lambda: relieved.append(outcomes.holds("other")),
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(recorder.run)
         recorder.put([settled()] * 30, Owner())
         await trio.sleep(RETRY_S / 2)  # the first group is tried; twenty wait behind it
         recorder.put([settled()], Owner("other"))
-        assert recorder.holds("other")
+        assert outcomes.holds("other")
         await recorder.wait_empty()
+        nursery.cancel_scope.cancel()
     assert relieved[0] is False
     assert sum(len(group.settlements) for group in store.groups) == 31
 
@@ -298,7 +315,7 @@ async def test_a_refused_outcome_is_logged_with_its_ids(
 async def test_no_outcome_is_told_twice_when_the_second_half_of_a_group_breaks(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    recorder, first, second = Recorder(store, 10, trio.current_time), Owner(), Owner()
+    recorder, first, second = Recorder(store, OutcomeQueue(10), trio.current_time), Owner(), Owner()
     store.script = [PoisonError(), None, RuntimeError()]  # type: ignore[list-item]  # a fault of ours
     recorder.put([settled(1)], first)
     recorder.put([settled(2)], second)
@@ -318,7 +335,11 @@ async def test_owners_behind_one_that_breaks_are_told_by_the_next_run(
             super().committed(settlements)
             raise RuntimeError
 
-    recorder, broken, behind = Recorder(store, 10, trio.current_time), Broken(), Owner()
+    recorder, broken, behind = (
+        Recorder(store, OutcomeQueue(10), trio.current_time),
+        Broken(),
+        Owner(),
+    )
     recorder.put([settled(1)], broken)
     recorder.put([settled(2)], behind)
     with pytest.raises(RuntimeError):
@@ -332,7 +353,6 @@ async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
     """Or a replay job would wait for what has ended, a workspace for room, and a notice be missing."""
-    recorder = Recorder(store, 1, trio.current_time)
     told: list[str] = []
 
     def hears(name: str) -> Callable[..., None]:
@@ -347,9 +367,20 @@ async def test_everybody_behind_one_that_breaks_is_told_by_the_next_run(
             super().committed(settlements)
             raise RuntimeError
 
-    recorder.on_replayed, recorder.on_relief = hears("replayed"), hears("relief")
-    recorder.on_settled, recorder.on_snapshots = hears("settled"), hears("snapshots")
-    recorder.on_dead = hears("dead")
+    class Hearing:
+        put, settled = staticmethod(hears("replayed")), staticmethod(hears("settled"))
+        snapshots, dead = staticmethod(hears("snapshots")), staticmethod(hears("dead"))
+
+    hearing: Any = Hearing()
+    recorder = Recorder(
+        store,
+        OutcomeQueue(1),
+        trio.current_time,
+        relieved=hears("relief"),
+        replays=hearing,
+        totals=hearing,
+        announcer=hearing,
+    )
     dead = settled(1, failed=ErrorCategory.HTTP_5XX)
     dead.dead_lettered = True
     dead.delivery.replay_job = "job"
@@ -388,7 +419,7 @@ async def test_rows_beside_an_outcome_that_stays_refused_are_written(
 async def test_rows_of_a_group_that_broke_are_written_by_whoever_runs_next(
     store: FakeSettleStore, autojump_clock: MockClock
 ) -> None:
-    recorder = Recorder(store, 10, trio.current_time)
+    recorder = Recorder(store, OutcomeQueue(10), trio.current_time)
     owner = Owner()
 
     def broken(group: SettleGroup) -> StoreError | None:
@@ -452,8 +483,11 @@ async def test_the_durable_are_told_by_environment_as_the_counters_of_minutes_ha
     batch[3].attempt = None  # delivered without one
     batch[1].delivery.event.environment = 2
     told: dict[int, Counts] = {}
-    async with running(store) as recorder:
-        recorder.on_settled = told.update
+
+    class Hearing:
+        settled = told.update
+
+    async with running(store, totals=Hearing()) as recorder:
         recorder.put(batch, Owner())
         await recorder.wait_empty()
     assert told == {1: Counts(delivered=2, attempts=1), 2: Counts(failed=1, attempts=1)}

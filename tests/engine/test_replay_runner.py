@@ -16,6 +16,7 @@ from engine.core.vocabulary import DeliveryStatus, DestinationStatus, Ordering, 
 from engine.intake.entries import EntryQueue
 from engine.model.identity import Identity
 from engine.ports import DirtyDestination, PoisonError, StoreAwayError, TooSlowError
+from engine.recording.settled_replays import SettledReplays
 from engine.replay.job import Leg, ReplayJob, ReplaySelection
 from engine.replay.pace import SLOW_MOST, STEP_REST, TOO_SLOW
 from engine.replay.ports import Chunk, Enqueued, Stretch, WaitingReplay
@@ -156,9 +157,10 @@ class Place:
         self.events = 0
         self.dirty: set[str] = set()
         self.entries = EntryQueue(FakeIntake(), self, lambda: self._called.set())  # type: ignore[arg-type]  # it only draws
+        self.settled = SettledReplays()
         self.runner = ReplayRunner(
             self.store, self.entries, self.destinations.get, Identity(), trio.current_time,
-            self.announce, lambda: self.events,
+            self.announce, lambda: self.events, self.settled,
         )  # fmt: skip
         self._called = trio.Event()
         nursery.start_soon(self.admit)
@@ -185,7 +187,7 @@ class Place:
         self.nursery.start_soon(self._tell, ends)
 
     async def _tell(self, ends: list[Settlement]) -> None:
-        self.runner.settled(ends)
+        self.settled.put(ends)
 
     async def admit(self) -> None:
         while True:
@@ -356,7 +358,7 @@ async def test_lanes_that_are_stuck_hold_up_no_other_and_are_taken_up_again_in_o
         for each in came:
             if heard and each.lane in broken and each.lane not in {head.lane for head in heads}:
                 heads.append(each)
-                place.runner.settled([Settlement(each, DeliveryStatus.RETRYING, None, 0)])
+                place.settled.put([Settlement(each, DeliveryStatus.RETRYING, None, 0)])
     came_by_lane = lanes_of(place.arrived_)
     for n in range(50):
         came_of_it = len(came_by_lane.get(f"c:{n}", ()))

@@ -5,18 +5,20 @@ It lives until it is killed, between any two steps: from then on nothing of it r
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import trio
 
 from api.composition.groups import ALWAYS, child
+from engine.actors.attempts import Attempts
 from engine.actors.directory import Directory
 from engine.actors.supervisor import Child, GivenUpError, Restart, Supervisor
 from engine.actors.waker import Waker
 from engine.control.audit import Principal
 from engine.control.commands import CommandQueue
 from engine.control.customers import QuotaCheck
-from engine.control.destinations import DestinationCommands
+from engine.control.destinations import DestinationCommands, Disabled
 from engine.control.dlq import DeadLetterCommands
 from engine.control.loading import Loader
 from engine.control.projection import ModelProjection
@@ -36,12 +38,15 @@ from engine.model.read_models import Models
 from engine.plans.plans import Plans, Visibility
 from engine.ports import OwnershipLostError, StoreAwayError, StoreError, Transmission
 from engine.recording.announcer import Announcer
+from engine.recording.outcome_queue import OutcomeQueue
 from engine.recording.recorder import Recorder
+from engine.recording.settled_replays import SettledReplays
 from engine.replay.runner import ReplayRunner
 from engine.routing.judging_time import JudgingTime
 from engine.routing.router import Router
 from engine.runtime.background import Background
 from engine.runtime.clock import Clock
+from engine.runtime.wake import Wake
 from engine.settings import Settings
 from engine.submission.key_lookup import KeyLookup
 from engine.templates.catalog import Catalog, read_catalog
@@ -100,10 +105,27 @@ class Process:
         self.clock = Clock(lambda: world.now() + self.clock_s)
         now = self.clock.now
         self.identity = Identity(wall_ns=self._wall_ns, bits=chance.getrandbits)
+        self.background = Background()
         self.models = Models()
         self.stores = stores = world.database.connect(self.number, Line(world, self, self.faults))
         self.timers = StallingTimers(self, world.report)
-        self.recorder = Recorder(stores.settle, self.settings.settle_group, now)
+        self.router = Router(self.models, judging=JudgingTime(_never, _never))
+        self.own_events = OwnEvents(self.router, self.identity, now)
+        announcer = None
+        if world.own_events:
+            announcer = Announcer(self.own_events.announce_once, self.models.destinations.get)
+        settled_replays = SettledReplays()
+        outcomes = OutcomeQueue(self.settings.settle_group)
+        attempts = Attempts(self.settings.max_in_flight, outcomes.holds)
+        self.recorder = Recorder(
+            stores.settle,
+            outcomes,
+            now,
+            relieved=attempts.pass_on,
+            replays=settled_replays,
+            announcer=announcer,
+        )
+        forgettable = Wake()
         crashes = "crash" in plan.faults
         self.directory = Directory(
             settings=self.settings,
@@ -113,7 +135,9 @@ class Process:
             sender=self,
             recorder=self.recorder,
             store=stores.backlog,
-            max_in_flight=self.settings.max_in_flight,
+            attempts=attempts,
+            forgettable=forgettable,
+            gone=partial(self.background.spawn, self._disable_gone),
             jitter=chance.random,
             make_machine=crashing(self) if crashes else DestinationMachine,
             mark_after=MARK_AFTER,
@@ -124,16 +148,17 @@ class Process:
         )
         small, large = (
             Intake(
-                store, self.directory, self.identity, self.settings, now, told_at_once=TOLD_AT_ONCE
+                store,
+                self.directory,
+                self.identity,
+                self.settings,
+                now,
+                told_at_once=TOLD_AT_ONCE,
+                wake=wake,
             )
-            for store in (stores.intake, stores.large_intake)
+            for store, wake in ((stores.intake, forgettable), (stores.large_intake, None))
         )
         self.intake = Intakes(small, large, large_rows=LARGE_ROWS)
-        self.directory.forgettable_signal = self.intake.nudge
-        self.router = Router(self.models, judging=JudgingTime(_never, _never))
-        self.background = Background()
-        self.directory.on_gone = lambda *gone: self.background.spawn(self._disable_gone, *gone)
-        self.own_events = OwnEvents(self.router, self.intake.submit, self.identity, now)
         self.runner = ReplayRunner(
             stores.replays,
             self.intake.entries,
@@ -142,8 +167,8 @@ class Process:
             now,
             self.own_events.announce,
             lambda: self.intake.statistics().events,
+            settled_replays,
         )
-        self.recorder.on_replayed = self.runner.settled
         self.ingest = Ingest(
             self.router,
             self.intake.submit,
@@ -152,12 +177,13 @@ class Process:
             KeyLookup(stores.claims, now),
         )
         self.door = Door(self)
-        self._build_control(chance.randbytes)
+        disabled = None if announcer is None else announcer.disabled
+        self._build_control(chance.randbytes, disabled)
         if any(strike.kind == "break" for strike in plan.strikes):
             break_hand_overs(self)
         self.supervisor = Supervisor(self.children())
 
-    def _build_control(self, make_bytes: Callable[[int], bytes]) -> None:
+    def _build_control(self, make_bytes: Callable[[int], bytes], disabled: Disabled | None) -> None:
         stores, now = self.stores, self.clock.now
         plans = Plans(self.models)
         quotas = QuotaCheck(stores.configuration.customers, self.models, plans)  # type: ignore[arg-type]  # no session asks it
@@ -166,11 +192,6 @@ class Process:
         self.writer = ConfigurationWriter(self.commands, self.projection, self.identity, now)
         self.loader = Loader(stores.configuration, self.projection, self.commands, _never)  # type: ignore[arg-type]  # it has what a history needs
         self.news = News(self.loader)
-        disabled = None
-        if self.world.own_events:
-            announcer = Announcer(self.own_events.announce_once, self.models.destinations.get)
-            self.recorder.on_dead, self.recorder.on_snapshots = announcer.dead, announcer.snapshots
-            disabled = announcer.disabled
         self.rules = RuleCommands(stores.rules, stores.destinations, self.writer, plans, quotas)
         self.destinations = DestinationCommands(
             stores.destinations,
@@ -206,7 +227,7 @@ class Process:
             child("recovery", self._recover, restart=Restart.TRANSIENT),
             child("waker", self.waker.run),
             *self._replays,
-            child("own events", self.own_events.run, restarts=ALWAYS),
+            child("own events", partial(self.own_events.run, self.intake.submit), restarts=ALWAYS),
             child("ownership", self._watch_ownership),
             child("door", self._open, restart=Restart.TRANSIENT),
         ]

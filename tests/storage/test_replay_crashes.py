@@ -17,6 +17,7 @@ from engine.intake.intake import Intake
 from engine.model.announcements import silent
 from engine.model.identity import Identity
 from engine.ports import DirtyDestination, StoreAwayError
+from engine.recording.settled_replays import SettledReplays
 from engine.replay.ports import Chunk, Enqueued
 from engine.replay.runner import ReplayRunner
 from engine.settings import Settings
@@ -86,7 +87,7 @@ class Deliverer:
 
     def __init__(self, world: World, faults: Faults) -> None:
         self.dirty: set[str] = set()
-        self.runner: ReplayRunner | None = None
+        self.settled = SettledReplays()
         self._world = world
         self._faults = faults
         self._held: dict[tuple[str, str], list[Delivery]] = {}  # of broken lanes
@@ -138,8 +139,7 @@ class Deliverer:
                 self._faults.parked.update(row["lane"] for row in rows)
         if self._faults.strikes(0.02):
             raise CrashError  # settled, and nobody was told
-        assert self.runner is not None
-        self.runner.settled([end])
+        self.settled.put([end])
 
 
 async def one_life(url: str, faults: Faults, destinations: dict[str, Destination]) -> bool:
@@ -157,9 +157,9 @@ async def lived(world: World, faults: Faults, destinations: dict[str, Destinatio
     identity = Identity()
     intake = Intake(world.intake, deliverer, identity, Settings(), lambda: 0.0)
     runner = ReplayRunner(
-        store, intake.entries, destinations.get, identity, trio.current_time, silent, lambda: 0
-    )
-    deliverer.runner = runner
+        store, intake.entries, destinations.get, identity, trio.current_time, silent, lambda: 0,
+        deliverer.settled,
+    )  # fmt: skip
     waiting = await world.bridge.pool.fetch(
         """
         SELECT id::text, destination::text, seq, lane, attempt_count, replay_of::text, replay_job::text

@@ -145,7 +145,7 @@ RECORDER = (
     mutant(
         "no relief",
         "Actors that were kept from sending while outcomes waited are not told when that is over.",
-        (Recorder, "_relieve", "self.on_relief()", "pass"),
+        (Recorder, "_relieve", "self._relieved()", "pass"),
         needs="small",
     ),
     mutant(
